@@ -139,7 +139,7 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
-        name, result = f"{row['model']}/{row['precision']}", row["result"]
+        name, result = _name(row), row["result"]
         if row["error"]:
             lines.append(f"| {name} | | {row['error']} | | | | |")
             continue
@@ -158,7 +158,11 @@ def _not_again(out: Path, runs: list[Run]) -> list[dict[str, Any]]:
     except OSError:
         return []
     again = {run.name for run in runs}
-    return [row for row in earlier["runs"] if f"{row['model']}/{row['precision']}" not in again]
+    return [row for row in earlier["runs"] if _name(row) not in again]
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['model']}/{row['precision']}"
 
 
 def write_report(out: Path, runs: list[Run], command: str) -> None:
@@ -183,16 +187,18 @@ def write_report(out: Path, runs: list[Run], command: str) -> None:
             f"on {date} on one {device} ({cpus} CPU cores), torch {torch}, Python {python}.",
             "",
         ]
+    notes = {row["note"]: None for row in rows if row.get("note")}
     text += [
         "Images are made up, the training loop is `demo/train.py`. *Unprofiled step* is the mean of steps timed",
         "without the profiler, the data loader included: the speedup between two precisions that a user gets. *Without",
         "the loader* is the same on one batch that stays on the device. *Profiled step* is the mean of the recorded",
-        "steps on the device. Raw traces are kept beside the event files of few runs.",
+        "steps on the device. Raw traces are kept with the event files of few runs.",
         "",
         *_table(rows),
         "",
+        *(f"{note} ({', '.join(_name(row) for row in rows if row.get('note') == note)})" for note in notes),
     ]
-    (out / "README.md").write_text("\n".join(text), encoding="utf-8")
+    (out / "README.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
 
 
 def _device_and_torch(row: dict[str, Any]) -> tuple[str, str]:

@@ -21,10 +21,11 @@ from tb_dlprof_plugin.web.routes import ROUTES, Route
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.web.answers import Answers
-    from tb_dlprof_plugin.web.run_source import RunSource
+    from tb_dlprof_plugin.web.listings import Listing, Listings
 
 _log = logging.getLogger(__name__)
 _HASHED_FOR_SECONDS = 86_400
+_METHODS = ("GET", "HEAD")
 
 
 class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
@@ -38,6 +39,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._data_provider, self._logdir = context.data_provider, context.logdir or ""
         self._bundle = bundle_files()
         self._answers: Answers | None = None
+        self._listings: Listings | None = None
         self._lock = threading.Lock()
 
     def is_active(self) -> bool:
@@ -62,14 +64,23 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         @wrappers.Request.application
         def serve(request: wrappers.Request) -> wrappers.Response:
             from tb_dlprof_plugin.web.errors import RequestError
-            from tb_dlprof_plugin.web.queries import read_query
-            from tb_dlprof_plugin.web.respond import encode_page, respond, respond_error, respond_piece
+            from tb_dlprof_plugin.web.queries import read_query, runs_of
+            from tb_dlprof_plugin.web.respond import (
+                encode_page,
+                respond,
+                respond_answer,
+                respond_error,
+                respond_piece,
+            )
 
-            if request.method not in ("GET", "HEAD"):
+            if request.method not in _METHODS:
                 return respond_error(request, 405, "Only GET is answered.")
             try:
                 query = read_query(route.load_query(), request.args)
-                answer = self._ready().answer(route, query, self._source(request))
+                answers, listing = self._ready(), self._listing(request, runs_of(query) or ())
+                if not route.reads_disk:
+                    return respond_answer(request, answers.packed(route, query, listing))
+                answer = answers.answer(route, query, listing)
                 if isinstance(answer, bytes):
                     return respond_piece(request, answer)
                 return respond(request, encode_page(answer, query.offset))
@@ -91,13 +102,16 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
                 self._answers = Answers(self._logdir)
             return self._answers
 
-    def _source(self, request: wrappers.Request) -> RunSource:
+    def _listing(self, request: wrappers.Request, runs: tuple[str, ...]) -> Listing:
         from tensorboard import plugin_util
 
-        from tb_dlprof_plugin.web.run_source import DataProviderSource
+        from tb_dlprof_plugin.web.listings import Listings
 
+        with self._lock:
+            if self._listings is None:
+                self._listings = Listings(self._data_provider)
         context, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
-        return DataProviderSource(self._data_provider, context, experiment)
+        return self._listings.of(context, experiment, runs)
 
     def _static(self, route: str) -> Callable[..., Any]:
         # Names of chunks carry a hash of their content; the entry's does not.
@@ -105,6 +119,8 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         @wrappers.Request.application
         def serve(request: wrappers.Request) -> wrappers.Response:
+            if request.method not in _METHODS:
+                return http_util.Respond(request, "Only GET is answered.", "text/plain", code=405)  # type: ignore[no-any-return]
             content, kind = content_of(self._bundle, route)
             return http_util.Respond(request, content, kind, expires=expires)  # type: ignore[no-any-return]
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tb_dlprof_plugin.model.direction import with_direction
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
@@ -152,7 +153,7 @@ class ProfileView:
     def call_group(self) -> Ints:
         """The call's row in `groups`, that of the outermost op around it; -1 outside every op."""
         of_call = self.groups.of_op[self.profile.calls.op]
-        return np.where(self.call_top >= 0, of_call[np.maximum(self.call_top, 0)], -1)
+        return take_or(of_call, self.call_top, -1)
 
     @cached_property
     def call_iteration(self) -> Ints:

@@ -1,1 +1,1 @@
-"""One training step, recorded by several profilers: what the readers of their formats are held against."""
+"""One training step, recorded by several profilers: which the readers of their formats are compared with."""

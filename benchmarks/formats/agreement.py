@@ -1,4 +1,4 @@
-"""Hold what is read of one step from Nsight Systems against what the framework's own profiler recorded of it.
+"""Compare what is read of one step from Nsight Systems with what the framework's own profiler recorded of it.
 
     python benchmarks/formats/agreement.py DIR          # DIR/<kind>/, as record.py leaves them
 
@@ -103,11 +103,11 @@ def main() -> None:
             except Exception as error:  # A benchmark's table shows what failed and goes on.
                 print(f"{folder.name:26s} {recorder:10s} {type(error).__name__}: {error}")
                 continue
-            error = f"{100 * step.step_ms / step.unprofiled_ms - 100:+5.1f} %" if step.unprofiled_ms else ""
+            off = f"{100 * step.step_ms / step.unprofiled_ms - 100:+5.1f} %" if step.unprofiled_ms else ""
             print(
                 f"{folder.name:26s} {recorder:10s} {step.kernels:7.1f} {step.kernel_ms:10.4f} "
                 f"{step.tensor_core_percent:11.1f} % {step.in_ops_percent:6.1f} % {step.step_ms:9.3f} "
-                f"{step.unprofiled_ms or float('nan'):9.3f}  {error}"
+                f"{step.unprofiled_ms or float('nan'):9.3f}  {off}"
             )
         differences += _type_differences(folder.name, found)
     print("\nop types that differ by more than 2 % of the step's kernel time:", *differences or ["none"], sep="\n")

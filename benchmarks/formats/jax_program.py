@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 STEPS = 5
-TIMED = 20
+TIMED, BLOCKS = 20, 3
 KINDS = tuple(
     f"{model}_{dtype}{how}"
     for model in ("transformer", "conv")
@@ -115,10 +115,10 @@ def main() -> None:
 
     run(5)
     blocks = []
-    for _ in range(4):
+    for _ in range(BLOCKS):
         start = time.perf_counter()
-        run(TIMED // 4)
-        blocks.append((time.perf_counter() - start) * 1e3 / (TIMED // 4))
+        run(TIMED)
+        blocks.append((time.perf_counter() - start) * 1e3 / (TIMED))
     if args.recorder == "nsys":
         driver = ctypes.CDLL("libcuda.so.1")
         driver.cuProfilerStart()

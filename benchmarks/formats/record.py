@@ -6,7 +6,7 @@ steps without a profiler. What failed is in the table that is printed last.
     python benchmarks/formats/record.py --out /tmp/formats
     python benchmarks/formats/record.py --out /tmp/formats --kinds resnet50_bf16_ddp --ranks 2
 
-Nsight Systems is looked for on PATH and beside Nsight Compute; ``--libraries`` names a directory with libdw.so.1 and
+Nsight Systems is looked for on PATH and in Nsight Compute; ``--libraries`` names a directory with libdw.so.1 and
 libelf.so.1 for its importer where the system has none.
 """
 

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 STEPS = 5
-TIMED = 20
+TIMED, BLOCKS = 20, 3
 Step = Callable[[], object]
 
 
@@ -122,13 +122,13 @@ def build(kind: str) -> Step:
 def time_steps(step: Step) -> list[float]:
     """Milliseconds of blocks of steps without a profiler, a step each."""
     blocks = []
-    for _ in range(4):
+    for _ in range(BLOCKS):
         torch.cuda.synchronize()
         start = time.perf_counter()
-        for _ in range(TIMED // 4):
+        for _ in range(TIMED):
             step()
         torch.cuda.synchronize()
-        blocks.append((time.perf_counter() - start) * 1e3 / (TIMED // 4))
+        blocks.append((time.perf_counter() - start) * 1e3 / (TIMED))
     return blocks
 
 

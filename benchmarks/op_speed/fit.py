@@ -22,7 +22,7 @@ import numpy as np
 
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.planning import features, op_times
-from tb_dlprof_plugin.readers.kineto.input_text import parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_shapes
 
 from .process import fitted
 

@@ -13,7 +13,7 @@ LOGDIRS = (
     "benchmarks/planted/recorded_larger",
     "benchmarks/recorded_true_steps",
 )
-TRACES = ("tests/traces", "tests/measures/recorded", "tests/trace/corpus")
+TRACES = ("tests/traces", "tests/metrics/recorded", "tests/readers/corpus")
 
 QUICK_RUNS = {
     "demo/recorded/lenet": ("fp32", "amp-fp16"),  # a light window; an AMP pair
@@ -38,7 +38,7 @@ QUICK_TRACES = (
     "tests/traces/torch_1_9_cpu_memory.pt.trace.json.gz",  # an old torch, with memory
     "tests/traces/nccl_rank0.pt.trace.json.gz",
     "tests/traces/nccl_rank1.pt.trace.json.gz",
-    "tests/trace/corpus/truncated_in_an_event.json",
+    "tests/readers/corpus/truncated_in_an_event.json",
 )
 RANKS = (
     ("tests/traces/nccl_rank0.pt.trace.json.gz", "tests/traces/nccl_rank1.pt.trace.json.gz"),

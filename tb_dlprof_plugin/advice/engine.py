@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import msgspec
 
 from tb_dlprof_plugin.advice.combined_saving import combined
-from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, Silent
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, Silent
+from tb_dlprof_plugin.advice.frameworks import in_words_of, plain_words, title_in, why_not
+from tb_dlprof_plugin.advice.needs import unmet
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.topics import modules_by_topic
@@ -74,10 +76,15 @@ def advise(
         set_aside: rules whose findings the combined saving leaves out.
     """
     context = RuleContext(view, selection, ranks or view.ranks)
+    framework = view.profile.source.framework
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
     for one in all_rules():
         rule = one.rule
+        title = title_in(framework, rule.id, rule.title)
+        if why := why_not(rule.id, framework) or unmet(rule.needs, view.profile):
+            statuses.append(RuleStatus(rule.id, title, "not_applicable", why))
+            continue
         try:
             answer = one.check(context)
         except Exception as error:
@@ -86,12 +93,12 @@ def advise(
             statuses.append(RuleStatus(rule.id, rule.title, "failed", why))
             continue
         if isinstance(answer, Silent):
-            statuses.append(
-                RuleStatus(rule.id, rule.title, "silent" if answer.applicable else "not_applicable", answer.why)
-            )
+            outcome: RuleOutcome = "silent" if answer.applicable else "not_applicable"
+            statuses.append(RuleStatus(rule.id, title, outcome, plain_words(framework, answer.why)))
         else:
+            answer = replace(answer, item=in_words_of(framework, answer.item))
             findings.append(answer)
-            statuses.append(RuleStatus(rule.id, rule.title, "fired", answer.item.seen))
+            statuses.append(RuleStatus(rule.id, title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))
     open_savings = [(f.saving, f.group) for f in findings if f.saving is not None and f.item.rule not in set_aside]
     together = combined(context, open_savings)

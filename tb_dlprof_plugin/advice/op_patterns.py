@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
 
@@ -37,7 +38,7 @@ def launched_in(context: RuleContext, calls: Bools) -> Bools:
     if not len(calls):
         return np.zeros(len(call), dtype=np.bool_)
     inside = inherit(calls, calls, context.view.call_parent)
-    launched: Bools = (call >= 0) & inside[np.maximum(call, 0)]
+    launched: Bools = take_or(inside, call, False)
     return launched
 
 
@@ -96,7 +97,7 @@ def adjacent_ops(context: RuleContext, first: Callable[[str], bool], second: Cal
     )
     nodes = outermost & (role == Role.BACKWARD)
     of_first, of_second = {link[0] for link in proven}, {link[1] for link in proven}
-    call_layer = np.where(group >= 0, layer_of_group[np.maximum(group, 0)], -1) if len(layer_of_group) else group
+    call_layer = take_or(layer_of_group, group, -1)
     return AdjacentOps(
         before[kept],
         after[kept],

@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.model.tree import nearest
@@ -92,7 +93,7 @@ def zeroing(view: ProfileView, selection: Selection) -> Intervals:
 def within(view: ProfileView, windows: Intervals) -> Bools:
     """Which launches were called in the disjoint windows."""
     calls, launches = view.profile.calls, view.profile.launches
-    at = np.where(launches.call >= 0, calls.start_ns[np.maximum(launches.call, 0)], -1)
+    at = take_or(calls.start_ns, launches.call, -1)
     result: Bools = (launches.call >= 0) & (covered(windows, at, at + 1) > 0)
     return result
 
@@ -159,5 +160,5 @@ def _in_op(view: ProfileView, prefix: str) -> Bools:
     """Which launches lie in an op whose name begins so."""
     around = nearest(calls_named(view, CallKind.OP, lambda name: name.startswith(prefix)), view.call_parent)
     call = view.profile.launches.call
-    result: Bools = (call >= 0) & (around[np.maximum(call, 0)] >= 0) if len(around) else np.zeros(len(call), np.bool_)
+    result: Bools = take_or(around >= 0, call, False)
     return result

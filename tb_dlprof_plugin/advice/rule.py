@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.finding import (
     Reference,
     Severity,
 )
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.savings import Saving
 from tb_dlprof_plugin.advice.savings import severity as severity_of
 
@@ -34,7 +35,8 @@ class Rule:
     ``looks_for`` is one sentence, ``why`` states what the problem costs, ``thresholds`` names constants of
     `tb_dlprof_plugin.advice.thresholds` whose docstrings give their sources, ``fix`` what to change and ``ignore_when``
     when to ignore it. ``peers`` are rules of other tools for the same problem. ``facts`` are the facts of a run
-    (`comparison.run_table.FACTS`) that following the advice changes.
+    (`comparison.run_table.FACTS`) that following the advice changes. ``needs`` is what a recording must have: to
+    others the rule is not applicable.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Rule:
     peers: tuple[Peer, ...] = ()
     references: tuple[Reference, ...] = field(default=())
     facts: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
 
     def finding(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -113,7 +114,7 @@ class RuleContext:
         )
         own = of_kernel[profile.launches.kernel]
         op = self.view.launch_op
-        inputs = np.where(op >= 0, of_op[np.maximum(op, 0)], 0) if len(of_op) else np.zeros_like(own)
+        inputs = take_or(of_op, op, 0)
         return np.where(own > 0, own, inputs)
 
     @cached_property
@@ -134,9 +135,7 @@ class RuleContext:
         """Which launches belong to ops of one of the roles."""
         role = self.view.groups.role
         group = self.view.launch_group
-        return (
-            (group >= 0) & np.isin(role[np.maximum(group, 0)], roles) if len(role) else np.zeros(len(group), np.bool_)
-        )
+        return take_or(np.isin(role, roles), group, False)
 
 
 PRECISIONS = ("", "fp32", "tf32", "3xtf32", *HALF_PRECISIONS, "fp64", "int8")

@@ -1,4 +1,5 @@
-"""Finds the call that launched each GPU activity: by correlation id, then by External id. Never by clock.
+"""Finds the call that launched each GPU activity: by correlation id, then by External id. Never by clock: where a
+launch itself has its op by the clock (`waiting_threads`), the activity is marked as such.
 
 A kernel without a launch call whose correlation id is below every recorded launch was queued before the window: an
 orphan. Whatever else has no launch call, or whose launch lies in no op, is unattributed.
@@ -12,12 +13,13 @@ from tb_dlprof_plugin.model.profile import Attribution, Bools, Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 
 
-def attribute(timeline: Timeline, top_call: Ints) -> tuple[Ints, Ints]:
+def attribute(timeline: Timeline, top_call: Ints, by_time: Bools) -> tuple[Ints, Ints]:
     """For each device event the row of its launching host event (-1: none) and its `Attribution`.
 
     Args:
         timeline: the trace.
         top_call: per host event the row of the outermost op around it, -1 for none.
+        by_time: host events that got their op by the clock.
     """
     host, device = timeline.host, timeline.device
     call = launch_calls(timeline)
@@ -34,6 +36,7 @@ def attribute(timeline: Timeline, top_call: Ints) -> tuple[Ints, Ints]:
     orphan = (call < 0) & (device.correlation >= 0) & (device.correlation < first_launch)
     attribution = np.full(len(device), int(Attribution.UNATTRIBUTED), dtype=np.int64)
     attribution[in_op | fallback] = Attribution.LINKED
+    attribution[in_op & launched & by_time[np.maximum(call, 0)] if len(host) else in_op] = Attribution.BY_TIME
     attribution[orphan] = Attribution.ORPHAN
     return call, attribution
 

@@ -10,36 +10,35 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
-from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
+from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
-from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
+from tb_dlprof_plugin.analysis.notes import notes_of
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.python_call_sites import call_places
 from tb_dlprof_plugin.analysis.roles import assign_roles
+from tb_dlprof_plugin.analysis.sound_values import with_sound_values
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
-    Attribution,
     CallKind,
     Calls,
     Ints,
     Iterations,
     LaunchConfigs,
     Launches,
-    Note,
     Profile,
     Role,
     Source,
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-from tb_dlprof_plugin.model.timeline import HostKind, Timeline
-from tb_dlprof_plugin.model.tree import parents
+from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -143,18 +142,18 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline = with_steps_around_closures(with_one_kind_of_module(timeline))
+    timeline = with_one_kind_of_module(with_sound_values(timeline))
+    timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
 
-    depth = depths(host)
-    parent = parents(depth)
     roles = assign_roles(timeline, parent)
-    roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
-    call, attribution = attribute(timeline, roles.top_call)
-    ops, op_of_call = build_ops(timeline, roles, lent_names, capability if len(device) else None)
+    adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
+    roles = adopted.roles
+    call, attribution = attribute(timeline, roles.top_call, adopted.by_time)
+    ops, op_of_call = build_ops(timeline, adopted, capability if len(device) else None)
     contexts = launch_contexts(
         device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
     )
@@ -205,7 +204,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             attribution=attribution,
         ),
         launch_configs=_configs(timeline),
-        notes=_notes(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
+        notes=notes_of(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
         input_shapes=timeline.input_shapes,
@@ -227,40 +226,3 @@ def _configs(timeline: Timeline) -> LaunchConfigs:
         shared_memory_bytes=column([c.shared_memory_bytes for c in configs]),
         occupancy_percent=column([c.occupancy_percent for c in configs]),
     )
-
-
-def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int, kind: Ints) -> list[Note]:
-    notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
-    if found_by == "optimizer_step":
-        notes.append(
-            Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration.")
-        )
-    elif found_by == "none":
-        notes.append(Note("no_steps", "No iterations were found: the recording counts as one. Call prof.step()."))
-    if unfinished:
-        notes.append(
-            Note("unfinished_step", "The loop ended while the profiler recorded: the step after it is left out.")
-        )
-    if not (kind == CallKind.MODULE).any():
-        notes.append(Note("no_modules", "Module names were not recorded; pass model= to the hook."))
-    elif (timeline.host.kind == HostKind.PYTHON_MODULE).any():
-        notes.append(
-            Note(
-                "modules_from_stacks", "Module paths come from Python frames: classes, numbered; pass model= for names."
-            )
-        )
-    if not len(timeline.device):
-        notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
-    orphans = int((attribution == Attribution.ORPHAN).sum())
-    if orphans:
-        notes.append(
-            Note("orphans", "Kernels were launched before the recording began; they are in no op's time.", orphans)
-        )
-    lost = int((attribution == Attribution.UNATTRIBUTED).sum())
-    if lost:
-        notes.append(Note("unattributed", "GPU activities have no recorded op; they are in no op's time.", lost))
-    if len(timeline.device) and is_rocm(timeline):
-        notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
-    if not (timeline.host.shapes > 0).any():
-        notes.append(Note("no_shapes", "Input shapes were not recorded; profile with record_shapes=True."))
-    return notes

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Ints
 from tb_dlprof_plugin.model.timeline import StepMarks, Timeline
 
@@ -27,7 +28,7 @@ def completion_windows(timeline: Timeline, steps: StepMarks, call: Ints, attribu
     if not len(device) or steps.found_by == "none":
         return steps.start_ns, steps.stop_ns
     ends = device.start_ns + device.duration_ns
-    launched_at = np.where(call >= 0, timeline.host.start_ns[np.maximum(call, 0)], -1)
+    launched_at = take_or(timeline.host.start_ns, call, -1)
 
     earlier = (attribution == Attribution.ORPHAN) | ((call >= 0) & (launched_at < steps.start_ns[0]))
     begin = max(int(steps.start_ns[0]), int(ends[earlier].max(initial=0)))

@@ -2,26 +2,39 @@
 
 No operator is recorded for it, but its launching call is known: Apex' FusedAdam inside its ``Optimizer.step``, a graph
 inside ``cudaGraphLaunch``. The launching calls then are rows of their own, named after the innermost annotation around
-them, else after the call. What lies in neither stays unattributed.
+them, else after the call. Those of a thread without ranges, while another waits in one, are named after that range, and
+belong to its module and part of the step. What lies in neither stays unattributed.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.roles import Roles
-from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.analysis.waiting_threads import lending_ranges
+from tb_dlprof_plugin.model.grouping import distinct
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
+from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.ops import PROFILER_STEP
 
 
-def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: Ints) -> tuple[Roles, Ints]:
-    """Roles in which such calls are outermost ops, and per host event the string index of the name that it lends them.
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """Roles in which such calls are outermost ops; per host event the string index of the name that one lends them, and
+    whether it was found by the clock."""
+
+    roles: Roles
+    lent_names: Ints
+    by_time: Bools
+
+
+def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: Ints) -> Adopted:
+    """The launching calls outside every op, as ops.
 
     Args:
         timeline: the trace.
@@ -31,18 +44,47 @@ def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: 
     """
     host, strings = timeline.host, timeline.strings
     lent = np.full(len(host), -1, dtype=np.int64)
+    by_time = np.zeros(len(host), dtype=np.bool_)
     rows = distinct(call[call >= 0])
     rows = rows[(host.kind[rows] == HostKind.RUNTIME) & (roles.top_call[rows] < 0)]
     if not len(rows):
-        return roles, lent
+        return Adopted(roles, lent, by_time)
     step = np.array([text.startswith(PROFILER_STEP) for text in strings], dtype=np.bool_)
     graph = cuda_call_column(strings, host.name[rows].tolist()) == CudaCall.GRAPH_LAUNCH
-    named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name]
+    marks = timeline.step_marks
+    marked = np.isin(host.start_ns, marks.start_ns) if marks is not None else np.zeros(len(host), dtype=np.bool_)
+    named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name] & ~marked
     annotation = inherit(np.where(named, host.name, -1), named, parent)[rows]
     adopted = (annotation >= 0) | (roles.module[rows] > 0) | graph[host.name[rows]]
+    left = rows[~adopted]
     rows, annotation = rows[adopted], annotation[adopted]
-    lent[rows] = np.where(annotation >= 0, annotation, host.name[rows])
+    lent[rows] = np.where(annotation >= 0, annotation, _names_in_modules(timeline, roles, rows))
+    module, role = roles.module.copy(), roles.role.copy()
+    lending = lending_ranges(timeline, roles.kind, call)
+    left = left[lending[left] >= 0]
+    if len(left):
+        source = lending[left]
+        # Of a module's range the launch itself is the op, as it is for a launch inside one.
+        of_module = _names_in_modules(timeline, roles, left, source)
+        lent[left] = np.where(roles.kind[source] == CallKind.MODULE, of_module, host.name[source])
+        module[left], role[left], by_time[left] = roles.module[source], roles.role[source], True
+        rows = np.concatenate((rows, left))
     top, top_call = roles.top.copy(), roles.top_call.copy()
     top[rows] = True
     top_call[rows] = rows
-    return replace(roles, top=top, top_call=top_call), lent
+    return Adopted(replace(roles, top=top, top_call=top_call, module=module, role=role), lent, by_time)
+
+
+def _names_in_modules(timeline: Timeline, roles: Roles, rows: Ints, source: Ints | None = None) -> Ints:
+    """What launches inside a module are called: as the launch, and where modules are ranges of the program, as the
+    innermost. ``source`` has the rows of the modules, where the launches do not lie in them."""
+    names = timeline.host.name[rows]
+    if not timeline.by_time:
+        return names
+    module = roles.module[rows if source is None else source]
+    table = StringTable.over(timeline.strings)
+    of_module = {path: table.add(timeline.strings[path].rpartition(".")[2]) for path in distinct(module).tolist()}
+    return np.array(
+        [of_module[path] if path else name for path, name in zip(module.tolist(), names.tolist(), strict=True)],
+        dtype=np.int64,
+    )

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.grouping import group_rows
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.grouping import group_rows
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Kernels, Verdict
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.tree import nearest
@@ -44,7 +45,7 @@ def launch_contexts(
     if not len(parent):
         nothing = np.zeros(len(name), dtype=np.int64)
         return LaunchContexts(name, kind, nothing, nothing)
-    op = np.where(call >= 0, nearest(is_op, parent)[np.maximum(call, 0)], -1)
+    op = take_or(nearest(is_op, parent), call, -1)
     known = np.maximum(op, 0)
     return LaunchContexts(name, kind, np.where(op >= 0, op_name[known], 0), np.where(op >= 0, op_dtypes[known], 0))
 

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.analysis.categories import time_categories
 from tb_dlprof_plugin.model.profile import Ints, Iterations, Note, Profile, Verdict
 
 FOUND_BY = "key_node"
-_NOTES_ON_STEPS = ("steps_from_optimizer", "no_steps", "unfinished_step", "steps_from_key_node")
+_NOTES_ON_STEPS = ("steps_from_optimizer", "steps_from_program", "no_steps", "unfinished_step", "steps_from_key_node")
 
 
 def cut_at(profile: Profile, stop_ns: Ints, key_node: str) -> Profile:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import launch_calls
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import (
     Bools,
     CallKind,
@@ -101,7 +102,7 @@ class _Light:
         self.launch_call: Ints = call[self.launch_rows]
         self.launch_start_ns: Ints = device_start[self.launch_rows]
         self.launch_duration_ns: Ints = device.duration_ns[self.launch_rows]
-        self.launch_step: Ints = np.where(self.launch_call >= 0, self.call_step[np.maximum(self.launch_call, 0)], -1)
+        self.launch_step: Ints = take_or(self.call_step, self.launch_call, -1)
 
     def order(self, step: int) -> Ints:
         """Launches of a step in the order of their calls, those of one call by stream."""

@@ -14,9 +14,7 @@ from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit
-
-MODULE_PREFIX = "tb_dlprof::module::"
-"""Name prefix of the ranges that the hook pushes around each module's forward; the rest is the module's path."""
+from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 
 FRAME_PREFIX = "nn.Module: "
 

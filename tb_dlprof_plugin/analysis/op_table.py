@@ -6,31 +6,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.grouping import distinct, first_rows, group_rows
-from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
+from tb_dlprof_plugin.analysis.direct_launches import Adopted
 from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.grouping import distinct, first_rows, group_rows
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Ops, Role, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.names.ops import short_op_name
+from tb_dlprof_plugin.names.ops import MODULE_PREFIX, short_op_name
 from tb_dlprof_plugin.names.tensor_core_eligibility import eligible
 
 
-def build_ops(
-    timeline: Timeline, roles: Roles, lent_names: Ints, compute_capability: tuple[int, int] | None
-) -> tuple[Ops, Ints]:
+def build_ops(timeline: Timeline, adopted: Adopted, compute_capability: tuple[int, int] | None) -> tuple[Ops, Ints]:
     """The table of unique ops and, for each host event, its row. Op types are appended to ``timeline.strings``.
 
     Args:
         timeline: the trace.
-        roles: of its host events.
-        lent_names: per host event the string index of the name that stands for its op type; -1 for its own.
+        adopted: the roles of its host events, and the names that stand for op types.
         compute_capability: of the GPU that the run used; None without a GPU.
     """
-    host = timeline.host
-    op_type = _op_types(timeline, roles, lent_names)
+    host, roles = timeline.host, adopted.roles
+    op_type = _op_types(timeline, roles, adopted.lent_names)
     name = _short_names(timeline)[host.name]
     unique, row = group_rows(
         name,
@@ -41,7 +38,7 @@ def build_ops(
         host.shapes,
         host.dtypes,
         roles.top.astype(np.int64),
-        _continuations(roles).astype(np.int64),
+        (_continuations(roles) | adopted.by_time).astype(np.int64),
     )
     ops = Ops(
         name=unique[0],
@@ -92,9 +89,10 @@ def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     strings = timeline.strings
     table = StringTable.over(strings)
     # Only names of host events: kernel names would double the table.
-    used = distinct(timeline.host.name)
+    used = distinct(np.concatenate((timeline.host.name, lent_names[lent_names >= 0])))
     of_name = np.zeros(len(strings), dtype=np.int64)
-    of_name[used] = [table.add(short_op_name(strings[i])) for i in used.tolist()]
+    stated = timeline.stated_ops
+    of_name[used] = [table.add(stated[i].op_type if i in stated else short_op_name(strings[i])) for i in used.tolist()]
     names = timeline.host.name.copy()
     linked = roles.forward_call >= 0
     names[linked] = names[roles.forward_call[linked]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.call_tree import depths
+from tb_dlprof_plugin.model.call_tree import depths
 from tb_dlprof_plugin.model.profile import CallPlaces, Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline

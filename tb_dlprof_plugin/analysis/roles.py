@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
+from tb_dlprof_plugin.analysis.module_paths import module_paths
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit, outermost
-from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
 
 _KINDS = {
     HostKind.RUNTIME: CallKind.RUNTIME,
@@ -50,8 +51,9 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     top = is_op & (top_call == np.arange(len(host)))
 
     module = module_paths(timeline, parent)
+    has_path = (kind == CallKind.MODULE) | _state_modules(timeline, module)
     in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent)
-    module = inherit(module, kind == CallKind.MODULE, parent)
+    module = inherit(module, has_path, parent)
 
     seed = _seed_roles(timeline, kind)
     role = inherit(seed, seed != Role.OTHER, parent)
@@ -115,10 +117,26 @@ def _seed_roles(timeline: Timeline, kind: Ints) -> Ints:
             of_name[index] = Role.OPTIMIZER
         elif text.startswith(_DATALOADER_PREFIX):
             of_name[index] = Role.DATALOADER
+    for index, stated in timeline.stated_ops.items():
+        if stated.role != Role.OTHER:
+            of_name[index] = stated.role
     seed = of_name[host.name]
     backward = (host.forward_thread > 0) & (host.sequence_number >= 0) & (seed == Role.OTHER)
     seed[backward & (kind == CallKind.OP)] = Role.BACKWARD
     return seed
+
+
+def _state_modules(timeline: Timeline, module: Ints) -> Bools:
+    """Writes the modules that the format states into the column, and says which rows they are."""
+    of_name = np.zeros(len(timeline.strings), dtype=np.int64)
+    stated = {index: op.module for index, op in timeline.stated_ops.items() if op.module}
+    table = StringTable.over(timeline.strings)
+    for index, module_path in stated.items():
+        of_name[index] = table.add(module_path)
+    path = of_name[timeline.host.name]
+    has_path: Bools = path > 0
+    module[has_path] = path[has_path]
+    return has_path
 
 
 def _forward_calls(timeline: Timeline, is_op: Bools, role: Ints, top_call: Ints) -> Ints:

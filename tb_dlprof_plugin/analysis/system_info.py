@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.analysis.grouping import distinct
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.run_facts import Gpu, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.inspect import StructType, type_info
 
 from tb_dlprof_plugin.api.rows import listed_record_of, record_of, rows_table
+from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.common import SelectedRange
 from tb_dlprof_plugin.pages.compare import ComparePage
 from tb_dlprof_plugin.pages.launches import LaunchesPage
@@ -94,11 +95,11 @@ class Page:
         return pretty(self.data)
 
     def __repr__(self) -> str:
-        return f"<{type(self.data).__name__}: {self.headline} Tables: {', '.join(self.tables)}>"
+        return f"<{type(self.data).__name__}: {visible(self.headline)} Tables: {', '.join(self.tables)}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return f"<p>{html.escape(self.headline)}</p>{self.table()._repr_html_()}"
+        return f"<p>{html.escape(visible(self.headline))}</p>{self.table()._repr_html_()}"
 
 
 def tables_of(page: type[msgspec.Struct]) -> tuple[str, ...]:
@@ -124,9 +125,9 @@ def _places(data: Any, table: str) -> dict[str, list[str]]:
     if isinstance(data, Overview):
         return {"category_ns": [bucket.key for bucket in data.buckets]}
     if isinstance(data, LaunchesPage):
-        idle = [str(activity) for activity in data.idle_activities]
-        bars = [activity.key for activity in data.activities]
-        return {"idle_by_activity_ns": idle, "activity_ns": idle, "category_ns": bars}
+        causes = [str(cause) for cause in data.causes]
+        bars = [category.key for category in data.bar_categories]
+        return {"idle_by_cause_ns": causes, "cause_ns": causes, "category_ns": bars}
     if isinstance(data, MemoryPage):
         return {"category_bytes": [category.key for category in data.categories]}
     if isinstance(data, ComparePage):

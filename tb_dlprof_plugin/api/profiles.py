@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.store.choice import MOST_RANKS, ranks_together
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.logdir import EventFileStore, StoredProfile, runs_below
@@ -203,7 +204,7 @@ class ReadProfile(StoredProfile):
         header, source = header_of(self.profile), self.profile.source
         facts = [header.model, header.precision, header.device, f"{len(self.profile.iterations)} iterations"]
         facts += [f"rank {source.rank}"] if self.ranks else []
-        return f"<ReadProfile {self.name}: {', '.join(fact for fact in facts if fact)}>"
+        return visible(f"<ReadProfile {self.name}: {', '.join(fact for fact in facts if fact)}>")
 
 
 _views: LastUsed[tuple[ProfileView, Profile, tuple[Profile, ...]]] = LastUsed(2 * MOST_RANKS)

@@ -1,7 +1,7 @@
 """Converts rows of a page to a table: a column for each figure, named after its field, with the unit at its end.
 
 Nested data becomes separate columns: the parts of a record, and lists and mappings whose entries the page names (time
-by category, by activity, by bucket). Lists of records within a row are left out with a note.
+by category, by cause, by bucket). Lists of records within a row are left out with a note.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def _entry(name: str, index: int, key: str) -> _Read:
 
 
 def _named_after(name: str, key: str) -> str:
-    """Such as "memory_ns" of "category_ns", "idle_python_ns" of "idle_by_activity_ns", "a_casts_ns" of "a_buckets"."""
+    """Such as "memory_ns" of "category_ns", "idle_python_ns" of "idle_by_cause_ns", "a_casts_ns" of "a_buckets"."""
     unit = next((unit for unit in _UNITS if name.endswith(unit)), "_ns")
     front = name.removesuffix(unit).replace("_by_", "_")
-    front = front.removesuffix("category").removesuffix("activity").removesuffix("buckets")
+    front = front.removesuffix("category").removesuffix("cause").removesuffix("buckets")
     return f"{front}{key}{unit}"

@@ -82,7 +82,7 @@ def take_after_part(job: AnalysisJob) -> None:
 def analyze(job: AnalysisJob) -> Profile:
     """Write the event file of the job's trace and return the profile. Raises TraceError, OSError."""
     from tb_dlprof_plugin.analysis import analyze_trace
-    from tb_dlprof_plugin.store.event_file import write_profile
+    from tb_dlprof_plugin.pages.stored_summary import write_run
 
     profile = analyze_trace(
         job.trace,
@@ -102,7 +102,7 @@ def analyze(job: AnalysisJob) -> Profile:
     profile = dataclasses.replace(profile, source=source, facts=facts)
     if job.light is not None:
         profile = add_light_window(profile, job.light)
-    write_profile(Path(job.event_directory), profile)
+    write_run(Path(job.event_directory), profile)
     return profile
 
 

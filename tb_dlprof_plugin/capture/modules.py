@@ -18,8 +18,7 @@ from torch.compiler import is_compiling
 
 from tb_dlprof_plugin.capture.observation import Observation, observe
 from tb_dlprof_plugin.capture.wrappers import inner, is_compiled_region, is_optimized_module
-
-MODULE_PREFIX = "tb_dlprof::module::"
+from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 
 _Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autograd_profiler.record_function
 """The fast one costs under 1 us, `record_function` about 8. In a trace they are `cpu_op` and `user_annotation`."""

@@ -24,6 +24,7 @@ import msgspec
 from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, AnalysisJob
 from tb_dlprof_plugin.capture.export import remove
 from tb_dlprof_plugin.capture.warn import probe, warn
+from tb_dlprof_plugin.model.visible import visible
 
 EXIT_WAIT_S = 120.0
 """How long the interpreter's exit waits for running analyses by default."""
@@ -270,4 +271,4 @@ def _advice(trace: str, job: AnalysisJob) -> str:
 def _say(message: str) -> None:
     stream: Any = sys.stderr
     if stream is not None:
-        probe(lambda: print(message, file=stream, flush=True))
+        probe(lambda: print(visible(message), file=stream, flush=True))

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
+from tb_dlprof_plugin.model.visible import visible
+
 T = TypeVar("T")
 
 
@@ -19,9 +21,9 @@ class TbDlprofWarning(UserWarning):
 def warn(message: str) -> None:
     """Issue a warning; log instead if the user turned warnings into errors. Never raises."""
     try:
-        warnings.warn(message, TbDlprofWarning, stacklevel=_stacklevel())
+        warnings.warn(visible(message), TbDlprofWarning, stacklevel=_stacklevel())
     except Exception:
-        logging.getLogger("tb_dlprof_plugin").warning(message)
+        logging.getLogger("tb_dlprof_plugin").warning(visible(message))
 
 
 def probe(read: Callable[[], T]) -> T | None:

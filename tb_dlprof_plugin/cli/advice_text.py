@@ -6,13 +6,14 @@ import itertools
 import os
 import textwrap
 
-import typer
-from rich.console import Console
 from rich.text import Text
 
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, Reading, SavingItem
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.cli.visible_console import console
 from tb_dlprof_plugin.model.formatting import byte_size, interval
+from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, MixedPrecisionChoice
 
@@ -52,18 +53,20 @@ class _Paper:
 
     def __init__(self) -> None:
         colours = None if os.environ.get("NO_COLOR") else "auto"
-        self._console = Console(highlight=False, markup=False, color_system=colours)  # type: ignore[arg-type]
+        self._console = console(None, color_system=colours)
         self._width = min(self._console.width, _WIDTH) if self._console.is_terminal else None
 
     def line(self, text: Text) -> None:
-        self._console.print(text, soft_wrap=True)
+        """One line, whatever the names in it hold."""
+        parts = ((visible(part.text), part.style or "") for part in text.render(self._console))
+        self._console.print(Text.assemble(*parts), soft_wrap=True)
 
     def paragraph(self, text: str, indent: int, style: str = "", label: str = "") -> None:
         """``label`` replaces the indent of the first line."""
         lines = [text]
         if self._width is not None:
             # A number and its percent sign stay together: textwrap breaks only at ordinary spaces.
-            kept = text.replace(" %", "\u00a0%")
+            kept = visible(text).replace(" %", "\u00a0%")
             lines = textwrap.wrap(kept, max(20, self._width - indent), break_on_hyphens=False)
         for number, line in enumerate(lines):
             margin = "" if number else label
@@ -145,7 +148,8 @@ def _counts(rules: list[RuleLine]) -> str:
 def _silent(paper: _Paper, rules: list[RuleLine]) -> None:
     quiet = [line for line in rules if line.outcome != "fired"]
     if quiet:
-        paper.line(Text("\nRules that found nothing:", style="bold"))
+        paper.line(Text())
+        paper.line(Text("Rules that found nothing:", style="bold"))
     for topic, lines in itertools.groupby(quiet, key=lambda line: line.topic):
         paper.line(Text(topic, style="dim"))
         for line in lines:
@@ -156,9 +160,9 @@ def _print_forecasts(found: MixedPrecision) -> None:
     """A line for each precision; one sentence if there is no forecast."""
     refusals = {choice.refusal for choice in found.choices}
     if len(refusals) == 1 and "" not in refusals:
-        typer.echo(f"\nNo forecast of mixed precision: {refusals.pop()}")
+        say("", f"No forecast of mixed precision: {refusals.pop()}")
         return
-    typer.echo("\nWhat mixed precision would gain, per step without the profiler; tb-dlprof predict shows the ops:")
+    say("", "What mixed precision would gain, per step without the profiler; tb-dlprof predict shows the ops:")
     print_table(
         (
             ("precision", "left"),

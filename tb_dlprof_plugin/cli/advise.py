@@ -16,6 +16,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.reports.advice import advice_report
@@ -39,7 +40,7 @@ def _print_rule(name: str | None) -> None:
     known = _rules(name)
     for one in all_rules():
         if one.rule.id in known:
-            typer.echo(rule_text(one.rule))
+            say(*rule_text(one.rule).split("\n"))
     raise typer.Exit
 
 
@@ -106,5 +107,5 @@ def _check(findings: list[FindingItem], limit: Severity) -> None:
     if severe:
         how = limit.value + ("" if limit is Severity.high else " or higher")
         noun = "finding" if len(severe) == 1 else "findings"
-        typer.echo(f"tb-dlprof: {len(severe)} {noun} of severity {how}: {', '.join(severe)}.", err=True)
+        say(f"tb-dlprof: {len(severe)} {noun} of severity {how}: {', '.join(severe)}.", err=True)
         raise typer.Exit(FOUND)

@@ -128,7 +128,7 @@ _ALL = (
     Command(
         "import",
         "import_traces:import_traces",
-        "Convert existing trace files to runs.",
+        "Convert existing recordings to runs.",
         "TRACE --logdir RUNS",
         prints="a row per profile that was written",
     ),

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
@@ -63,13 +64,13 @@ def _check(page: ComparePage, limit_percent: float) -> None:
     said = f"the candidate takes {slower:.1f} % longer {what}, and the limit is {limit_percent:g} %"
     low, high = _slower_interval(page)
     if low is not None and high is not None and low <= 0:
-        typer.echo(
+        say(
             f"tb-dlprof: {said}; but its 95 % interval, {low:+.1f} to {high:+.1f} %, does not exclude that it is no "
             "slower.",
             err=True,
         )
         return
-    typer.echo(f"tb-dlprof: {said}.", err=True)
+    say(f"tb-dlprof: {said}.", err=True)
     raise typer.Exit(SLOWER)
 
 
@@ -84,10 +85,10 @@ def _slower_interval(page: ComparePage) -> tuple[float, float] | tuple[None, Non
 
 
 def _print_text(page: ComparePage, limit: int) -> None:
-    typer.echo(f"Base: {page.a.title}\nCandidate: {page.b.title}\n{page.headline}")
+    say(f"Base: {page.a.title}", f"Candidate: {page.b.title}", page.headline)
     for text in page.explanation:
-        typer.echo(f"- {text}")
-    typer.echo("")
+        say(f"- {text}")
+    say()
     print_table(
         (("where the step goes", "left"), ("base", "right"), ("candidate", "right"), ("change", "right"), ("", "left")),
         [
@@ -111,12 +112,14 @@ def _print_text(page: ComparePage, limit: int) -> None:
             )
         ],
     )
-    typer.echo("")
+    say()
     print_table(
         (("per iteration", "left"), ("base", "right"), ("candidate", "right"), ("gain", "right")),
         [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.gain is None else f"{m.gain:.2f}") for m in page.metrics],
     )
-    typer.echo("")
+    say()
+    if page.across_frameworks:
+        _print_families(page)
     print_table(
         (
             (f"Op ({page.basis.upper()} time)", "left"),
@@ -136,7 +139,19 @@ def _print_text(page: ComparePage, limit: int) -> None:
     if page.promises:
         _print_promises(page.promises, limit)
     for text in (*page.warnings, *page.notes):
-        typer.echo(f"\nNote: {text}")
+        say("", f"Note: {text}")
+
+
+def _print_families(page: ComparePage) -> None:
+    """Kernels by family: what runs have in common whatever their ops are called."""
+    print_table(
+        (("kernels by family", "left"), ("base", "right"), ("candidate", "right"), ("calls", "right")),
+        [
+            (one.family, time(one.a_ns), time(one.b_ns), f"{one.a_calls:,.0f} -> {one.b_calls:,.0f}")
+            for one in page.families
+        ],
+    )
+    say()
 
 
 def _op_line(op: CompareOp) -> tuple[str, ...]:
@@ -156,7 +171,7 @@ def _op_line(op: CompareOp) -> tuple[str, ...]:
 
 def _print_matching(page: ComparePage, limit: int) -> None:
     kind = "GPU" if page.basis == "gpu" else "CPU"
-    typer.echo("")
+    say()
     print_table(
         ((f"of the {kind} time", "left"), ("base", "right"), ("candidate", "right")),
         [
@@ -175,7 +190,7 @@ def _print_matching(page: ComparePage, limit: int) -> None:
     left = [op for op in page.ops if op.reason not in ("", "casts", "scaler", "compiled")]
     left.sort(key=lambda op: -max(op.a_ns or 0, op.b_ns or 0))
     if left:
-        typer.echo("")
+        say()
         print_table(
             (("not matched", "left"), ("direction", "left"), ("run", "left"), ("time", "right"), ("likely", "left")),
             [
@@ -194,21 +209,23 @@ def _print_matching(page: ComparePage, limit: int) -> None:
 def _print_promises(promises: KeptPromises, limit: int) -> None:
     """The forecast and the measured step, then predicted and measured savings."""
     if promises.refusal:
-        typer.echo(f"\nNo forecast to compare with the candidate: {promises.refusal}")
+        say("", f"No forecast to compare with the candidate: {promises.refusal}")
     if promises.forecast:
         _print_forecast(promises.forecast, limit)
     for row in promises.savings:
-        typer.echo(
-            f"\nAdvised for the base: {row.title}\n  Changed: {row.change}. Predicted saving: "
-            f"{signed_duration(row.expected_ns)} a step, "
-            f"{interval(row.low_ns, row.high_ns, lambda ns: signed_duration(round(ns)))}.\n  {row.text}"
+        say(
+            "",
+            f"Advised for the base: {row.title}",
+            f"  Changed: {row.change}. Predicted saving: {signed_duration(row.expected_ns)} a step, "
+            f"{interval(row.low_ns, row.high_ns, lambda ns: signed_duration(round(ns)))}.",
+            f"  {row.text}",
         )
 
 
 def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
-    typer.echo(f"\n{panel.headline}")
+    say("", f"{panel.headline}")
     if panel.note:
-        typer.echo(panel.note)
+        say(panel.note)
     print_table(
         (("per step", "left"), ("forecast", "right"), ("measured", "right"), ("error", "right")),
         [
@@ -224,7 +241,7 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
             ),
         ],
     )
-    typer.echo("")
+    say()
     worst = panel.ops[: max(1, limit // 2)]
     print_table(
         (

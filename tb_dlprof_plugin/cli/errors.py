@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import NoReturn
 
 import typer
+
+from tb_dlprof_plugin.cli.terminal import tell
 
 
 def refuse(sentence: object) -> NoReturn:
     """End the command with a sentence that says what is wrong and what to do; a missing full stop is added."""
     text = str(sentence)
-    # A closed terminal must not raise another error.
-    with contextlib.suppress(OSError, ValueError):
-        print(f"tb-dlprof: {text}{'' if text.endswith(('.', '?')) else '.'}", file=sys.stderr, flush=True)
+    tell(f"tb-dlprof: {text}{'' if text.endswith(('.', '?')) else '.'}")
     raise typer.Exit(2)

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.cli.export_runs import exported_run
 from tb_dlprof_plugin.cli.options import Cycle, Rank
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.run_list import places_of
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -110,19 +111,19 @@ def _write(html: Path, text: str) -> None:
 
 def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, str]) -> None:
     """The parts of the file with their sizes."""
-    typer.echo(f"{html}: {byte_size(len(made.text.encode()))}; open it in a browser, it needs no server.")
+    say(f"{html}: {byte_size(len(made.text.encode()))}; open it in a browser, it needs no server.")
     counted: dict[tuple[str, ...], dict[str, int]] = {}
     for block in answered.blocks:
         counted.setdefault(block.runs, {})[block.route] = block.answers
     for runs, size in made.answer_bytes.items():
         if runs:
-            typer.echo(f"  {' against '.join(runs)}: {byte_size(size)} ({_content(counted[runs])})")
+            say(f"  {' against '.join(runs)}: {byte_size(size)} ({_content(counted[runs])})")
     shared = made.answer_bytes.get((), 0)
-    typer.echo(f"  list of runs: {byte_size(shared)}")
-    typer.echo(f"  the page itself: {byte_size(made.code_bytes)}")
+    say(f"  list of runs: {byte_size(shared)}")
+    say(f"  the page itself: {byte_size(made.code_bytes)}")
     for name, without in left_out.items():
         if without:
-            typer.echo(f"Not included of {name}: {without}.")
+            say(f"Not included of {name}: {without}.")
 
 
 def _content(answers: dict[str, int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,20 +12,24 @@ import typer
 
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.import_summary import folder_summary
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
-from tb_dlprof_plugin.readers.registry import format_of
+from tb_dlprof_plugin.readers.options import Markers, ReadOptions
+from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files, write_profile
+from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 
@@ -52,7 +56,7 @@ class Imported(msgspec.Struct, frozen=True):
 def import_traces(
     traces: Annotated[
         list[Path],
-        typer.Argument(help="Trace files of torch.profiler, or directories of *.pt.trace.json[.gz] files."),
+        typer.Argument(help="Recordings of any known format, or directories of them."),
     ],
     logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs.")],
     run: Annotated[
@@ -69,32 +73,51 @@ def import_traces(
         bool,
         typer.Option("--pytorch-views", help="Also write a trace that the PyTorch Profiler tab can read into the run."),
     ] = False,
+    markers: Annotated[
+        Markers,
+        typer.Option(help="Which convention the NVTX ranges of a recording follow: it says which of them are ops."),
+    ] = Markers.AUTO,
     output: Output = OutputFormat.text,
 ) -> None:
-    """Convert existing trace files to runs.
+    """Convert existing recordings to runs.
 
-    From any torch version and any machine. Facts of the training process (autocast, TF32 switches, DataLoader settings)
-    are then unknown, unless --facts-from names an event file with them.
+    Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
+    process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
+    with them.
     """
     known = _known(facts_from)
     files = _files(traces)
     failed, written = False, []
-    groups = {run: files} if run is not None else _grouped(files)
+    reading = _Reading(known, rank, ReadOptions(markers))
+    groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
     for name, members in groups.items():
-        whole, profiles = _make_run(logdir / name, members, known, rank, force, pytorch_views)
+        whole, profiles = _make_run(logdir / name, members, reading, force, pytorch_views)
         failed |= not whole
         for path, profile in profiles:
             written.append(_imported(name, path, profile))
             if output is OutputFormat.text:
-                typer.echo(f"{profile.source.trace_file} -> {path}")
+                say(f"{profile.source.trace_file} -> {path}")
     if output is not OutputFormat.text:
         print_page(Imported(written), output)
+    elif any(path.is_dir() for path in traces):
+        for line in folder_summary(traces, files, [one.format for one in written], reading.failures):
+            say(line, err=True)
     if failed:
         raise typer.Exit(2)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How recordings are read, and the sentences about those that could not be."""
+
+    known: Profile | None
+    rank: int | None
+    options: ReadOptions
+    failures: dict[Path, str] = field(default_factory=dict)
+
+
 def _make_run(
-    folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool, pytorch_views: bool
+    folder: Path, traces: list[Path], reading: _Reading, force: bool, pytorch_views: bool
 ) -> tuple[bool, list[tuple[Path, Profile]]]:
     """Writes the profiles of one run; False if any trace failed, which does not affect the others.
 
@@ -109,7 +132,7 @@ def _make_run(
     for trace in traces:
         try:
             with Progress(trace) as progress:
-                profiles += _analyzed(trace, known, rank, progress)
+                profiles += _analyzed(trace, reading, progress)
             if pytorch_views and profiles[-1].source.format == kineto.NAME:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
@@ -118,13 +141,14 @@ def _make_run(
             return False, []
         except TraceError as error:
             _tell(str(error))
+            reading.failures[trace] = str(error)
             whole = False
     if before and not whole:
         _tell(f"{folder} was left as it is.")
         return False, []
     try:
-        for profile in _as_cycles(profiles, known):
-            written.append((write_profile(folder, profile), profile))
+        for profile in _as_cycles(profiles, reading.known):
+            written.append((write_run(folder, profile), profile))
         for old in before:
             old.unlink()
     except OSError as error:
@@ -148,10 +172,12 @@ def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
     )
 
 
-def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> list[Profile]:
+def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profile]:
     """The profiles of a recording: of all its ranks, unless one is named."""
+    known, rank, options = reading.known, reading.rank, reading.options
     if known is None and rank is None:
-        return analyze_ranks(trace, session=_session(stem_of(trace.name)), progress=progress.update)
+        session = _session(_run_name(trace))
+        return analyze_ranks(trace, session=session, options=options, progress=progress.update)
     if known is None:
         facts, system, session, worker = RunFacts(), System(), stem_of(trace.name), ""
     else:
@@ -166,6 +192,7 @@ def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Pr
             session=_session(session),
             rank=rank,
             worker=worker,
+            options=options,
             progress=progress.update,
         )
     ]
@@ -190,20 +217,33 @@ def _as_cycles(profiles: list[Profile], known: Profile | None) -> list[Profile]:
 
 def _files(traces: list[Path]) -> list[Path]:
     try:
-        return trace_files(traces)
+        return list(dict.fromkeys(map(recording_of, trace_files(traces))))
     except FileNotFoundError as error:
-        refuse(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves")
+        known = "; ".join(one.TITLE for one in FORMATS)
+        refuse(f"{error.filename} holds no recording that can be read ({known}); name the files themselves")
 
 
-def _grouped(files: list[Path]) -> dict[str, list[Path]]:
+def _grouped(files: list[Path], logdir: Path) -> dict[str, list[Path]]:
     """The files of each run by its name, after its directory's where runs of several directories have one name."""
     runs: dict[tuple[str, Path], list[Path]] = {}
     for file in files:
         runs.setdefault((_run_name(file), file.resolve().parent), []).append(file)
-    names = [name for name, _ in runs]
-    return {
-        name if names.count(name) == 1 else f"{folder.name}/{name}": members for (name, folder), members in runs.items()
-    }
+    return {_distinct(name, folder, list(runs), logdir): members for (name, folder), members in runs.items()}
+
+
+def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]], logdir: Path) -> str:
+    """A run's name, after that of the nearest directory above it by which it differs from others of the same name."""
+    others = [other for same, other in runs if same == name and other != folder]
+    if not others:
+        return name
+    for above in (folder, *folder.parents):
+        depth = len(folder.parts) - len(above.parts)
+        if above.name and all(
+            [one.name for one in (other, *other.parents)][depth:][:1] != [above.name] for other in others
+        ):
+            # Below the log directory itself there is nothing to tell apart by.
+            return name if above == logdir else f"{above.name}/{name}"
+    return f"{folder.name}/{name}"
 
 
 def _run_name(file: Path) -> str:
@@ -226,4 +266,4 @@ def _known(event_file: Path | None) -> Profile | None:
 
 
 def _tell(sentence: str) -> None:
-    typer.echo(f"tb-dlprof: {sentence}", err=True)
+    say(f"tb-dlprof: {sentence}", err=True)

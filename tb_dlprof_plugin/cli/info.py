@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, time
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.model.found_by import found_by_words
 from tb_dlprof_plugin.pages.info import Info, info_page
 
 
@@ -30,19 +30,18 @@ def info(
 
 def _text(page: Info) -> None:
     for label, text in _lines(page):
-        typer.echo(f"{label:<22}{text}")
+        say(f"{label:<22}{text}")
     for note in page.notes:
-        typer.echo(f"note: {note.text}" + (f" ({note.count})" if note.count is not None else ""))
+        say(f"note: {note.text}" + (f" ({note.count})" if note.count is not None else ""))
 
 
 def _lines(page: Info) -> list[tuple[str, str]]:
     read = UNKNOWN if page.events is None else f"{page.events:,}"
-    found_by = {"profiler_step": "prof.step()", "optimizer_step": "optimizer steps", "none": "none marked"}
     lines = [
         ("trace file", page.trace_file or UNKNOWN),
         ("run", f"{page.run}, session {page.session}, rank {page.rank}, cycle {page.cycle}"),
         ("events", f"{read}, {UNKNOWN if page.repaired is None else f'{page.repaired:,}'} repaired"),
-        ("steps", f"{page.steps} ({found_by.get(page.steps_found_by, page.steps_found_by)})"),
+        ("steps", f"{page.steps} ({found_by_words(page.steps_found_by)})"),
         ("host calls", f"{page.calls:,} on {page.threads} threads"),
         ("memory events", f"{page.memory_events:,}"),
     ]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table, time
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_page
 
 
@@ -17,7 +16,7 @@ def kernels(page: KernelsPage, sums: Sums, limit: Limit = 30) -> None:
 
     With the Tensor Core verdict of each and the rule that decided it.
     """
-    typer.echo(f"{page.headline} {sums.words}\n")
+    say(f"{page.headline} {sums.words}", "")
     print_table(
         (
             ("Kernel", "left"),
@@ -46,4 +45,4 @@ def kernels(page: KernelsPage, sums: Sums, limit: Limit = 30) -> None:
         ],
     )
     if page.total_rows > limit:
-        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.launches import LaunchesPage, launches_page
 
 
@@ -17,7 +16,7 @@ def launches(page: LaunchesPage, sums: Sums, limit: Limit = 10) -> None:
 
     With idle gaps and what the CPU did meanwhile, launch delays and synchronising calls.
     """
-    typer.echo(f"{page.headline} The step is {page.step_words}. {sums.words}")
+    say(f"{page.headline} The step is {page.step_words}. {sums.words}")
     if not page.has_gpu:
         return
     _figures(page, sums)
@@ -45,7 +44,12 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
             ("Time in them per iteration", time(found.sync_ns_per_iteration)),
             *(
                 (f"Idle: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
+                for part in page.idle_by_cause
+            ),
+            *(
+                (f"- {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
                 for part in page.idle_by_activity
+                if part.cause in ("cpu_launch", "idle")
             ),
             *(
                 (f"Gaps: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
@@ -57,8 +61,7 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
 
 def _iterations(page: LaunchesPage, limit: int) -> None:
     _heading("Iterations, as recorded")
-    labels = {category.key: category.label for category in page.activities}
-    keys = page.idle_activities
+    labels = [part.label for part in page.idle_by_cause]
     print_table(
         (
             ("Iteration", "right"),
@@ -70,7 +73,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
             ("CPU not needed", "right"),
             ("gaps", "right"),
             ("longest", "right"),
-            ("while idle, mostly", "left"),
+            ("idle, mostly", "left"),
         ),
         [
             (
@@ -83,7 +86,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
                 percent(row.slack_percent),
                 str(row.gaps),
                 time(row.longest_gap_ns),
-                labels[keys[row.idle_by_activity_ns.index(max(row.idle_by_activity_ns))]] if row.idle_ns else "",
+                labels[row.idle_by_cause_ns.index(max(row.idle_by_cause_ns))] if row.idle_ns else "",
             )
             for row in page.iterations[:limit]
         ],
@@ -94,7 +97,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
 def _syncs(page: LaunchesPage, sums: Sums, limit: int) -> None:
     _heading("Synchronising calls")
     if not page.syncs:
-        typer.echo("None in the selected iterations.")
+        say("None in the selected iterations.")
         return
     print_table(
         (
@@ -126,7 +129,7 @@ def _syncs(page: LaunchesPage, sums: Sums, limit: int) -> None:
 
 def _gaps(page: LaunchesPage, limit: int) -> None:
     _heading("Largest idle gaps, as recorded")
-    labels = {category.key: category.label for category in page.activities}
+    labels = {part.key: part.label for part in page.idle_by_cause}
     print_table(
         (
             ("Iteration", "right"),
@@ -134,7 +137,7 @@ def _gaps(page: LaunchesPage, limit: int) -> None:
             ("at", "right"),
             ("gap", "right"),
             ("kind", "left"),
-            ("meanwhile", "left"),
+            ("cause", "left"),
             ("ended by", "left"),
             ("op", "left"),
         ),
@@ -145,7 +148,7 @@ def _gaps(page: LaunchesPage, limit: int) -> None:
                 time(row.start_ns),
                 time(row.duration_ns),
                 row.kind,
-                labels[row.meanwhile],
+                labels[row.cause],
                 row.kernel or "(end of the iteration)",
                 row.op,
             )
@@ -186,12 +189,12 @@ def _kernels(page: LaunchesPage, sums: Sums, limit: int) -> None:
 
 
 def _heading(text: str) -> None:
-    typer.echo(f"\n{text}\n")
+    say("", f"{text}", "")
 
 
 def _rest(total: int, limit: int) -> None:
     if total > limit:
-        typer.echo(f"\n{total - limit} more; --limit prints more, --format json all rows of the page.")
+        say("", f"{total - limit} more; --limit prints more, --format json all rows of the page.")
 
 
 def _number(value: float | None) -> str:

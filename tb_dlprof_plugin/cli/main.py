@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tb_dlprof_plugin.cli import dlprof_aliases
 from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES, Command
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.version import __version__
 
 _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
@@ -48,7 +49,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        say(__version__)
         raise typer.Exit
 
 

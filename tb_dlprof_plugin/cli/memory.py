@@ -10,10 +10,12 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
+from tb_dlprof_plugin.pages.sentence import text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -33,14 +35,16 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
 
     By category, module and op; with the largest allocations, and the growth per step.
     """
-    typer.echo(f"{page.headline}\n")
+    say(f"{page.headline}", "")
     if page.figures is None:
-        typer.echo(page.how_to_record)
+        if page.how_to_record:
+            say(page.how_to_record)
         return
+    say(text_of(page.peak_parts), "")
     _print_figures(page)
     if page.not_attributed:
         _print_iterations(page, limit)
-        typer.echo(f"{page.not_attributed}\n")
+        say(f"{page.not_attributed}", "")
     else:
         _print_categories(page)
         _print_iterations(page, limit)
@@ -48,7 +52,7 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
         _print_groups("Op type", page.op_types, limit)
         _print_allocations(page, limit)
     for note in page.notes:
-        typer.echo(f"Note: {note}")
+        say(f"Note: {note}")
 
 
 def _print_figures(page: MemoryPage) -> None:
@@ -66,7 +70,7 @@ def _print_figures(page: MemoryPage) -> None:
         ("Growth per iteration", _change(figures.growth_bytes)),
     ]
     print_table((("Figure", "left"), ("", "right")), rows)
-    typer.echo("")
+    say()
 
 
 def _print_categories(page: MemoryPage) -> None:
@@ -74,7 +78,7 @@ def _print_categories(page: MemoryPage) -> None:
         (("Category", "left"), ("at the peak", "right"), ("share", "right"), ("own peak", "right")),
         [(c.label, _size(c.bytes), percent(c.percent), _size(c.own_peak_bytes)) for c in page.categories],
     )
-    typer.echo("")
+    say()
 
 
 def _print_iterations(page: MemoryPage, limit: int) -> None:
@@ -97,7 +101,7 @@ def _print_iterations(page: MemoryPage, limit: int) -> None:
             for row in page.iterations[:limit]
         ],
     )
-    typer.echo("")
+    say()
 
 
 def _print_groups(heading: str, groups: list[MemoryGroup], limit: int) -> None:
@@ -120,7 +124,7 @@ def _print_groups(heading: str, groups: list[MemoryGroup], limit: int) -> None:
             for row in groups[:limit]
         ],
     )
-    typer.echo("")
+    say()
 
 
 def group_name(row: MemoryGroup) -> str:
@@ -155,7 +159,7 @@ def _print_allocations(page: MemoryPage, limit: int) -> None:
         ],
     )
     if page.total_rows is not None and page.total_rows > limit:
-        typer.echo(f"\n{page.total_rows - limit} more; --limit prints more of each table.")
+        say("", f"{page.total_rows - limit} more; --limit prints more of each table.")
 
 
 def _size(value: int | None) -> str:

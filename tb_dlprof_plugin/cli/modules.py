@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.modules import ModuleRow, ModulesPage, modules_page
 
 Depth = Annotated[int, typer.Option(min=0, help="Levels below the whole model in the text.")]
@@ -28,20 +29,20 @@ def modules(page: ModulesPage, sums: Sums, depth: Depth = 2, limit: Limit = 100)
 
     With calls, forward and backward time, kernels, Tensor Core eligibility and use.
     """
-    typer.echo(f"{page.headline} {sums.words}" if page.rows else page.headline)
+    say(f"{page.headline} {sums.words}" if page.rows else page.headline)
     if not page.rows:
-        typer.echo(_HOW_TO)
+        say(_HOW_TO)
         return
     if page.from_stacks:
-        typer.echo("Modules are identified by Python stack frames: class and number of the instance.")
-    typer.echo("")
+        say("Modules are identified by Python stack frames: class and number of the instance.")
+    say()
     shallow = [row for row in page.rows if _level(row) <= depth]
     _print_tree(page, shallow[:limit], sums)
     if len(shallow) > limit:
-        typer.echo(f"\n{len(shallow) - limit} more of this depth; --limit {len(shallow)} prints all.")
+        say("", f"{len(shallow) - limit} more of this depth; --limit {len(shallow)} prints all.")
     if len(page.rows) > len(shallow):
         deepest = max(map(_level, page.rows))
-        typer.echo(f"\n{len(page.rows) - len(shallow)} more are deeper; --depth {deepest} prints all.")
+        say("", f"{len(page.rows) - len(shallow)} more are deeper; --depth {deepest} prints all.")
 
 
 def _print_tree(page: ModulesPage, rows: list[ModuleRow], sums: Sums) -> None:

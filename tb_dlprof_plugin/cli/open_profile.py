@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.store.choice import NoSuchProfile, sessions_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import EventFileStore, files_below
@@ -49,26 +49,37 @@ def choose(
 
 
 def open_profile(
-    source: Path, cycle: int | None, rank: int | None, key_node: str | None = None, session: str | None = None
+    source: Path,
+    cycle: int | None,
+    rank: int | None,
+    key_node: str | None = None,
+    session: str | None = None,
+    markers: Markers | None = None,
 ) -> tuple[ProfileView, RunRef]:
     """The newest matching profile under ``source``; ends the command with one sentence if there is none.
 
     A line on standard error names the sessions if there are others than the one that is shown and none was named.
+    ``markers`` says how the ranges of a recording are read; of a stored profile that was settled when it was made.
 
     Raises:
         KeyNodeError: there is no such key node.
     """
     try:
-        return _open(source, cycle, rank, key_node, session)
+        return _open(source, cycle, rank, key_node, session, markers)
     except (TraceError, ProfileError) as error:
         refuse(error)
 
 
 def _open(
-    source: Path, cycle: int | None, rank: int | None, key_node: str | None, session: str | None
+    source: Path,
+    cycle: int | None,
+    rank: int | None,
+    key_node: str | None,
+    session: str | None,
+    markers: Markers | None,
 ) -> tuple[ProfileView, RunRef]:
     if source.is_file() and "tfevents" not in source.name:
-        return _of_trace(source, key_node)
+        return _of_trace(source, rank, key_node, markers)
     files = files_below(source)
     runs = sorted({file.parent for file in files})
     if len(runs) > 1:
@@ -79,13 +90,15 @@ def _open(
     if not store.of_run(name):
         traces = registry.files_below(source)
         if len(traces) == 1:
-            return _of_trace(traces[0], key_node)
+            return _of_trace(traces[0], rank, key_node, markers)
         if traces:
             raise ProfileError(
                 f"{source} holds {len(traces)} traces but no profile; name one of them, or convert them to a run with "
                 f"`tb-dlprof import {source} --logdir DIR --run NAME`."
             )
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
+    if markers is not None:
+        raise ProfileError(f"{source} holds profiles, whose ranges were read when they were made; leave out --mode.")
     sessions = sessions_of(store.of_run(name))
     if session is not None and session not in sessions:
         raise ProfileError(f"{source} has no session {session!r}; it has {', '.join(sessions)}.")
@@ -104,15 +117,18 @@ def _name_sessions(source: Path, shown: str, sessions: list[str]) -> None:
     more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
     listed = ", ".join(others[:_MOST_NAMED]) + more
     which = f"the newest one, {shown}, is shown" if shown == sessions[0] else f"{shown} is shown"
-    typer.echo(
+    say(
         f"tb-dlprof: {source} holds {len(sessions)} sessions (starts of a training); {which}. "
         f"--session NAME picks another: {listed}.",
         err=True,
     )
 
 
-def _of_trace(path: Path, key_node: str | None) -> tuple[ProfileView, RunRef]:
+def _of_trace(
+    path: Path, rank: int | None, key_node: str | None, markers: Markers | None
+) -> tuple[ProfileView, RunRef]:
+    options = ReadOptions(markers or Markers.AUTO)
     with Progress(path) as progress:
-        profile = analyze_trace(path, progress=progress.update)
+        profile = analyze_trace(path, rank=rank, options=options, progress=progress.update)
     ref = RunRef(path.name, profile.source.session, profile.source.rank, profile.source.cycle)
     return ProfileView(profile if key_node is None else with_key_node(profile, key_node)), ref

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.ops import OpsPage, ops_page
 
 
@@ -17,7 +16,7 @@ def ops(page: OpsPage, sums: Sums, limit: Limit = 30) -> None:
 
     With calls, times, Tensor Core eligibility and use, precision and shapes.
     """
-    typer.echo(f"{page.headline} {sums.words}\n")
+    say(f"{page.headline} {sums.words}", "")
     print_table(
         (
             ("Op", "left"),
@@ -48,4 +47,4 @@ def ops(page: OpsPage, sums: Sums, limit: Limit = 30) -> None:
         ],
     )
     if page.total_rows > limit:
-        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

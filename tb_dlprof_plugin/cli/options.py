@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-Source = Annotated[Path, typer.Argument(help="A run's directory, an event file, or a *.pt.trace.json[.gz] file.")]
+_SOURCE_HELP = "A run's directory, an event file, or a recording: a trace of torch.profiler, a database of nsys ..."
+Source = Annotated[Path, typer.Argument(help=_SOURCE_HELP)]
+OptionalSource = Annotated[Path | None, typer.Argument(help=_SOURCE_HELP, show_default=False)]
 Sources = Annotated[
     list[Path], typer.Argument(help="A log directory, or runs: their directories, event files or traces.")
 ]

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
@@ -55,7 +56,7 @@ def predict(
 
 
 def _print_text(page: ForecastPage, limit: int) -> None:
-    typer.echo(f"{page.headline}\n")
+    say(f"{page.headline}", "")
     print_table(
         (("per step", "left"), ("now", "right"), (page.precision.upper(), "right")),
         [
@@ -68,7 +69,7 @@ def _print_text(page: ForecastPage, limit: int) -> None:
             *([("GradScaler", "", f"{page.scaler_ms:.2f} ms")] if page.scaler_ms else []),
         ],
     )
-    typer.echo("")
+    say()
     print_table(
         (
             ("Op", "left"),
@@ -93,4 +94,4 @@ def _print_text(page: ForecastPage, limit: int) -> None:
         ],
     )
     if page.total_rows > limit:
-        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import sys
 from collections.abc import Callable, Sequence
 
 import msgspec
-import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import OutputFormat
+from tb_dlprof_plugin.cli.terminal import say, write_bytes, write_csv, write_json
+from tb_dlprof_plugin.cli.visible_console import PIPED_WIDTH, console
 from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
 from tb_dlprof_plugin.reports.table import Report, csv_text, pretty
 
 UNKNOWN = "unknown"
-_PIPED_WIDTH = 240
 _WHOLE = 1e6
-
-
-def console(piped_width: int = _PIPED_WIDTH) -> Console:
-    """The terminal; names from traces are never interpreted as markup."""
-    # Piped output has no width to fit into: cells that wrap cannot be searched.
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else piped_width)
 
 
 def print_page(
@@ -71,14 +66,7 @@ def check_output(output: OutputFormat | None) -> None:
 
 def print_parquet(table: Report) -> None:
     """Write the table to standard output as a Parquet file, which holds its notes."""
-    print_bytes(table.to_parquet())
-
-
-def print_bytes(data: bytes) -> None:
-    """As they are, after what was printed before."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    write_bytes(table.to_parquet())
 
 
 def table_of(page: msgspec.Struct, name: str | None) -> Report:
@@ -94,7 +82,7 @@ def table_of(page: msgspec.Struct, name: str | None) -> Report:
 
 def print_json(value: object) -> None:
     """The data, indented."""
-    sys.stdout.write(pretty(value))
+    write_json(pretty(value))
 
 
 def print_csv(table: Report) -> None:
@@ -102,14 +90,16 @@ def print_csv(table: Report) -> None:
 
     Unknown is an empty cell, and no spreadsheet reads a name as a formula.
     """
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)
     # Numbers keep their digits here; a report rounds them.
     writer.writerows(
         [_digits(cell) if isinstance(cell, float) else csv_text(cell) for cell in row] for row in table.rows
     )
+    write_csv(out.getvalue())
     for note in table.notes:
-        typer.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}", err=True)
 
 
 def _digits(value: float) -> float | int:
@@ -118,14 +108,15 @@ def _digits(value: float) -> float | int:
 
 
 def print_table(
-    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], piped_width: int = _PIPED_WIDTH
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], piped_width: int = PIPED_WIDTH
 ) -> None:
     """Columns are (heading, "left" or "right"); cells are plain text. ``piped_width`` is in characters."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, side in columns:
-        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+        table.add_column(visible(heading), justify="right" if side == "right" else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        # Before the widths are measured: an escape is longer than the character.
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console(piped_width).print(table)
 
 

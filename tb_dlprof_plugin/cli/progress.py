@@ -37,9 +37,10 @@ class Progress:
 
     def _show(self) -> None:
         # Imported only where a bar is shown: most files take less than its import.
-        from rich.console import Console
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
+
+        from tb_dlprof_plugin.cli.visible_console import console
 
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -47,7 +48,7 @@ class Progress:
             TaskProgressColumn(),
             TimeElapsedColumn(),
         )
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        self._bar = Bar(*columns, console=console(None, stderr=True), transient=True)
         self._bar.start()
         self._task = self._bar.add_task("", total=1.0)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.in_place import has_copy, replace_by_copy, write_copy
 from tb_dlprof_plugin.readers.errors import TraceError
@@ -34,7 +35,7 @@ def pytorch_views(
         _tell(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves.")
         raise typer.Exit(2) from None
     if not files:
-        typer.echo("Every trace has its copy already.")
+        say("Every trace has its copy already.")
     failed = False
     for file in files:
         try:
@@ -48,10 +49,10 @@ def pytorch_views(
             failed = True
             continue
         size, of = copy.stat().st_size, original.stat().st_size
-        typer.echo(f"{copy} ({size / 1e6:.1f} MB) of {original} ({of / 1e6:.1f} MB)")
+        say(f"{copy} ({size / 1e6:.1f} MB) of {original} ({of / 1e6:.1f} MB)")
     if failed:
         raise typer.Exit(2)
 
 
 def _tell(sentence: str) -> None:
-    typer.echo(f"tb-dlprof: {sentence}", err=True)
+    say(f"tb-dlprof: {sentence}", err=True)

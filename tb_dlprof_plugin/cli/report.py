@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,12 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import open_profile
-from tb_dlprof_plugin.cli.options import Cycle, OutputFormat, Rank, Session, Source
-from tb_dlprof_plugin.cli.printing import check_output, print_bytes, print_json, print_table
+from tb_dlprof_plugin.cli.options import Cycle, OptionalSource, OutputFormat, Rank, Session
+from tb_dlprof_plugin.cli.printing import check_output, print_json, print_table
+from tb_dlprof_plugin.cli.terminal import say, write_bytes
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.pages.report_titles import TITLES
+from tb_dlprof_plugin.readers.options import Markers
 from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
 from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
@@ -22,7 +25,6 @@ from tb_dlprof_plugin.reports.table import FORMATS, Report, csv_cells
 
 _PIPED_WIDTH = 100_000
 """Width in characters: reports have many columns and long names, which are not cut in a pipe."""
-
 ReportNames = Annotated[
     str, typer.Option("--reports", help=f"Reports, separated by commas: {', '.join(REPORTS)}; or all.")
 ]
@@ -57,8 +59,33 @@ IterStop = Annotated[
 ]
 
 
+class Mode(str, Enum):
+    """DLProf's modes: what the ranges of a recording are."""
+
+    auto = "auto"
+    simple = "simple"
+    pytorch = "pytorch"
+    tensorflow = "tensorflow"
+    tensorflow1 = "tensorflow1"
+    tensorflow2 = "tensorflow2"
+    tensorrt = "tensorrt"
+    jax = "jax"
+
+
+_MARKERS = {
+    Mode.auto: Markers.AUTO,
+    Mode.simple: Markers.NONE,
+    Mode.pytorch: Markers.PYPROF,
+    Mode.tensorflow: Markers.TENSORFLOW,
+    Mode.tensorflow1: Markers.TENSORFLOW,
+    Mode.tensorflow2: Markers.TENSORFLOW,
+    Mode.tensorrt: Markers.TENSORRT,
+    Mode.jax: Markers.XLA,
+}
+
+
 def report(
-    source: Source,
+    source: OptionalSource = None,
     reports: ReportNames = "all",
     formats: FormatNames = "csv",
     output_path: OutputPath = None,
@@ -70,6 +97,14 @@ def report(
     rank: Rank = None,
     session: Session = None,
     output: Printed = None,
+    database: Annotated[
+        Path | None,
+        typer.Option(help="A recording in place of RUN, as dlprof had it: a database of Nsight Systems or nvprof."),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option("--mode", "-m", help="What the ranges of a recording are; auto by default, simple ignores them."),
+    ] = None,
 ) -> None:
     """Write DLProf's reports from a recorded run.
 
@@ -79,12 +114,16 @@ def report(
 
     One report in one format is printed if neither a directory nor a name is given; else files are written.
     """
+    if (source is None) == (database is None):
+        refuse("name a run or a recording, or --database FILE, and not both")
+    recording = source or database
+    assert recording is not None
     names = report_names(reports)
     kinds = format_names(formats)
     check_base_name(base_name)
     _check_printed(output, names, kinds, output_path)
     try:
-        view, ref = open_profile(source, cycle, rank, key_node, session)
+        view, ref = open_profile(recording, cycle, rank, key_node, session, None if mode is None else _MARKERS[mode])
         selection = by_number(view, iter_start, iter_stop)
     except ValueError as error:
         refuse(f"{error}.")
@@ -93,7 +132,7 @@ def report(
         print_reports(made, output)
     elif output_path is None and base_name is None and len(names) == len(kinds) == 1:
         check_output(OutputFormat(kinds[0]))
-        print_bytes(FORMATS[kinds[0]](made[names[0]]))
+        write_bytes(FORMATS[kinds[0]](made[names[0]]))
     else:
         write(made, kinds, output_path or Path(), base_name or BASE_NAME)
     print_notes(made.items())
@@ -124,7 +163,7 @@ def write(reports: dict[str, Report], formats: list[str], folder: Path, base_nam
     """Writes the files and prints their paths; ends the command with one sentence if that fails."""
     try:
         for path in write_reports(reports, formats, folder, base_name):
-            typer.echo(path)
+            say(path)
     except OSError as error:
         refuse(f"{folder} cannot be written: {error}")
 
@@ -133,15 +172,15 @@ def print_reports(reports: dict[str, Report], output: OutputFormat) -> None:
     """Reports on standard output; several in JSON are one object with an entry for each."""
     if output is OutputFormat.text:
         for name, made in reports.items():
-            typer.echo(f"{TITLES[ALIASES.get(name, name)][0]}\n")
+            say(f"{TITLES[ALIASES.get(name, name)][0]}", "")
             columns = [(column, "left") for column in made.columns]
             print_table(columns, [csv_cells(row) for row in made.rows], _PIPED_WIDTH)
-            typer.echo("")
+            say()
     elif output is OutputFormat.json and len(reports) > 1:
         print_json({name: msgspec.Raw(made.to_json().encode()) for name, made in reports.items()})
     else:
         for made in reports.values():
-            print_bytes(FORMATS[output.value](made))
+            write_bytes(FORMATS[output.value](made))
 
 
 def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
@@ -151,7 +190,7 @@ def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
         for note in made.notes:
             about.setdefault(note, []).append(name)
     for note, names in about.items():
-        typer.echo(f"Note ({', '.join(names)}): {note}", err=True)
+        say(f"Note ({', '.join(names)}): {note}", err=True)
 
 
 def _check_printed(output: OutputFormat | None, names: list[str], kinds: list[str], folder: Path | None) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import typer
+from collections import Counter
 
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.cli.sums import Sums
-from tb_dlprof_plugin.model.formatting import byte_size, flop_count
-from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, precision_label, roofline_page
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.model.formatting import byte_rate, byte_size, flop_count
+from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, roofline_page
+from tb_dlprof_plugin.pages.roofs import precision_label
 
 
 @page_command(roofline_page)
@@ -18,16 +20,16 @@ def roofline(page: RooflinePage, sums: Sums, limit: Limit = 30) -> None:
 
     FLOPs, bytes and rate of each, compared with the peak rate and the memory bandwidth of the GPU.
     """
-    typer.echo(f"{page.headline} {sums.words}\n")
+    say(f"{page.headline} {sums.words}", "")
     if page.bytes_per_second is not None:
         print_table(
             ((page.gpu, "left"), ("reaches", "right")),
             [
                 *((roof.label, _rate(roof.flops_per_second)) for roof in page.roofs),
-                ("memory", f"{page.bytes_per_second / 1e9:,.0f} GB/s"),
+                ("memory", byte_rate(page.bytes_per_second)),
             ],
         )
-        typer.echo(f"Source: {page.source}\n")
+        say(f"Source: {page.source}", "")
     if not page.ops:
         return
     print_table(
@@ -49,7 +51,10 @@ def roofline(page: RooflinePage, sums: Sums, limit: Limit = 30) -> None:
         [_cells(op, sums) for op in page.ops[:limit]],
     )
     if page.total_rows > limit:
-        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+    above = Counter(op.why_above_roof for op in page.ops if op.why_above_roof)
+    for why, count in above.most_common():
+        say("", f"Above the roof ({'1 op' if count == 1 else f'{count} ops'}): {why}.")
 
 
 def _cells(op: RooflineOp, sums: Sums) -> tuple[str, ...]:

@@ -6,11 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
@@ -47,7 +46,7 @@ def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRu
 def report_failed(failed: Sequence[FailedRun]) -> None:
     """Lists on stderr the runs that could not be read."""
     for one in failed:
-        typer.echo(f"tb-dlprof: {one.run} cannot be shown: {one.why}", err=True)
+        say(f"tb-dlprof: {one.run} cannot be shown: {one.why}", err=True)
 
 
 def named_run(recorded: Sequence[RecordedRun], text: str) -> str:

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, RunRow, many_runs_page
@@ -45,7 +46,7 @@ def runs(
 
 
 def _print_runs(page: ManyRunsPage) -> None:
-    typer.echo(f"{page.headline}\n")
+    say(f"{page.headline}", "")
     several = len({row.gpu for row in page.rows}) > 1
     print_table(
         (
@@ -68,10 +69,10 @@ def _print_runs(page: ManyRunsPage) -> None:
         ),
         [_cells(row, several) for row in page.rows],
     )
-    typer.echo(f"\n{page.note}")
+    say("", f"{page.note}")
     for why in dict.fromkeys(row.no_base for row in page.rows if row.no_base):
         names = [row.ref.run for row in page.rows if row.no_base == why]
-        typer.echo(f"Without a base, because {why}: {', '.join(names)}.")
+        say(f"Without a base, because {why}: {', '.join(names)}.")
 
 
 def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def _noise(low: float | None, high: float | None, change: str) -> str:
 
 
 def _print_models(page: ByModelPage) -> None:
-    typer.echo(f"{page.headline}\n")
+    say(f"{page.headline}", "")
     print_table(
         (
             ("Model", "left"),
@@ -125,10 +126,10 @@ def _print_models(page: ByModelPage) -> None:
         ),
         [_model_cells(row) for row in page.rows],
     )
-    typer.echo("")
+    say()
     for row in page.rows:
         changes = f" ({'; '.join(row.changes)})" if row.changes else ""
-        typer.echo(f"{_model(row)}{changes}: {row.recommendation}")
+        say(f"{_model(row)}{changes}: {row.recommendation}")
 
 
 def _model_cells(row: ModelRow) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
@@ -31,10 +30,10 @@ def summary(page: Overview, sums: Sums) -> None:
     categories, top ops. Without a GPU what applies to the CPU alone.
     """
     facts = page.summary
-    typer.echo(f"{page.title}\n{page.headline}\n")
+    say(page.title, page.headline, "")
     for line in trust_lines(page.trust):
-        typer.echo(line)
-    typer.echo("")
+        say(line)
+    say()
     print_table(
         (("", "left"), ("", "right")),
         [
@@ -49,7 +48,7 @@ def summary(page: Overview, sums: Sums) -> None:
         ],
     )
     if len(page.gpus) > 1:
-        typer.echo("")
+        say()
         print_table(
             (("GPU", "left"), ("", "left"), ("utilization", "right"), ("on Tensor Cores", "right")),
             [
@@ -58,8 +57,8 @@ def summary(page: Overview, sums: Sums) -> None:
             ],
         )
     for line in _precision_lines(page):
-        typer.echo(line)
-    typer.echo(f"\n{sums.words}")
+        say(line)
+    say("", f"{sums.words}")
     # Without a GPU the account has the parts of the step, and DLProf's categories say little.
     others = (("Part of the step", page.parts), ("DLProf's time category", page.resource_usage)) if page.has_gpu else ()
     account = [(s.label, s.value_ns, s.percent) for s in page.account]
@@ -69,13 +68,13 @@ def summary(page: Overview, sums: Sums) -> None:
     )
     for heading, slices in others:
         _print_slices(heading, [(s.label, s.value_ns, s.percent) for s in slices], sums)
-    typer.echo("")
+    say()
     _print_top_ops(page, sums)
     for finding in page.findings:
         saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
-        typer.echo(f"\n[{finding.severity}] {finding.title}\n    estimated saving: {saving}")
+        say("", f"[{finding.severity}] {finding.title}", f"    estimated saving: {saving}")
     for note in page.notes:
-        typer.echo(f"\nNote: {note.text}" + (f" ({note.count})" if note.count else ""))
+        say("", f"Note: {note.text}" + (f" ({note.count})" if note.count else ""))
 
 
 def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
@@ -87,7 +86,7 @@ def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
 
 def _print_slices(heading: str, slices: list[tuple[str, int | None, float | None]], sums: Sums) -> None:
     """Sums over the iterations, without those that are 0."""
-    typer.echo("")
+    say()
     print_table(
         ((heading, "left"), ("time", "right"), ("share", "right")),
         [(label, sums.time(total_ns), percent(share)) for label, total_ns, share in slices if total_ns != 0],

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
 from tb_dlprof_plugin.cli.run_list import read_runs, report_failed
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.comparison.run_table import FACTS
 from tb_dlprof_plugin.pages.sweep import MEASURES, SweepChoice, SweepError, SweepPage, sweep_page, value_text
 
@@ -50,7 +51,7 @@ def sweep(
 
 
 def _print(page: SweepPage) -> None:
-    typer.echo(f"{page.headline}\n")
+    say(f"{page.headline}", "")
     if page.curves:
         used = sorted({mark.position for curve in page.curves for mark in curve.marks})
         print_table(
@@ -58,13 +59,13 @@ def _print(page: SweepPage) -> None:
             [(page.positions[at], *(_at(page, line, at) for line in range(len(page.curves)))) for at in used],
         )
         if page.common:
-            typer.echo(f"\nAll of them: {', '.join(page.common)}.")
+            say("", f"All of them: {', '.join(page.common)}.")
     for note in page.notes:
-        typer.echo(f"Note: {note}")
+        say(f"Note: {note}")
     for why in dict.fromkeys(left.why for left in page.left_out):
         names = [left.run for left in page.left_out if left.why == why]
         listed = ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
-        typer.echo(f"Left out, because {why}: {listed}.")
+        say(f"Left out, because {why}: {listed}.")
 
 
 def _at(page: SweepPage, line: int, position: int) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table, time
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.tensor_core_reasons import ReasonTotal
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
@@ -19,13 +18,13 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
 
     Whether they do, at which precision, and if not, why.
     """
-    typer.echo(f"{page.headline} {sums.words}\n")
+    say(f"{page.headline} {sums.words}", "")
     if page.by_precision:
         print_table(
             (("Eligible kernel time", "left"), ("time", "right"), ("share", "right")),
             [(s.label, sums.time(s.value_ns), percent(s.percent)) for s in page.by_precision],
         )
-        typer.echo("")
+        say()
     _print_reasons(page, sums)
     if page.ops:
         print_table(
@@ -54,7 +53,7 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
             ],
         )
     if page.total_rows > limit:
-        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
 
 
 def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
@@ -73,19 +72,20 @@ def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
                 for r in page.by_reason
             ],
         )
-        typer.echo("")
+        say()
     if page.saving is not None:
         saving = page.saving
-        typer.echo(
+        say(
             f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), "
-            f"{interval(saving.low_ns, saving.high_ns, lambda ns: time(round(ns)))}. {saving.derivation}\n"
+            f"{interval(saving.low_ns, saving.high_ns, lambda ns: time(round(ns)))}. {saving.derivation}",
+            "",
         )
     if page.ineligible:
         print_table(
             (("Cannot use Tensor Cores", "left"), ("ops", "right"), ("time", "right"), ("why", "left")),
             [(work.op_type, str(work.ops), sums.time(work.time_ns), work.text) for work in page.ineligible],
         )
-        typer.echo("")
+        say()
 
 
 def _could_save(sums: Sums, estimate_ns: int | None, at_most_ns: int | None) -> str:

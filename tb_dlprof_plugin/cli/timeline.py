@@ -21,6 +21,7 @@ from tb_dlprof_plugin.cli.options import (
     TableName,
 )
 from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
 from tb_dlprof_plugin.reports.table import Report
@@ -59,26 +60,27 @@ def timeline(
 
 
 def _text(page: TimelinePage, limit: int) -> None:
-    typer.echo(page.headline)
-    typer.echo(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows\n")
+    say(page.headline)
+    say(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows", "")
     print_table(
         (("Part", "left"), ("time", "right"), ("share", "right")),
         [(part.label, time(part.value_ns), percent(part.percent)) for part in page.parts],
     )
-    _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, limit)
-    _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, limit)
-    _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, limit)
+    _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, page, limit)
+    _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, page, limit)
+    _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, page, limit)
 
 
-def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], limit: int) -> None:
+def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], page: TimelinePage, limit: int) -> None:
     if not rows:
         return
-    typer.echo(f"\n{title}\n")
+    say("", f"{title}", "")
     name, op = headings
+    begin = page.iteration.start_ns
     print_table(
         ((name, "left"), ("at", "right"), ("duration", "right"), ("share", "right"), (op, "left")),
         [
-            (row.spot.label, time(row.spot.start_ns), time(row.spot.duration_ns), percent(row.percent), row.op)
+            (row.spot.label, time(row.spot.start_ns - begin), time(row.spot.duration_ns), percent(row.percent), row.op)
             for row in rows[:limit]
         ],
     )

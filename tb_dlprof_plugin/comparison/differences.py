@@ -25,6 +25,7 @@ from tb_dlprof_plugin.metrics.ops import input_precisions
 from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.metrics.step_account import account_of, whole_numbers, without_recorder
 from tb_dlprof_plugin.metrics.step_buckets import WAITING, Basis, BucketTimes, bucket_times
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
@@ -219,7 +220,7 @@ def compare(
         steps=(steps[0].estimate, steps[1].estimate),
         step_ns=(sides[0].step_ns, sides[1].step_ns),
         step_interval_ns=difference_interval(*steps),
-        speedup=steps[0].estimate.ns / steps[1].estimate.ns if steps[1].estimate.ns else None,
+        speedup=steps[0].estimate.ns / steps[1].estimate.ns if all(step.estimate.ns for step in steps) else None,
         speedup_interval=ratio_interval(*steps),
         shares=(
             shares_of(runs[0], rows, rows.of_a, basis),
@@ -243,7 +244,7 @@ class _Side:
         profile, rows = run.view.profile, len(groups)
         launches, kernels = profile.launches, profile.kernels
         site = run.launch_site
-        self.launch_row = np.where(site >= 0, row_of_site[np.maximum(site, 0)], -1) if len(row_of_site) else site
+        self.launch_row = take_or(row_of_site, site, -1)
         known = self.launch_row >= 0
         self.cast = run.launch_cast
         is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL

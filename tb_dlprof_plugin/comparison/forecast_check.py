@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.metrics.run_setup import precision_of
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.planning import Forecast, OpForecast, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -32,7 +33,7 @@ _MATCHED_PERCENT = 90.0
 """Less of the base's GPU time than this with a counterpart is another model or another way to run it."""
 
 
-class NotComparableError(ValueError):
+class NotComparableError(VisibleMessage, ValueError):
     """The candidate is not the run that the forecast is about; the message gives the reason."""
 
 

@@ -9,6 +9,7 @@ from tb_dlprof_plugin.comparison.rows import Reason, Rows
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.metrics.step_buckets import Basis
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Bools, Ints
 
 
@@ -63,7 +64,7 @@ def _of_gpu(run: Run, matched: Bools, compiled: Bools) -> Shares:
     inside = site >= 0
 
     def of_site(flags: Bools) -> Bools:
-        return inside & flags[np.maximum(site, 0)] if len(flags) else inside
+        return inside & take_or(flags, site, False)
 
     def mean_ns(chosen: Bools) -> int:
         return round(int(launches.duration_ns[chosen].sum()) / run.selection.count)

@@ -43,8 +43,8 @@ class TimedStep:
         """Widths of the 95 % interval below and above the step, as logarithms of factors."""
         step = self.estimate
         least = math.log1p(LEAST_ERROR_BETWEEN_RUNS[step.source])
-        below = math.log(step.ns / step.low_ns) if step.low_ns > 0 else _MOST_ERROR
-        above = math.log(step.high_ns / step.ns) if step.ns > 0 else _MOST_ERROR
+        below = math.log(step.ns / step.low_ns) if min(step.ns, step.low_ns) > 0 else _MOST_ERROR
+        above = math.log(step.high_ns / step.ns) if min(step.ns, step.high_ns) > 0 else _MOST_ERROR
         return min(max(below, least), _MOST_ERROR), min(max(above, least), _MOST_ERROR)
 
     @property

@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.frameworks import PYTORCH
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import has_sizes
 from tb_dlprof_plugin.model.tree import inherit
@@ -76,6 +78,8 @@ def scaler_calls(view: ProfileView) -> Bools:
 
 def compiled_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it lies in code that torch.compile made."""
+    if view.profile.source.framework != PYTORCH:
+        return np.zeros(len(view.profile.calls), dtype=np.bool_)
     compiled = np.array([text.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)) for text in view.profile.strings])
     found: Bools = compiled[view.profile.ops.name[view.profile.calls.op]] & _not_steps(view)
     return inherit(found, found, view.call_parent)
@@ -165,5 +169,5 @@ def in_calls(flags: Bools, call: Ints) -> Bools:
     """Per launch the flag of its launching call, False where that is unknown."""
     if not len(flags):
         return np.zeros(len(call), dtype=np.bool_)
-    result: Bools = (call >= 0) & flags[np.maximum(call, 0)]
+    result: Bools = take_or(flags, call, False)
     return result

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import figure
 from tb_dlprof_plugin.metrics.unattributed_ops import selected_activities
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import climb, inherit, self_time
 from tb_dlprof_plugin.names.ops import PROFILER_STEP
@@ -121,7 +122,7 @@ def _parents_in_tree(view: ProfileView, outside: Bools) -> Ints:
     """Parents in torch's tree, in which some calls are not: those have none, and their children their own parent."""
     parent = climb(view.call_parent, outside, view.call_parent)
     # The outermost call around may be one of them.
-    parent = np.where((parent >= 0) & outside[np.maximum(parent, 0)], -1, parent)
+    parent = np.where(take_or(outside, parent, False), -1, parent)
     return np.where(outside, -1, parent)
 
 

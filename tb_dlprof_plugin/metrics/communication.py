@@ -15,6 +15,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
 from tb_dlprof_plugin.model.tree import nearest
@@ -156,7 +157,7 @@ def _bytes(view: ProfileView, rows: Ints) -> Ints:
         return np.full(len(rows), -1, dtype=np.int64)
     around = nearest(named[calls.op] & (ops.kind[calls.op] == CallKind.ANNOTATION), view.call_parent)
     call = view.profile.launches.call[rows]
-    holder = np.where(call >= 0, around[np.maximum(call, 0)], -1)
+    holder = take_or(around, call, -1)
     return np.where(holder >= 0, sizes[calls.op[np.maximum(holder, 0)]], -1)
 
 

@@ -60,6 +60,7 @@ def group_node_waits(view: ProfileView, selection: Selection) -> GroupNodeWaits 
         group=nothing,
         eligible=nothing.astype(np.bool_),
         verdict=nothing,
+        own_ns=nothing,
     )
     return GroupNodeWaits(
         overhead=host_spread(host.only((host.node >= 0) & ~in_cuda_call), tree, selection.count),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.model.remedies import remedies_for
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
@@ -15,9 +16,10 @@ def by_number(view: ProfileView, start: int | None, stop: int | None) -> Selecti
     """
     numbers = view.profile.iterations.number.tolist()
     if view.profile.iterations.found_by == "none" and {start, stop} - {None, 0}:
+        steps = remedies_for(view.profile.source).steps
         raise ValueError(
-            "no iterations were found in this recording, so there is no range of them; cut it with a key node, "
-            "or call prof.step() in the training loop"
+            "no iterations were found in this recording, so there is no range of them; cut it with a key node"
+            + (f", or {steps}" if steps else "")
         )
     for number in (start, stop):
         if number is not None and number not in numbers:

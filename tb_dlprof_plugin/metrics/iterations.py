@@ -101,10 +101,13 @@ def category_sums(view: ProfileView, rows: slice) -> dict[str, int | None]:
 
 
 def percent(part: int | float | None, whole: int | float | None) -> float | None:
-    """``100 * part / whole``, None where either is unknown or the whole is nothing."""
+    """``100 * part / whole``, None where either is unknown or the whole is nothing.
+
+    Between 0 and 100: calls of several threads at once, or a damaged recording, can have more time than there is.
+    """
     if part is None or not whole:
         return None
-    return 100.0 * part / whole
+    return min(100.0, max(0.0, 100.0 * part / whole))
 
 
 _RECORDER_GROUPS = tuple(tuple(TIME_CATEGORIES.index(name) for name in group) for group in RECORDER_ORDER)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Attribution, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 UNKNOWN_KERNELS_PERCENT = 10.0
@@ -113,7 +113,7 @@ def coverage(view: ProfileView) -> GpuCoverage:
     """How much of all recorded GPU time is attributed to ops."""
     launches = view.profile.launches
     duration, attribution = launches.duration_ns, launches.attribution
-    linked = attribution == Attribution.LINKED
+    linked = np.isin(attribution, ATTRIBUTED)
     return GpuCoverage(
         total_ns=int(duration.sum()),
         linked_ns=int(duration[linked].sum()),

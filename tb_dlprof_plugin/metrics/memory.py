@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import PARTNER_UNKNOWN, Bools, Ints, Profile, Role
 from tb_dlprof_plugin.model.tree import outermost
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -336,7 +337,7 @@ def _at(column: Ints, rows: Ints, missing: int = -1) -> Ints:
     """``column[rows]``, ``missing`` for rows of -1."""
     if not len(column):
         return np.full(len(rows), missing, dtype=np.int64)
-    return np.where(rows >= 0, column[np.maximum(rows, 0)], missing)
+    return take_or(column, rows, missing)
 
 
 def _first_highest(values: Ints, stretch: Ints) -> Ints:

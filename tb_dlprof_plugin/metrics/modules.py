@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -68,9 +70,10 @@ class Spread:
 class NodeTotals:
     """One row per node; times in ns.
 
-    ``gpu`` is flattened, ``gpu_sum_ns`` accumulated: they differ where kernels overlap. Of ``eligible_ns``, the time of
-    kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for ``eligible_unknown_ns`` it is not
-    known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost op calls.
+    ``gpu`` is flattened, ``gpu_sum_ns`` the sum over the calls of ops: they differ where ops overlap. Of
+    ``eligible_ns``, the time of kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for
+    ``eligible_unknown_ns`` it is not known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost calls
+    of ops.
     """
 
     gpu: Spread
@@ -90,7 +93,7 @@ class NodeTotals:
 class ModuleTotals:
     """Totals of each node of the tree, and of the work outside, by role.
 
-    ``inside.gpu_sum_ns[0] + outside.gpu_sum_ns.sum()`` is all linked GPU time of the selection (`op_totals`).
+    ``inside.gpu_sum_ns[0] + outside.gpu_sum_ns.sum()`` is the GPU time of all ops of the selection (`op_totals`).
 
     Attributes:
         calls: forward calls of the module itself.
@@ -189,7 +192,7 @@ def _calls_of_the_whole_model(view: ProfileView) -> Bools:
     backward = (ops.role == Role.BACKWARD)[calls.op]
     own = inherit(is_range, is_range, view.call_parent) & unnamed & ~backward
 
-    types_of = view.groups.op_type[np.maximum(view.call_group, 0)]
+    types_of = take_or(view.groups.op_type, view.call_group, 0)
     forward = unnamed & ~backward & (view.call_group >= 0)
     of_model = np.zeros(len(profile.strings), dtype=np.bool_)
     of_model[types_of[forward & own]] = True
@@ -229,7 +232,8 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
 
 @dataclass(frozen=True, slots=True)
 class GpuWork:
-    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs."""
+    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs,
+    ``own_ns`` is each one's part of the GPU time of its op's call."""
 
     node: Ints
     role: Ints
@@ -240,6 +244,7 @@ class GpuWork:
     group: Ints
     eligible: Bools
     verdict: Ints
+    own_ns: Ints
 
     @property
     def backward(self) -> Bools:
@@ -298,6 +303,7 @@ def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuW
         group=view.launch_group[rows],
         eligible=view.launch_in_matrix_op[rows] & (profile.kernels.kind[kernel] == KernelKind.KERNEL),
         verdict=profile.kernels.tensor_core[kernel],
+        own_ns=own_gpu_ns(view)[rows],
     )
 
 
@@ -337,7 +343,7 @@ def _accumulated(view: ProfileView, selection: Selection, work: GpuWork, host: H
         return np.bincount(nodes, minlength=count).astype(np.int64)
 
     return {
-        "gpu_sum_ns": _sums(work.node, duration, count),
+        "gpu_sum_ns": _sums(work.node, work.own_ns, count),
         "kernel_calls": number_of(work.node),
         "op_calls": number_of(counted.node),
         "ops": number_of(node),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.amp_calls import cast_calls, compiled_calls, in_calls, scaler_calls
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, has_sizes
 from tb_dlprof_plugin.model.tree import subtree_ends
@@ -69,7 +70,7 @@ class Run:
         call = self.view.profile.launches.call
         if not len(self.sites.of_call):
             return np.full(len(call), -1, dtype=np.int64)
-        return np.where(call >= 0, self.sites.of_call[np.maximum(call, 0)], -1)
+        return take_or(self.sites.of_call, call, -1)
 
     @property
     def launch_cast(self) -> Bools:
@@ -101,7 +102,7 @@ def run_of(view: ProfileView, selection: Selection) -> Run:
     of_top = np.full(len(calls), -1, dtype=np.int64)
     of_top[tops] = site
     around = view.call_top
-    of_call = np.where(around >= 0, of_top[np.maximum(around, 0)], -1) if len(calls) else of_top
+    of_call = take_or(of_top, around, -1)
     launches = view.profile.launches
     launched = launches.call >= 0
     of_launch = np.where(launched, of_call[np.maximum(launches.call, 0)], -1) if len(calls) else launches.call

@@ -1,8 +1,8 @@
 """Times of each op over its instances: sums, least and most of CPU time, GPU time, CPU overhead and GPU idle time.
 
 The definitions are DLProf's (User Guide 1.8, sections 8.4, 8.5 and 10.3). An instance is one call of an op. Times are
-accumulated: summed over instances, and the GPU time of an instance over what it launched. CPU overhead is the time
-within a call outside the CUDA calls in it. GPU idle time is that of `op_idle`.
+accumulated: summed over instances. The GPU time of an instance is the union of what it launched (`op_gpu_time`). CPU
+overhead is the time within a call outside the CUDA calls in it. GPU idle time is that of `op_idle`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import Figure, figure
+from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.op_idle import idle_pieces
 from tb_dlprof_plugin.metrics.unattributed_ops import AllOps, all_ops, selected_activities
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import outermost
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -48,7 +50,7 @@ class _Instances:
 def op_statistics(view: ProfileView, selection: Selection) -> OpStatistics:
     """The statistics of every op over the selected iterations."""
     profile, every = view.profile, all_ops(view)
-    calls, launches = profile.calls, profile.launches
+    calls = profile.calls
     ranges = np.flatnonzero(view.selected_calls(selection) & (every.of_call >= 0))
     activities = selected_activities(view, selection)
     outside = every.of_launch[activities] >= every.groups
@@ -62,7 +64,7 @@ def op_statistics(view: ProfileView, selection: Selection) -> OpStatistics:
     of_ranges = (every.of_call[ranges], found.of_range)
     of_outside = (every.of_launch[activities[outside]], found.of_activity[outside])
     call = every.api_call[activities[outside]]
-    launch_ns = np.where(call >= 0, calls.duration_ns[np.maximum(call, 0)], 0) if len(calls) else call * 0
+    launch_ns = take_or(calls.duration_ns, call, 0)
     timed = everywhere.copy()
     timed[of_outside[1]] = call >= 0
     idle = idle_pieces(view, selection)
@@ -75,7 +77,7 @@ def op_statistics(view: ProfileView, selection: Selection) -> OpStatistics:
         instances=np.bincount(found.row, minlength=len(every)).astype(np.int64),
         kernel_calls=np.bincount(every.of_launch[activities], minlength=len(every)).astype(np.int64),
         cpu=of([(*of_ranges, duration), (*of_outside, launch_ns)], timed),
-        gpu=of([(every.of_launch[activities], found.of_activity, launches.duration_ns[activities])], everywhere),
+        gpu=of([(every.of_launch[activities], found.of_activity, own_gpu_ns(view)[activities])], everywhere),
         overhead=of([(*of_ranges, np.maximum(duration - api, 0)), (*of_outside, launch_ns * 0)], timed),
         idle=of([(every.of_call[idle_calls], place[idle_calls], idle_ns[idle_calls])], everywhere),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -16,7 +17,8 @@ class OpTotals:
     """One row per group of `ProfileView.groups`; times in ns. GPU columns count what the op's calls launched.
 
     ``eligible_ns == tensor_core_ns + eligible_non_tensor_core_ns + eligible_unknown_ns`` is the kernel time in the
-    parts of the op that can use Tensor Cores: casts and copies around them are in ``gpu_ns`` only.
+    parts of the op that can use Tensor Cores: casts and copies around them are in ``gpu_ns`` only. ``gpu_ns`` is the
+    union of what each call launched (`op_gpu_time`), the others are sums over kernels.
     """
 
     calls: Ints
@@ -57,7 +59,7 @@ def op_totals(view: ProfileView, selection: Selection) -> OpTotals:
         calls=np.bincount(group[counted], minlength=count).astype(np.int64),
         cpu_total_ns=_sums(group[top], calls.duration_ns[top], count),
         cpu_self_ns=_sums(group[top], view.call_self_ns[top], count),
-        gpu_ns=sum_by_group(launched),
+        gpu_ns=_sums(launch_group[launched], own_gpu_ns(view)[launched], count),
         kernel_calls=np.bincount(launch_group[launched], minlength=count).astype(np.int64),
         eligible=eligible,
         eligible_ns=sum_by_group(in_matrix),

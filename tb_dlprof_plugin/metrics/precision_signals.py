@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, precision_of_dtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
@@ -143,7 +144,7 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
     if profile.has_gpu:
         rows, inner = _matrix_launches(view, is_matrix)
         launches, kernels = profile.launches, profile.kernels
-        op = np.where(inner >= 0, calls.op[np.maximum(inner, 0)], -1) if len(calls) else inner
+        op = take_or(calls.op, inner, -1)
         keys = np.stack((launches.kernel[rows], op, view.launch_group[rows]))
         for kernel, owner, place, ns in _sums(keys, launches.duration_ns[rows]):
             inputs = of_op[owner] if owner >= 0 else ""
@@ -183,10 +184,10 @@ def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
     owner = np.full(len(launches), -1, dtype=np.int64)
     if len(calls):
         around = nearest(is_matrix, view.call_parent)
-        owner = np.where(launches.call >= 0, around[np.maximum(launches.call, 0)], -1)
+        owner = take_or(around, launches.call, -1)
     verdict = kernels.tensor_core[launches.kernel]
     wanted = view.launch_computes_product | (verdict == Verdict.YES) | ((verdict == Verdict.UNKNOWN) & (owner >= 0))
-    op = np.where(owner >= 0, calls.op[np.maximum(owner, 0)] if len(calls) else -1, view.launch_op)
+    op = take_or(calls.op, owner, view.launch_op)
     other = np.array(
         [
             is_vector_op(strings[name])
@@ -196,7 +197,7 @@ def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
         dtype=np.bool_,
     )
     if len(other):
-        wanted &= ~(other[np.maximum(op, 0)] & (op >= 0))
+        wanted &= ~take_or(other, op, False)
     wanted &= kernels.kind[launches.kernel] == KernelKind.KERNEL
     rows = np.flatnonzero(wanted & (launches.attribution != Attribution.ORPHAN))
     return rows, owner[rows]

@@ -15,11 +15,14 @@ from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Ints, KernelKind, Verdict
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
+from tb_dlprof_plugin.names.kernel_groups import kernel_group
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _SECOND_NS = 1e9
 _HALVED = ("fp32", "tf32", "3xtf32")
 """Mixed precision halves the bytes of these, and computes them in FP16 or BF16."""
+SAVES_PRODUCTS = ("convolution.winograd", "convolution.fft", "attention")
+"""Groups of kernels (`names.kernel_groups`) that may compute an op with fewer products than its FLOPs count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class RooflineRow:
     ``op`` is the row in `Profile.ops` of the routine called most often, ``time_ns`` the summed time of the kernels that
     the group's matrix routines launched. ``ceiling`` is the rate (FLOP/s) that it could reach in the precision it ran
     in, ``percent`` how much of it was reached; ``possible_percent`` is the same against ``possible_precision``, the
-    fastest that it could run in with the data types that mixed precision would give it.
+    fastest that it could run in with the data types that mixed precision would give it. ``saves_products`` is the group
+    of `SAVES_PRODUCTS` in which its kernels spent most time, "" where there are none.
     """
 
     group: int
@@ -45,6 +49,7 @@ class RooflineRow:
     memory_bound: bool | None
     possible_precision: str
     possible_percent: float | None
+    saves_products: str
 
     @property
     def rate(self) -> float | None:
@@ -126,6 +131,24 @@ class _Kernels:
         using = np.flatnonzero(verdict == Verdict.YES).tolist()
         for at in using:
             self.on_tensor_cores[place[at]][strings[precision[at]]] += int(time[at])
+        kind = _saves_products(view)[launches.kernel[rows]]
+        self.saving_ns = np.zeros((len(view.groups), len(SAVES_PRODUCTS)), dtype=np.int64)
+        np.add.at(self.saving_ns, (place[kind >= 0], kind[kind >= 0]), time[kind >= 0])
+
+    def saves_products(self, group: int) -> str:
+        """The group of `SAVES_PRODUCTS` with most time, "" for none."""
+        times = self.saving_ns[group]
+        return SAVES_PRODUCTS[int(times.argmax())] if times.any() else ""
+
+
+def _saves_products(view: ProfileView) -> Ints:
+    """Per row of `Profile.kernels` its index in `SAVES_PRODUCTS`, -1 for others."""
+    kernels, strings = view.profile.kernels, view.profile.strings
+    names = zip(kernels.name.tolist(), kernels.family.tolist(), strict=True)
+    groups = [kernel_group(strings[name], strings[family]) for name, family in names]
+    return np.array(
+        [SAVES_PRODUCTS.index(group) if group in SAVES_PRODUCTS else -1 for group in groups], dtype=np.int64
+    )
 
 
 def _row(
@@ -159,6 +182,7 @@ def _row(
         memory_bound=by_memory,
         possible_precision=possible[0] if possible else "",
         possible_percent=None if best is None else 100 * best / time,
+        saves_products=kernels.saves_products(group),
     )
 
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.op_sites import Run, run_of
 from tb_dlprof_plugin.metrics.step_buckets import (
-    BUCKET_OF_ACTIVITY,
     CPU_BUCKETS,
     GPU_BUCKETS,
+    IDLE_CAUSES,
     WAITING,
     Basis,
     BucketTimes,
     bucket_times,
+    by_cause,
 )
 from tb_dlprof_plugin.metrics.step_idle import step_idle
 from tb_dlprof_plugin.metrics.step_phases import PARTS, parts_by_iteration
@@ -126,7 +126,7 @@ def _waiting(run: Run, gpus: int) -> Floats:
     """What the CPU does while the GPU waits, as on the Launches page."""
     activity = step_idle(run.view, run.selection).activity_ns.sum(axis=0) / (run.selection.count * gpus)
     result = np.zeros(len(GPU_BUCKETS))
-    np.add.at(result, [list(GPU_BUCKETS).index(BUCKET_OF_ACTIVITY[name]) for name in ACTIVITIES], activity)
+    result[[list(GPU_BUCKETS).index(cause) for cause in IDLE_CAUSES]] = by_cause(activity)
     return result
 
 

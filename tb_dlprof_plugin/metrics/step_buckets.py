@@ -57,6 +57,9 @@ BUCKET_OF_ACTIVITY = {
     "unknown": "idle",
 }
 """The bucket of what the CPU does while the GPU waits, by `cpu_activity.ACTIVITIES`."""
+IDLE_CAUSES = tuple(key for key in GPU_BUCKETS if key in WAITING)
+"""The causes of the GPU's idle time: keys of the buckets in which it waits, in their order."""
+_CAUSE_OF_ACTIVITY = [IDLE_CAUSES.index(BUCKET_OF_ACTIVITY[name]) for name in ACTIVITIES]
 _PARTS = {
     "dataloader": Role.DATALOADER,
     "backward": Role.BACKWARD,
@@ -80,6 +83,14 @@ class BucketTimes:
     by_iteration: Ints
     by_site: Ints
     gpus: int
+
+
+def by_cause(activity_ns: Ints) -> Ints:
+    """Idle time by `IDLE_CAUSES` (ns), from that by `cpu_activity.ACTIVITIES`; both along the last axis."""
+    result = np.zeros((*activity_ns.shape[:-1], len(IDLE_CAUSES)), dtype=activity_ns.dtype)
+    for activity, cause in enumerate(_CAUSE_OF_ACTIVITY):
+        result[..., cause] += activity_ns[..., activity]
+    return result
 
 
 def bucket_times(run: Run, basis: Basis) -> BucketTimes:

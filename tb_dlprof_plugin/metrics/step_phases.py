@@ -11,6 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.without_recorder import scaled, shortened
 from tb_dlprof_plugin.model.intervals import exclusive, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import CallKind, Ints, Role
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -86,8 +87,7 @@ def _by_side(view: ProfileView) -> tuple[Ints, Ints]:
         for part in _PRECEDENCE
         for chosen in [works & (role == part)]
     ]
-    known = launches.call >= 0
-    launched_by = np.where(known, role[np.maximum(launches.call, 0)], int(Role.OTHER)) if len(calls) else known * 0
+    launched_by = take_or(role, launches.call, int(Role.OTHER))
     shape = (len(iterations), max(1, len(iterations.gpu_ids)), len(PARTS))
     of_gpu, of_cpu = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for column, gpu in enumerate(iterations.gpu_ids or (-1,)):

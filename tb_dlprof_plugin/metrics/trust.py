@@ -14,6 +14,7 @@ from typing import Literal
 from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, coverage, time_split
 from tb_dlprof_plugin.metrics.outlier_steps import FEWEST_ITERATIONS, IterationSpread, iteration_spread
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
@@ -121,8 +122,8 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
         yield TrustReason(
             "no_iterations",
             "poor",
-            "No iterations were found, so that the whole recording counts as one step. Call prof.step() after each, or "
-            "choose a key node.",
+            "No iterations were found, so that the whole recording counts as one step. Choose a key node"
+            + (f", or {steps}." if (steps := remedies_for(view.profile.source).steps) else "."),
         )
     elif selection.count < FEWEST_ITERATIONS:
         yield TrustReason(
@@ -186,12 +187,13 @@ def _overhead(view: ProfileView, estimate: StepEstimate, spread: IterationSpread
 def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
     half = 50 * (estimate.high_ns - estimate.low_ns) / estimate.ns if estimate.ns else 0.0
     between = f"between {_time(estimate.low_ns)} and {_time(estimate.high_ns)}"
+    timing = remedies_for(view.profile.source).timing
     if estimate.source == "simulated":
         yield TrustReason(
             "step_estimated",
             "poor" if half >= WIDE_STEP_POOR_PERCENT else "fair",
             f"No step was timed without the profiler: the step of {_time(estimate.ns)} is estimated from the recorded "
-            f"launches and lies {between}. Record with the hook or with tb-dlprof run, which time some.",
+            + sentence(f"launches and lies {between}", timing),
             half,
         )
     elif estimate.source == "recorded":
@@ -207,7 +209,7 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
                 "step_recorded",
                 "fair",
                 f"No step was timed without the profiler: the step of {_time(estimate.ns)} is as recorded, and longer "
-                "than it is without. Record with the hook or with tb-dlprof run, which time some.",
+                + sentence("than it is without", timing),
             )
     else:
         by = "without the profiler" if estimate.source == "measured" else "with GPU activities alone"
@@ -266,8 +268,11 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
         yield TrustReason(
             "unlinked_kernels",
             "poor" if unlinked >= UNLINKED_POOR_PERCENT else "fair",
-            f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, those of "
-            "kernels do not. Record with ProfilerActivity.CPU as well, and more than one iteration.",
+            sentence(
+                f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, "
+                "those of kernels do not",
+                remedies_for(view.profile.source).ops,
+            ),
             unlinked,
         )
     orphans = 100 * known.orphan_ns / known.total_ns

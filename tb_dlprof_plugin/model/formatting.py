@@ -81,6 +81,12 @@ def flop_count(value: int | float) -> str:
     return f"{value:,.0f} FLOP"
 
 
+def byte_rate(value: int | float) -> str:
+    """A bandwidth in bytes per second, such as "4.80 TB/s": decimal units, in which makers give it."""
+    size, unit = (1e12, "TB/s") if value >= 0.9995e12 else (1e9, "GB/s")
+    return f"{value / size:#.3g}".removesuffix(".") + f" {unit}"
+
+
 @functools.lru_cache(maxsize=65536)
 def short_kernel_name(name: str) -> str:
     """A kernel's own name without return type, namespaces and template arguments; a generic one keeps its functor."""

@@ -1,18 +1,33 @@
 """The Profile in memory: numpy columns and a string table, as `dlprof.proto` describes them.
 
 All pages and reports are computed from these tables (`tb_dlprof_plugin.metrics`). Times are integer
-nanoseconds since ``base_time_unix_ns``. Columns of one table have the same length.
+nanoseconds since ``base_time_unix_ns``. Columns of one table have the same length, and each declares what its numbers
+may be: `tb_dlprof_plugin.model.column`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.column import (
+    BYTES,
+    BYTES_OR_NONE,
+    DURATION,
+    NUMBER,
+    STEP,
+    THREAD,
+    TIME,
+    Flag,
+    RowsOf,
+    member_of,
+)
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
@@ -68,6 +83,22 @@ class Attribution(IntEnum):
     LINKED = 0
     ORPHAN = 1
     UNATTRIBUTED = 2
+    BY_TIME = 3
+    """Launched on a thread without ranges, while another thread waited in the op's range."""
+
+
+ATTRIBUTED = (Attribution.LINKED, Attribution.BY_TIME)
+"""Those that are in an op's time."""
+
+
+Times = Annotated[Ints, TIME]
+Durations = Annotated[Ints, DURATION]
+Numbers = Annotated[Ints, NUMBER]
+Threads = Annotated[Ints, THREAD]
+Names = Annotated[Ints, RowsOf("strings")]
+Verdicts = Annotated[Ints, member_of(Verdict)]
+Flags = Annotated[Bools, Flag()]
+CallRows = Annotated[Ints, RowsOf("calls", lowest=-1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +126,12 @@ class Iterations:
     to ``stop_ns`` ends when the step's GPU work has ended too: times are measured by it.
     """
 
-    number: Ints
-    start_ns: Ints
-    stop_ns: Ints
-    host_start_ns: Ints
-    host_stop_ns: Ints
-    category_ns: Ints
+    number: Annotated[Ints, STEP]
+    start_ns: Times
+    stop_ns: Times
+    host_start_ns: Times
+    host_stop_ns: Times
+    category_ns: Durations
     gpu_ids: tuple[int, ...]
     found_by: str
     unrecorded_categories: tuple[str, ...]
@@ -123,16 +154,16 @@ class Ops:
     ``continuation`` marks the second and later backward nodes of one forward op: they add time, not calls.
     """
 
-    name: Ints
-    kind: Ints
-    op_type: Ints
-    module: Ints
-    role: Ints
-    shapes: Ints
-    dtypes: Ints
-    top: Bools
-    tensor_core_eligible: Ints
-    continuation: Bools
+    name: Names
+    kind: Annotated[Ints, member_of(CallKind)]
+    op_type: Names
+    module: Names
+    role: Annotated[Ints, member_of(Role)]
+    shapes: Annotated[Ints, RowsOf("input_shapes")]
+    dtypes: Annotated[Ints, RowsOf("input_dtypes")]
+    top: Flags
+    tensor_core_eligible: Verdicts
+    continuation: Flags
 
     def __len__(self) -> int:
         return len(self.name)
@@ -142,11 +173,11 @@ class Ops:
 class Calls:
     """Calls in order of thread, start and depth; ``op`` is a row of `Ops`. The order and depth give the call tree."""
 
-    op: Ints
-    start_ns: Ints
-    duration_ns: Ints
-    depth: Ints
-    thread: Ints
+    op: Annotated[Ints, RowsOf("ops")]
+    start_ns: Times
+    duration_ns: Durations
+    depth: Annotated[Ints, RowsOf("calls")]
+    thread: Threads
 
     def __len__(self) -> int:
         return len(self.op)
@@ -156,12 +187,12 @@ class Calls:
 class Kernels:
     """Unique kernels, copies and sets; ``precision`` and ``rule`` (what decided ``tensor_core``) index the strings."""
 
-    name: Ints
-    kind: Ints
-    family: Ints
-    tensor_core: Ints
-    precision: Ints
-    rule: Ints
+    name: Names
+    kind: Annotated[Ints, member_of(KernelKind)]
+    family: Names
+    tensor_core: Verdicts
+    precision: Names
+    rule: Names
 
     def __len__(self) -> int:
         return len(self.name)
@@ -171,15 +202,15 @@ class Kernels:
 class Launches:
     """GPU activities in order of start; ``call`` is a row of `Calls` or -1; ``bytes`` -1 where not recorded."""
 
-    kernel: Ints
-    call: Ints
-    start_ns: Ints
-    duration_ns: Ints
-    device: Ints
-    stream: Ints
-    config: Ints
-    bytes: Ints
-    attribution: Ints
+    kernel: Annotated[Ints, RowsOf("kernels")]
+    call: CallRows
+    start_ns: Times
+    duration_ns: Durations
+    device: Numbers
+    stream: Numbers
+    config: Annotated[Ints, RowsOf("launch_configs")]
+    bytes: Annotated[Ints, BYTES_OR_NONE]
+    attribution: Annotated[Ints, member_of(Attribution)]
 
     def __len__(self) -> int:
         return len(self.kernel)
@@ -189,11 +220,11 @@ class Launches:
 class LaunchConfigs:
     """``grid`` and ``block`` have the shape (n, 3); -1 stands for "not recorded"."""
 
-    grid: Ints
-    block: Ints
-    registers_per_thread: Ints
-    shared_memory_bytes: Ints
-    occupancy_percent: Ints
+    grid: Numbers
+    block: Numbers
+    registers_per_thread: Numbers
+    shared_memory_bytes: Numbers
+    occupancy_percent: Numbers
 
     def __len__(self) -> int:
         return len(self.registers_per_thread)
@@ -213,13 +244,13 @@ class Memory:
     address was recorded that would tell.
     """
 
-    time_ns: Ints
-    bytes: Ints
-    allocated: Ints
-    reserved: Ints
-    device: Ints
-    call: Ints
-    partner: Ints
+    time_ns: Times
+    bytes: Annotated[Ints, BYTES]
+    allocated: Annotated[Ints, BYTES]
+    reserved: Annotated[Ints, BYTES]
+    device: Numbers
+    call: CallRows
+    partner: Annotated[Ints, RowsOf("memory", lowest=PARTNER_UNKNOWN)]
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -238,8 +269,8 @@ class CallPlaces:
     outside torch, with the line where it begins.
     """
 
-    call: Ints
-    place: Ints
+    call: Annotated[Ints, RowsOf("calls")]
+    place: Names
 
     def __len__(self) -> int:
         return len(self.call)
@@ -255,11 +286,11 @@ class LightCalls:
     """CUDA calls of the light window in order of start; ``call`` is the row in `Calls` of the same call in the full
     recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
 
-    name: Ints
-    start_ns: Ints
-    duration_ns: Ints
-    thread: Ints
-    call: Ints
+    name: Names
+    start_ns: Times
+    duration_ns: Durations
+    thread: Threads
+    call: CallRows
 
     def __len__(self) -> int:
         return len(self.name)
@@ -270,12 +301,12 @@ class LightLaunches:
     """GPU activities of the light window in order of start; ``call`` is a row of `LightCalls` or -1, ``launch`` the row
     in `Launches` of the same activity in the full recording, -1 where unknown."""
 
-    call: Ints
-    start_ns: Ints
-    duration_ns: Ints
-    device: Ints
-    stream: Ints
-    launch: Ints
+    call: Annotated[Ints, RowsOf("light_window.calls", lowest=-1)]
+    start_ns: Times
+    duration_ns: Durations
+    device: Numbers
+    stream: Numbers
+    launch: Annotated[Ints, RowsOf("launches", lowest=-1)]
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -303,8 +334,8 @@ class LightWindow:
             differ.
     """
 
-    boundary_ns: Ints
-    iteration: Ints
+    boundary_ns: Times
+    iteration: Annotated[Ints, RowsOf("iterations", lowest=-1)]
     calls: LightCalls
     launches: LightLaunches
 
@@ -319,7 +350,7 @@ class LightWindow:
         """Per launch the step of its call, as `light_step`; where its call came before the window, that in which it
         begins to run."""
         call, start_ns = self.launches.call, self.launches.start_ns
-        called_ns = np.where(call >= 0, self.calls.start_ns[np.maximum(call, 0)], start_ns)
+        called_ns = take_or(self.calls.start_ns, call, start_ns)
         return light_step(self.boundary_ns, called_ns)
 
     @classmethod

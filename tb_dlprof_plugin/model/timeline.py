@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
@@ -64,7 +65,11 @@ class HostEvents:
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvents:
-    """Kernels, copies and sets, sorted by start. ``config`` is a row of `Timeline.launch_configs`."""
+    """Kernels, copies and sets, sorted by start. ``config`` is a row of `Timeline.launch_configs`.
+
+    ``correlation`` names the call that launched it, ``external_id`` its op. Where the file says of an activity which op
+    it is, and no call that launched this op alone, the reader gives both the same ``external_id`` and no correlation.
+    """
 
     name: Ints
     kind: Ints
@@ -150,6 +155,16 @@ class DeviceProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class StatedOp:
+    """What the format itself says of an op: its type, the dotted path of its module ("" for none) and its part of the
+    training step (`Role.OTHER` where it says none)."""
+
+    op_type: str
+    module: str = ""
+    role: Role = Role.OTHER
+
+
+@dataclass(frozen=True, slots=True)
 class StepMarks:
     """Iterations in order of time, as the CPU ran them; ``found_by`` says from what, in the words of `Iterations`."""
 
@@ -175,7 +190,10 @@ class Timeline:
     ``format`` is the name of the reader's format, ``framework`` what the program computed with: "pytorch",
     "tensorflow", "jax", "tensorrt", "onnxruntime", "" for unknown. ``system`` is what the file says about the machine.
     ``step_marks`` are iterations that the format itself marks; None lets the analysis look for them. ``frame_places``
-    are places in the user's files, "train.py:12 step" with the line where the function begins.
+    are places in the user's files, "train.py:12 step" with the line where the function begins. ``stated_ops`` is what
+    the format says of ops, by the string index of their names: it stands above what the analysis reads out of names.
+    ``by_time`` says that the ranges are the program's own: a launch on a thread without any belongs to the range in
+    which another thread waits.
     """
 
     source: str
@@ -202,3 +220,5 @@ class Timeline:
     framework: str = "pytorch"
     system: System = field(default_factory=System)
     step_marks: StepMarks | None = None
+    stated_ops: dict[int, StatedOp] = field(default_factory=dict)
+    by_time: bool = False

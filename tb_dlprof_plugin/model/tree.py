@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 _T = TypeVar("_T", bound=np.generic)
@@ -33,7 +34,7 @@ def parents(depth: Ints) -> Ints:
 def inherit(values: npt.NDArray[_T], is_set: Bools, parent: Ints) -> npt.NDArray[_T]:
     """Each call's own value where ``is_set``, else that of its nearest ancestor which has one, else its own."""
     source = nearest(is_set, parent)
-    return np.where(source >= 0, values[np.maximum(source, 0)], values) if len(values) else values
+    return take_or(values, source, values)
 
 
 def nearest(is_set: Bools, parent: Ints) -> Ints:
@@ -49,7 +50,7 @@ def outermost(is_set: Bools, parent: Ints) -> Ints:
     known = np.maximum(parent, 0)
     around = np.where(parent >= 0, inner[known], -1) if len(parent) else inner
     top = _follow(np.where(is_set & (around >= 0), around, rows))
-    return np.where(inner >= 0, top[np.maximum(inner, 0)], -1)
+    return take_or(top, inner, -1)
 
 
 def climb(rows: Ints, passing: Bools, parent: Ints) -> Ints:
@@ -57,7 +58,7 @@ def climb(rows: Ints, passing: Bools, parent: Ints) -> Ints:
     if not len(parent):
         return rows.copy()
     target = _follow(np.where(passing & (parent >= 0), parent, np.arange(len(parent), dtype=np.int64)))
-    return np.where(rows >= 0, target[np.maximum(rows, 0)], rows)
+    return take_or(target, rows, rows)
 
 
 def subtree_ends(parent: Ints) -> Ints:
@@ -78,11 +79,12 @@ def any_in_subtree(flags: Bools, parent: Ints) -> Bools:
 
 
 def self_time(duration_ns: Ints, parent: Ints) -> Ints:
-    """Duration less that of the direct children (ns)."""
+    """Duration less that of the direct children (ns), at least 0: those of the profiler's own work may overlap."""
     inner = np.zeros(len(duration_ns), dtype=np.int64)
     nested = parent >= 0
     np.add.at(inner, parent[nested], duration_ns[nested])
-    return duration_ns - inner
+    result: Ints = np.maximum(duration_ns - inner, 0)
+    return result
 
 
 def _follow(pointer: Ints) -> Ints:

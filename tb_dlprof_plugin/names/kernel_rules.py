@@ -15,6 +15,9 @@ from dataclasses import dataclass
 # Input type codes in nvjet names: the first letter is A's type.
 NVJET_PRECISION = {"h": "fp16", "t": "bf16", "s": "tf32", "q": "fp8", "o": "fp8", "i": "int8", "d": "fp64"}
 
+# XLA numbers equal instructions; ROCm adds what stands for "kernel descriptor".
+_XLA_END = r"([._]\d+)*(\.kd)?$"
+
 # Which rules the counters of which GPU have confirmed; tests/names/test_oracle.py holds it to the recordings.
 VERIFIED: dict[str, frozenset[str]] = {
     "NVIDIA H200, 2026-11-21": frozenset({
@@ -287,6 +290,18 @@ RULES: tuple[KernelRule, ...] = (
     # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
     _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
+    # -- XLA names kernels that it generates after their instruction. Products are in Triton's GEMM fusions alone: all
+    # other instructions with a dot or a convolution become calls of cuBLAS or cuDNN.
+    _rule("xla-gemm-fusion", r"^(nested_)?gemm_fusion(_|\.|$)", None, "gemm", where="sm_70+"),
+    _rule("xla-reduction", rf"^(input|wrapped)_(\w+_)?reduce(_window)?(_fusion)?{_XLA_END}", False, "reduction"),
+    _rule("xla-transpose", rf"^(input|loop|wrapped)_(\w+_)?transpose(_fusion)?{_XLA_END}", False, "transpose"),
+    _rule(
+        "xla-fusion",
+        rf"^((loop|input|scatter|concatenate|copy|sort|transpose|reduce|dynamic)_(\w+_)?)?fusion{_XLA_END}"
+        rf"|^wrapped_[a-z_]+{_XLA_END}",
+        False,
+        "elementwise",
+    ),
     _rule(
         "triton-attention",
         r"^_?attn_(fwd|bwd)(_\w+)?$|^kernel_unified_attention_[23]d|^bwd_kernel_d(k_dv|q)$",

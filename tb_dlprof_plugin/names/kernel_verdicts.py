@@ -34,7 +34,7 @@ _CONVOLUTION = re.compile(
     r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv|[shi](884|1688|8816|16816)cudnn|^igemm_(fwd|bwd|wrw)_"
     r"|MIOpenConv|(gridwise|kernel)_(grouped_)?conv|ck(_tile)?::.*[cC]onv"
 )
-_TRITON_PRODUCTS = frozenset({"triton-template", "triton-attention"})
+_TRITON_PRODUCTS = frozenset({"triton-template", "triton-attention", "xla-gemm-fusion"})
 _NVJET = re.compile(r"nvjet_(?:sm\d+_)?(\w)")
 # "Bmm_<C>_<A><B>_Fp32": C, A and B are types, an "Mx" before one says that it is scaled in blocks of 32.
 _TRTLLM_TYPE = r"((?:Mx)?(?:E2m1|E4m3|E5m2)|Bfloat16|Fp16)"

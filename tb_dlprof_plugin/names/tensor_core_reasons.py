@@ -166,7 +166,7 @@ def _unknown(product: Product, settings: Settings) -> Reason | None:
         return Reason(
             "unknown",
             f"{product.op} launched the kernel {product.kernel} without an op of its own (generated code, a CUDA graph "
-            "or an operator from outside PyTorch): types and sizes of the product are not recorded.",
+            "or an operator from outside the framework): types and sizes of the product are not recorded.",
             kernel=product.kernel,
         )
     if not product.precision:

@@ -34,8 +34,8 @@ class SelectedRange(msgspec.Struct, frozen=True):
     """The iterations that were aggregated: indices ``first`` to ``last``, both inclusive, of ``total``.
 
     ``first_number`` and ``last_number`` are the same two as the training counts them, used as labels of bars.
-    ``found_by`` names what delimits iterations: "profiler_step", "optimizer_step", "key_node", or "none" if the whole
-    recording is one.
+    ``found_by`` names what delimits iterations: "profiler_step", "optimizer_step", "step_annotation", "program_run",
+    "inference", "key_node", or "none" if the whole recording is one.
     """
 
     first: int

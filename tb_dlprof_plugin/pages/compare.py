@@ -32,7 +32,13 @@ from tb_dlprof_plugin.pages.compare_ops import (
     op_rows,
     shown_modules,
 )
-from tb_dlprof_plugin.pages.compare_text import different_models, explanation, headline, recorded_text
+from tb_dlprof_plugin.pages.compare_text import (
+    across_frameworks,
+    different_models,
+    explanation,
+    headline,
+    recorded_text,
+)
 from tb_dlprof_plugin.pages.overview import CATEGORIES
 from tb_dlprof_plugin.pages.realised_savings import KeptPromises, kept_promises
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -170,6 +176,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     b: CompareSide
     headline: str
     different_models: bool
+    across_frameworks: bool
     explanation: list[str]
     basis: Literal["gpu", "cpu"]
     base_ms: float
@@ -207,13 +214,15 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     left, right = a.side(), b.side()
     differ = different_models(comparison, left.model, right.model)
     models = (left.model, right.model) if differ else None
+    frameworks = tuple(side.view.profile.source.framework for side in (a, b))
     ops, modules = op_rows(comparison), module_rows(comparison, a.view, b.view)
     return ComparePage(
         a=left,
         b=right,
         headline=headline(comparison, models),
         different_models=differ,
-        explanation=explanation(comparison, models),
+        across_frameworks=len(set(frameworks)) > 1,
+        explanation=[*across_frameworks(frameworks), *explanation(comparison, models)],
         basis=comparison.basis,
         base_ms=comparison.step_ns[0] / _MS,
         candidate_ms=comparison.step_ns[1] / _MS,

@@ -33,6 +33,7 @@ REASONS: dict[str, str] = {
 """What `CompareOp.reason` says in words."""
 
 _MOST_MODULES = 500
+_PROGRAMS = ("jit_", "pjit_", "pmap_")
 
 
 class CompareOp(msgspec.Struct, frozen=True):
@@ -140,12 +141,20 @@ def op_rows(comparison: Comparison) -> list[CompareOp]:
 def module_rows(comparison: Comparison, a: ProfileView, b: ProfileView) -> list[CompareModule]:
     """Modules by falling absolute change of the step."""
     step = comparison.step_ns[1] - comparison.step_ns[0]
-    there = tuple(modules_of(view) for view in (a, b))
+    across = a.profile.source.framework != b.profile.source.framework
+    named = _without_program if across else str
+    there = tuple({named(path) for path in modules_of(view)} for view in (a, b))
     by_module: dict[str, list[OpPair]] = defaultdict(list)
     for pair in comparison.pairs:
-        by_module[pair.module].append(pair)
+        by_module[named(pair.module)].append(pair)
     rows = [_module(comparison, name, pairs, step, there) for name, pairs in by_module.items()]
     return sorted(rows, key=lambda row: (-abs(row.change_ns), row.module))
+
+
+def _without_program(path: str) -> str:
+    """A module's path in the model: XLA's begin with the compiled program, such as "jit_train_step"."""
+    first, _, rest = path.partition(".")
+    return rest if first.startswith(_PROGRAMS) else path
 
 
 def shown_modules(rows: list[CompareModule]) -> list[CompareModule]:

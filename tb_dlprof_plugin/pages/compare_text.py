@@ -8,6 +8,7 @@ from __future__ import annotations
 from tb_dlprof_plugin.comparison import Bucket, Comparison
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import duration, ratio
+from tb_dlprof_plugin.model.frameworks import framework_title
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
 _SAME = 1.02
@@ -90,6 +91,18 @@ def explanation(comparison: Comparison, models: tuple[str, str] | None = None) -
         )
         if text
     ]
+
+
+def across_frameworks(frameworks: tuple[str, ...]) -> list[str]:
+    """What to compare where the runs are of two frameworks; nothing where they are of one."""
+    if len(set(frameworks)) == 1:
+        return []
+    names = " and ".join(framework_title(one) or "an unknown framework" for one in frameworks)
+    text = (
+        f"The runs are of {names}, which name their ops differently: compare kernels by family, and modules where the "
+        "model names them alike; ops have counterparts only by chance."
+    )
+    return [text]
 
 
 def signed(value_ns: int) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
+from tb_dlprof_plugin.advice.frameworks import precision_remedy
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
@@ -134,7 +135,7 @@ def mixed_precision(view: ProfileView, ref: RunRef) -> MixedPrecision:
 
 
 def _choice(view: ProfileView, ref: RunRef, precision: Precision) -> MixedPrecisionChoice:
-    label, change, code = _REMEDIES[precision]
+    label, change, code = precision_remedy(precision, view.profile.source.framework) or _REMEDIES[precision]
     try:
         page = _page(view, ref, forecasts(view).of(precision))
     except ForecastError as error:

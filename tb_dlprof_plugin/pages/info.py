@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Attribution, KernelKind
+from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, KernelKind
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -23,7 +23,8 @@ class Info(msgspec.Struct, frozen=True):
 
     ``events`` counts all events of the trace file and ``repaired`` the repaired ones, both None for a profile that
     an older version stored. Kernels are kernels alone; copies and sets are counted apart.
-    ``attributed + orphan + unattributed_kernel_time_ns = kernel_time_ns``.
+    ``attributed + orphan + unattributed_kernel_time_ns = kernel_time_ns``; ``by_time_kernel_time_ns`` is the part of
+    the first that was attributed by the clock, because its launch lies in no range of its own thread.
     """
 
     run: str
@@ -42,6 +43,7 @@ class Info(msgspec.Struct, frozen=True):
     kernels: int
     kernel_time_ns: int
     attributed_kernel_time_ns: int
+    by_time_kernel_time_ns: int
     orphan_kernel_time_ns: int
     unattributed_kernel_time_ns: int
     copies: int
@@ -59,8 +61,8 @@ def info_page(view: ProfileView, ref: RunRef) -> Info:
     amounts = {k: (kind == k, int(launches.duration_ns[kind == k].sum())) for k in KernelKind}
     kernels, kernel_time = amounts[KernelKind.KERNEL]
 
-    def kernel_ns(attribution: Attribution) -> int:
-        return int(launches.duration_ns[kernels & (launches.attribution == attribution)].sum())
+    def kernel_ns(*attribution: Attribution) -> int:
+        return int(launches.duration_ns[kernels & np.isin(launches.attribution, attribution)].sum())
 
     return Info(
         run=ref.run,
@@ -78,7 +80,8 @@ def info_page(view: ProfileView, ref: RunRef) -> Info:
         streams=len(np.unique(np.stack((launches.device, launches.stream)), axis=1).T),
         kernels=int(kernels.sum()),
         kernel_time_ns=kernel_time,
-        attributed_kernel_time_ns=kernel_ns(Attribution.LINKED),
+        attributed_kernel_time_ns=kernel_ns(*ATTRIBUTED),
+        by_time_kernel_time_ns=kernel_ns(Attribution.BY_TIME),
         orphan_kernel_time_ns=kernel_ns(Attribution.ORPHAN),
         unattributed_kernel_time_ns=kernel_ns(Attribution.UNATTRIBUTED),
         copies=int(amounts[KernelKind.MEMCPY][0].sum()),

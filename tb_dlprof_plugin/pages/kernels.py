@@ -233,6 +233,8 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope
         return [plain(f"{NO_GPU}, so there are no kernels.")]
     if not rows:
         return [plain("No kernel was launched in the selected iterations.")]
+    if not families:
+        return [plain("The kernels of the selected iterations took no time.")]
     time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}
     first = families[0].label
     what = _FAMILIES.get(first, f"{first} kernels")

@@ -7,16 +7,17 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import GapKind, IdleGaps
 from tb_dlprof_plugin.metrics.iteration_pace import Pace as Paces
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.launches import launch_totals
+from tb_dlprof_plugin.metrics.step_buckets import by_cause
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints, KernelKind
 from tb_dlprof_plugin.pages.common import ROLES, Role
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.idle_causes import CAUSES, IdleCause, largest_causes
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, SyncKind
 
@@ -101,8 +102,8 @@ class SyncRow(msgspec.Struct, frozen=True):
 
 
 class GapRow(msgspec.Struct, frozen=True):
-    """An idle gap of one GPU in the recording: from ``start_ns`` after the iteration's start. ``activity_ns`` in the
-    order of the page's activities sums to ``duration_ns``; ``meanwhile`` is the largest. The fields of the work that
+    """An idle gap of one GPU in the recording: from ``start_ns`` after the iteration's start. ``cause_ns`` in the
+    order of the page's causes sums to ``duration_ns``; ``cause`` is the largest. The fields of the work that
     ended it are "" if the iteration ended first. ``event`` is its id on the timeline of its iteration."""
 
     index: int
@@ -112,11 +113,11 @@ class GapRow(msgspec.Struct, frozen=True):
     duration_ns: int
     percent: float | None
     kind: GapKindName
-    meanwhile: str
-    activity_ns: Annotated[
-        list[int],
-        Definition("gapMeanwhile", "What the CPU did for most of the gap; the bar shows all of it."),
+    cause: Annotated[
+        IdleCause,
+        Definition("gapCause", "The bucket of the account of a step that holds most of the gap; the bar shows all."),
     ]
+    cause_ns: list[int]
     kernel: Annotated[str, Definition("gapEnded", "The kernel, copy or set that ended the gap.")]
     kernel_id: str
     op: Annotated[str, Definition("gapOp", "The op that launched it.")]
@@ -204,8 +205,8 @@ def gap_rows(view: ProfileView, gaps: IdleGaps) -> tuple[list[GapRow], int]:
                 duration_ns=duration,
                 percent=percent(duration, int(iterations.duration_ns[index])),
                 kind=GAP_KINDS[int(gaps.kind[at])],
-                meanwhile=ACTIVITIES[int(np.argmax(gaps.activity_ns[at]))],
-                activity_ns=gaps.activity_ns[at].tolist(),
+                cause=CAUSES[int(largest_causes(gaps.activity_ns[at]))],
+                cause_ns=by_cause(gaps.activity_ns[at]).tolist(),
                 kernel=_cut(short_kernel_name(strings[profile.kernels.name[kernel]])) if kernel >= 0 else "",
                 kernel_id=kernel_id(view, kernel) if kernel >= 0 else "",
                 op=op,

@@ -1,11 +1,11 @@
-"""The Launches page: whether CPU or GPU sets the pace, what the CPU does while the GPU is idle, and what delays it.
+"""The Launches page: whether CPU or GPU sets the pace, why the GPU is idle, and what delays its work.
 
 Shares are of the step without the profiler; bars, rows of iterations, gaps and delays are as recorded.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -16,12 +16,23 @@ from tb_dlprof_plugin.metrics.iteration_pace import IterationPace, iteration_pac
 from tb_dlprof_plugin.metrics.iteration_pace import Pace as Paces
 from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.metrics.launches import LaunchTotals, launch_totals
+from tb_dlprof_plugin.metrics.step_buckets import by_cause
 from tb_dlprof_plugin.metrics.step_idle import ACTIVITY_GROUPS, StepIdle, step_idle
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.pages.common import NO_GPU, SelectedRange, Slice, StepFigures, selected_range, step_figures
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.idle_causes import (
+    CAUSES,
+    DEFINITIONS,
+    LABELS,
+    IdleActivity,
+    IdleCause,
+    activity_rows,
+    cause_slices,
+    while_words,
+)
 from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.launch_rows import (
@@ -42,12 +53,10 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-IdleActivity = Literal["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"]
-
 
 class PaceRow(msgspec.Struct, frozen=True):
-    """One recorded iteration on one GPU. ``busy_ns + idle_ns == duration_ns``; ``idle_by_activity_ns`` in the order of
-    ``LaunchesPage.idle_activities`` sums to ``idle_ns``. ``late_percent`` is idle time because work was launched late,
+    """One recorded iteration on one GPU. ``busy_ns + idle_ns == duration_ns``; ``idle_by_cause_ns`` in the order of
+    ``LaunchesPage.causes`` sums to ``idle_ns``. ``late_percent`` is idle time because work was launched late,
     ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
 
     index: int
@@ -70,7 +79,7 @@ class PaceRow(msgspec.Struct, frozen=True):
         ),
     ]
     slack_percent: float | None
-    idle_by_activity_ns: list[int]
+    idle_by_cause_ns: list[int]
     gaps: Annotated[int, Definition("gapNumber", "Idle gaps of the GPU in the iteration.")]
     longest_gap_ns: Annotated[int, Definition("gapLongest", "The longest idle gap of the iteration.")]
 
@@ -107,12 +116,13 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 
 
 class LaunchesPage(msgspec.Struct, frozen=True):
-    """``bars`` are the recorded iterations by ``activities``, the GPU's busy time first (means over the GPUs), the
+    """``bars`` are the recorded iterations by ``bar_categories``, the GPU's busy time first (means over the GPUs), the
     recorder's overhead last.
 
     ``bars_note`` says what a bar represents if it is not one iteration. The rest is of the selected iterations.
-    ``idle_activities`` are the keys of the CPU's activities. ``total_...`` count the rows before the limit. Idle
-    slices are shares of the idle time of all GPUs in steps without the profiler.
+    ``causes`` are those of the idle time, buckets of the account of a step; ``idle_by_activity`` is the same time in
+    detail. ``total_...`` count the rows before the limit. Idle slices are shares of the idle time of all GPUs in steps
+    without the profiler.
     """
 
     ref: RunRef
@@ -124,9 +134,10 @@ class LaunchesPage(msgspec.Struct, frozen=True):
     has_gpu: bool
     gpus: list[int]
     figures: LaunchFigures
-    activities: list[Category]
-    idle_activities: list[IdleActivity]
-    idle_by_activity: list[Slice]
+    bar_categories: list[Category]
+    causes: list[IdleCause]
+    idle_by_cause: list[Slice]
+    idle_by_activity: list[IdleActivity]
     idle_by_kind: list[Slice]
     gap_kinds: list[Category]
     bars: list[IterationBar]
@@ -143,44 +154,6 @@ class LaunchesPage(msgspec.Struct, frozen=True):
 
 _ITERATION_ROWS = 500
 _BUSY = Category("busy", "GPU busy", "A kernel, copy or set runs on the GPU.", True)
-_ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
-    # Label, definition, and the rest of a sentence after "while".
-    "dataloader": (
-        "DataLoader",
-        "The GPU is idle and the training thread is inside the DataLoader.",
-        "the CPU waits for the DataLoader",
-    ),
-    "synchronising": (
-        "Synchronising",
-        "The GPU is idle and the CPU is inside a call that waits for it, or reads a scalar from it.",
-        "the CPU is in synchronising calls",
-    ),
-    "copying": (
-        "Copying",
-        "The GPU is idle and the CPU is inside a call or op that copies memory, and none of the above applies.",
-        "the CPU prepares copies",
-    ),
-    "launching": (
-        "Launching",
-        "The GPU is idle, the CPU is inside a launch call or an op on the way to one, and none of the above applies.",
-        "the CPU launches work",
-    ),
-    "ops": (
-        "Other ops and CUDA calls",
-        "The GPU is idle and the CPU is inside another op or CUDA call.",
-        "the CPU runs other ops and CUDA calls",
-    ),
-    "python": (
-        "Python",
-        "The GPU is idle and no recorded call runs on the CPU: Python between ops, or other code outside PyTorch.",
-        "the CPU runs Python",
-    ),
-    "unknown": (
-        "Not recorded",
-        "The GPU is idle before the first or after the last recorded call of the CPU.",
-        "the CPU was not recorded",
-    ),
-}
 _KINDS: dict[GapKind, tuple[GapKindName, str, str]] = {
     GapKind.HOST_WAIT: (
         "host_wait",
@@ -202,9 +175,9 @@ _KINDS: dict[GapKind, tuple[GapKindName, str, str]] = {
 _MOSTLY = 0.5
 
 
-def activity_definitions() -> dict[str, str]:
-    """What each activity of the CPU during an idle gap means, by its key."""
-    return {key: definition for key, (_, definition, _) in _ACTIVITIES.items()}
+def gap_kind_label(kind: int) -> str:
+    """When the work that ended a gap was launched, such as "Launched late"."""
+    return _KINDS[GapKind(kind)][1]
 
 
 def launches_page(view: ProfileView, ref: RunRef, selection: Selection) -> LaunchesPage:
@@ -228,9 +201,10 @@ def launches_page(view: ProfileView, ref: RunRef, selection: Selection) -> Launc
         has_gpu=profile.has_gpu,
         gpus=list(profile.iterations.gpu_ids),
         figures=figures,
-        activities=_activities(view) + ([RECORDER] if steps.recorder_ns else []),
-        idle_activities=list(_ACTIVITIES),
-        idle_by_activity=_by_activity(idle),
+        bar_categories=_bar_categories(view) + ([RECORDER] if steps.recorder_ns else []),
+        causes=list(CAUSES),
+        idle_by_cause=cause_slices(idle.activity_ns.sum(axis=0)),
+        idle_by_activity=activity_rows(idle.activity_ns.sum(axis=0)),
         idle_by_kind=_by_kind(idle),
         gap_kinds=[Category(name, label, definition, True) for name, label, definition in _KINDS.values()],
         bars=_bars(view, selection, steps),
@@ -268,22 +242,10 @@ def _figures(view: ProfileView, selection: Selection, idle: StepIdle, syncs: Syn
     )
 
 
-def _activities(view: ProfileView) -> list[Category]:
-    # If threads were not recorded, no activity is known.
+def _bar_categories(view: ProfileView) -> list[Category]:
+    # If threads were not recorded, no cause is known.
     recorded = _cpu_recorded(view)
-    return [_BUSY] + [
-        Category(key, _ACTIVITIES[key][0], _ACTIVITIES[key][1], recorded or key == "unknown") for key in _ACTIVITIES
-    ]
-
-
-def _by_activity(idle: StepIdle) -> list[Slice]:
-    sums = idle.activity_ns.sum(axis=0)
-    whole = int(sums.sum())
-    return [
-        Slice(key, _ACTIVITIES[key][0], int(value), percent(int(value), whole))
-        for key, value in zip(_ACTIVITIES, sums, strict=True)
-        if value or key != "unknown"
-    ]
+    return [_BUSY] + [Category(key, LABELS[key], DEFINITIONS[key], recorded or key == "idle") for key in CAUSES]
 
 
 def _by_kind(idle: StepIdle) -> list[Slice]:
@@ -302,11 +264,12 @@ def _bars(view: ProfileView, selection: Selection, steps: StepTotals) -> list[It
     gpus = len(iterations.gpu_ids)
     if not gpus:
         return []
-    idle = _activity_by_iteration(idle_gaps(view, view.selection()), len(iterations), 0) // gpus
-    parts = np.concatenate(((iterations.duration_ns - idle.sum(axis=1))[:, None], idle), axis=1)
-    recorded = [category.recorded for category in _activities(view)]
-    added = np.minimum(round(steps.recorder_ns / selection.count), parts[:, 1:].sum(axis=1))
-    parts[:, 1:] = shortened(parts[:, 1:], ACTIVITY_GROUPS, added)
+    idle = _activity_by_iteration(idle_gaps(view, view.selection()), len(iterations)) // gpus
+    busy = iterations.duration_ns - idle.sum(axis=1)
+    added = np.minimum(round(steps.recorder_ns / selection.count), idle.sum(axis=1))
+    idle = by_cause(shortened(idle, ACTIVITY_GROUPS, added))
+    parts = np.concatenate((busy[:, None], idle), axis=1)
+    recorded = [category.recorded for category in _bar_categories(view)]
 
     def bar(first: int, last: int) -> IterationBar:
         sums = parts[first : last + 1].sum(axis=0).tolist()
@@ -317,10 +280,10 @@ def _bars(view: ProfileView, selection: Selection, steps: StepTotals) -> list[It
     return [bar(*span) for span in bar_spans(len(iterations))]
 
 
-def _activity_by_iteration(gaps: IdleGaps, count: int, first: int) -> Ints:
+def _activity_by_iteration(gaps: IdleGaps, count: int) -> Ints:
     """Idle time of all GPUs by iteration and activity."""
     result = np.zeros((count, len(ACTIVITIES)), dtype=np.int64)
-    np.add.at(result, gaps.iteration - first, gaps.activity_ns)
+    np.add.at(result, gaps.iteration, gaps.activity_ns)
     return result
 
 
@@ -334,6 +297,7 @@ def _pace_rows(view: ProfileView, selection: Selection, gaps: IdleGaps, pace: It
     number = np.bincount(place, minlength=size)
     longest = np.zeros(size, dtype=np.int64)
     np.maximum.at(longest, place, gaps.duration_ns)
+    causes = by_cause(activity)
     cpu_recorded = _cpu_recorded(view)
     rows = []
     for at in range(min(size, _ITERATION_ROWS)):
@@ -351,7 +315,7 @@ def _pace_rows(view: ProfileView, selection: Selection, gaps: IdleGaps, pace: It
                 idle_percent=percent(int(pace.idle_ns[row, gpu]), window),
                 late_percent=_late_percent(int(pace.starved_ns[row, gpu]), int(pace.unknown_ns[row, gpu]), window),
                 slack_percent=percent(int(pace.slack_ns[row]), window) if cpu_recorded else None,
-                idle_by_activity_ns=activity[at].tolist(),
+                idle_by_cause_ns=causes[at].tolist(),
                 gaps=int(number[at]),
                 longest_gap_ns=int(longest[at]),
             )
@@ -409,9 +373,10 @@ def _mostly(idle: StepIdle) -> str:
     whole = int(idle.idle_ns.sum())
     if int(idle.kind_ns[:, GapKind.KERNEL_WAIT].sum()) > _MOSTLY * whole:
         return ", mostly between work that was already queued"
-    sums = idle.activity_ns.sum(axis=0)
+    activity = idle.activity_ns.sum(axis=0)
+    sums = by_cause(activity)
     first, second = np.argsort(-sums, kind="stable")[:2].tolist()
-    phrase = [_ACTIVITIES[key][2] for key in _ACTIVITIES]
+    phrase = [while_words(cause, activity) for cause in CAUSES]
     if sums[first] > _MOSTLY * whole:
         return f", mostly while {phrase[first]}"
     shares = [f"{100 * int(sums[i]) / whole:.0f} %" for i in (first, second)]

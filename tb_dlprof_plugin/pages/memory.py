@@ -9,10 +9,13 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
-from tb_dlprof_plugin.model.direction import Direction, with_direction
+from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.frameworks import PYTORCH
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
     MemoryAllocation,
@@ -22,6 +25,7 @@ from tb_dlprof_plugin.pages.memory_tables import (
     module_rows,
     op_type_rows,
 )
+from tb_dlprof_plugin.pages.sentence import TextPart
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -105,28 +109,6 @@ class MemoryFigures(msgspec.Struct, frozen=True):
     known_before_bytes: int
 
 
-class MemoryMoment(msgspec.Struct, frozen=True):
-    """When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none)."""
-
-    time_ns: int
-    iteration_number: int
-    op: str
-    op_id: str | None
-    direction: Direction
-    allocated_bytes: int
-
-
-class MemoryCategory(msgspec.Struct, frozen=True):
-    """One category: bytes at the peak (they sum to it) and the most it held at any moment; None where unknown."""
-
-    key: MemoryCategoryKey
-    label: str
-    definition: str
-    bytes: int | None
-    percent: float | None
-    own_peak_bytes: int | None
-
-
 class MemoryCurve(msgspec.Struct, frozen=True):
     """Columns with one entry per moment; each holds from its time (ns after the start) to the next one's.
 
@@ -161,7 +143,8 @@ class MemoryPage(msgspec.Struct, frozen=True):
 
     ``rows`` are the largest of the ``total_rows`` allocations alive at the peak, ``iterations`` at most the first 500
     selected ones. If the recording does not show which allocations are alive, ``not_attributed`` gives the reason, and
-    ``categories``, ``modules``, ``op_types`` and ``rows`` are empty; else it is "".
+    ``categories``, ``modules``, ``op_types`` and ``rows`` are empty; else it is "". ``peak_parts`` says in words
+    when the peak is and what it holds.
     """
 
     ref: RunRef
@@ -172,6 +155,7 @@ class MemoryPage(msgspec.Struct, frozen=True):
     device: str | None
     figures: MemoryFigures | None
     peak: MemoryMoment | None
+    peak_parts: list[TextPart]
     categories: list[MemoryCategory]
     curve: MemoryCurve | None
     iterations: list[MemoryIteration]
@@ -212,12 +196,11 @@ def _device(view: ProfileView, device: int) -> MemoryDevice:
 def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> MemoryPage:
     return MemoryPage(
         ref=ref,
-        headline="Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), or to your own "
-        "torch.profiler.profile(...), and record again.",
+        headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
-        how_to_record=HOW_TO_RECORD,
-        devices=[], device=None, figures=None, peak=None, categories=[], curve=None, iterations=[], not_attributed="",
-        modules=[], op_types=[], rows=[], total_rows=None, notes=[],
+        how_to_record=HOW_TO_RECORD if view.profile.source.framework == PYTORCH else "",
+        devices=[], device=None, figures=None, peak=None, peak_parts=[], categories=[], curve=None, iterations=[],
+        not_attributed="", modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
 
 
@@ -241,11 +224,12 @@ class _Builder:
             ref=ref,
             headline=self._headline(label, figures, moment, categories, modules),
             range=selected_range(self.view, self.selection),
-            how_to_record=HOW_TO_RECORD,
+            how_to_record=HOW_TO_RECORD if self.view.profile.source.framework == PYTORCH else "",
             devices=devices,
             device=key,
             figures=figures,
             peak=moment,
+            peak_parts=peak_sentence(moment, categories, modules),
             categories=categories,
             curve=self._curve(),
             iterations=self._iterations(),
@@ -289,12 +273,13 @@ class _Builder:
 
     def _moment(self) -> MemoryMoment:
         peak, iterations = self.peak, self.view.profile.iterations
-        index = int(self.view.iteration_at(np.array([peak.time_ns]))[0])
+        index = max(int(self.view.iteration_at(np.array([peak.time_ns]))[0]), self.selection.first)
         # A peak that was carried into the window has no event of its own in it.
         event = peak.state - 1 if peak.call >= 0 else None
         return MemoryMoment(
             time_ns=peak.time_ns - self.window.start_ns,
-            iteration_number=int(iterations.number[max(index, self.selection.first)]),
+            step_time_ns=max(0, peak.time_ns - self.memory.window(index, index).start_ns),
+            iteration_number=int(iterations.number[index]),
             op="" if event is None else self.made_by.op(event),
             op_id=None if event is None else self.made_by.op_id(event),
             direction="" if event is None else self.made_by.direction(event),
@@ -422,5 +407,5 @@ class _Builder:
                 "as memory from before the recording."
             )
         if memory.partners_known and not self.made_by.modules_recorded:
-            notes.append("Module names were not recorded: give model= to the hook.")
+            notes.append(sentence("Module names were not recorded", remedies_for(self.view.profile.source).modules))
         return notes

@@ -19,6 +19,9 @@ from tb_dlprof_plugin.metrics.modules import (
 )
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
+from tb_dlprof_plugin.model.frameworks import PYTORCH
+from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
@@ -59,7 +62,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ]
     gpu_percent: Annotated[
         float | None,
-        Definition("moduleShare", "Share of the summed GPU time of all linked work in the selected iterations."),
+        Definition("moduleShare", "Share of the summed GPU time of all ops in the selected iterations."),
     ]
     gpu_forward_ns: int | None
     gpu_backward_ns: int | None
@@ -68,7 +71,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
         int | None,
         Definition(
             "moduleGpuSum",
-            "Summed time of all kernels, copies and sets; above the GPU time where they overlap.",
+            "Summed GPU time of the ops in it; above the GPU time where ops overlap.",
         ),
     ]
     gpu_average_ns: int | None
@@ -114,7 +117,8 @@ class ModulesPage(msgspec.Struct, frozen=True):
     """``rows`` by falling GPU time (CPU time without a GPU), a module always before those below it.
 
     So the first of them are a tree too; ``total_rows`` counts them before the row limit. Without recorded modules there
-    are no rows. ``model`` names the root. ``from_stacks``: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
+    are no rows: ``remedy`` says what to do, for PyTorch it is "".
+    ``model`` names the root. ``from_stacks``: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
     """
 
     ref: RunRef
@@ -124,6 +128,7 @@ class ModulesPage(msgspec.Struct, frozen=True):
     has_gpu: bool
     model: str
     from_stacks: bool
+    remedy: str
     rows: list[ModuleRow]
     outside: list[ModuleRow]
     total_rows: int
@@ -132,6 +137,7 @@ class ModulesPage(msgspec.Struct, frozen=True):
 
 def modules_page(view: ProfileView, ref: RunRef, selection: Selection) -> ModulesPage:
     """All modules that ran in the selected iterations."""
+    source = view.profile.source
     from_stacks = any(note.code == NOTE_FROM_STACKS for note in view.profile.notes)
     model = "all modules" if from_stacks else (view.profile.facts.model or "whole model")
     tree, totals = module_tree(view), module_totals(view, selection)
@@ -150,6 +156,9 @@ def modules_page(view: ProfileView, ref: RunRef, selection: Selection) -> Module
         has_gpu=view.profile.has_gpu,
         model=model,
         from_stacks=from_stacks,
+        remedy=""
+        if source.framework == PYTORCH
+        else sentence("Module names were not recorded", remedies_for(source).modules),
         rows=rows,
         outside=outside,
         total_rows=len(rows),
@@ -233,6 +242,8 @@ def _module_rows(
     view: ProfileView, tree: ModuleTree, totals: ModuleTotals, cells: _Cells, from_stacks: bool
 ) -> list[ModuleRow]:
     inside = totals.inside
+    # Where ops state their modules, as XLA's do, no range shows how often one was called.
+    has_calls = bool((view.profile.ops.kind == CallKind.MODULE).any())
     ran = (tree.rolled_up(totals.calls) > 0) | (inside.op_calls > 0) | (inside.cpu.total > 0) | (inside.gpu.total > 0)
     ran[0] = True
     children = np.bincount(tree.parent[1:][ran[1:]], minlength=len(tree))
@@ -248,7 +259,7 @@ def _module_rows(
             type=_type_of(view, tree.path[node], from_stacks),
             children=int(children[node]),
             # Above several outermost views there is no module that could be called.
-            calls=None if from_stacks and not tree.path[node] else int(totals.calls[node]),
+            calls=int(totals.calls[node]) if has_calls and (tree.path[node] or not from_stacks) else None,
             own_ns=(int(totals.own_gpu_ns[node]), int(totals.own_cpu_ns[node])),
             gpu_halves_ns=(int(totals.forward_gpu_ns[node]), int(totals.backward_gpu_ns[node])),
             cpu_halves_ns=(int(totals.forward_cpu_ns[node]), int(totals.backward_cpu_ns[node])),

@@ -178,10 +178,10 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     "tensor_core": ("Tensor Cores", "A Tensor Core kernel runs on the GPU."),
     "other_kernels": ("Other kernels", "Another kernel runs and no Tensor Core kernel does."),
     "memory": ("Memory", "A copy or set runs on the GPU and no kernel does."),
-    "dataloader": ("Dataloader", "The GPU is idle and the training thread waits in the DataLoader."),
-    "io": ("I/O", "The CPU reads or writes files and none of the above applies. PyTorch traces do not record it."),
+    "dataloader": ("Dataloader", "The GPU is idle and the training thread waits for a batch (DataLoader, tf.data)."),
+    "io": ("I/O", "The CPU reads or writes files and none of the above applies. Recordings do not show it."),
     "cpu": ("CPU", "An op or CUDA call runs on the CPU and none of the above applies."),
-    "other": ("Other", "None of the above: Python between ops, or waiting outside PyTorch."),
+    "other": ("Other", "None of the above: Python between ops, or waiting outside the framework."),
 }
 RECORDER = Category(
     "recorder", "Recorder", "Time that the profiler added to the recorded step; not part of the step without it.", True

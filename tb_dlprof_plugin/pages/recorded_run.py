@@ -91,6 +91,13 @@ def precision_label(precision: str | None) -> str:
     return "" if precision is None else PRECISIONS.get(precision, precision.upper())
 
 
+def computed_in(precision: str | None) -> str:
+    """What most matrix work was computed in, the same in AMP and with half parameters: "bf16"; "" where unknown."""
+    if precision is None:
+        return ""
+    return "fp32" if precision in ("tf32-allowed", "tf32-partly") else precision.removeprefix("amp-")
+
+
 def fact_text(fact: str, value: Fact, ambiguous: frozenset[str]) -> str:
     """A fact as a label: "batch size 32", "AMP BF16", "not compiled", "workers unknown"."""
     if value is None:

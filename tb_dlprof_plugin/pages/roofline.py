@@ -10,9 +10,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
-from tb_dlprof_plugin.names.gpu_peaks import Ceilings
 from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.roofs import Roof, roofs, why_above_roof
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -26,8 +26,8 @@ _NOTABLE_UNKNOWN = 5.0
 class RooflineOp(msgspec.Struct, frozen=True):
     """An op whose matrix routines ran on the GPU; None is unknown.
 
-    ``gpu_ns`` is the time of the kernels of its matrix routines. ``percent_of_ceiling`` may exceed 100: Winograd and
-    FFT convolutions multiply less often than the count of FLOPs assumes. ``bound`` names the lower roof.
+    ``gpu_ns`` is the time of the kernels of its matrix routines. ``percent_of_ceiling`` may exceed 100:
+    ``why_above_roof`` then has the reason, else it is "". ``bound`` names the lower roof.
     """
 
     id: str
@@ -46,19 +46,11 @@ class RooflineOp(msgspec.Struct, frozen=True):
     ceiling_flops_per_second: float | None
     percent_of_ceiling: float | None
     bound: Bound
+    why_above_roof: str
     possible_precision: str
     percent_of_possible: float | None
     shapes: str
     dtypes: str
-
-
-class Roof(msgspec.Struct, frozen=True):
-    """A peak rate of the GPU; ``precision`` and ``tensor_cores`` are those of the ops below it."""
-
-    precision: str
-    tensor_cores: bool
-    label: str
-    flops_per_second: float
 
 
 class RooflinePage(msgspec.Struct, frozen=True):
@@ -110,7 +102,7 @@ def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> Roofl
         gpu=found.gpu,
         source=ceilings.source if ceilings else "",
         bytes_per_second=ceilings.bytes_per_second if ceilings else None,
-        roofs=_roofs(found.rows, ceilings) if ceilings else [],
+        roofs=roofs(found.rows, ceilings) if ceilings else [],
         calls=found.calls,
         unknown_calls=found.unknown_calls,
         flops=flops,
@@ -123,13 +115,6 @@ def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> Roofl
         ops=[_op(view, row) for row in found.rows[:_MAX_ROWS]],
         total_rows=len(found.rows),
     )
-
-
-def precision_label(precision: str, tensor_cores: bool) -> str:
-    """Such as "TF32", or "FP32 without Tensor Cores"; "" where unknown."""
-    if not precision:
-        return ""
-    return precision.upper().replace("X", "x") + ("" if tensor_cores else " without Tensor Cores")
 
 
 def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
@@ -152,6 +137,7 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
         ceiling_flops_per_second=row.ceiling,
         percent_of_ceiling=row.percent,
         bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
+        why_above_roof=why_above_roof(row),
         possible_precision=row.possible_precision,
         percent_of_possible=row.possible_percent,
         shapes=shapes_text(view.profile.shapes_of(row.op)),
@@ -165,28 +151,14 @@ def _overall(rows: list[RooflineRow]) -> float | None:
     return sum(share * ns for share, ns in known) / time if time else None
 
 
-def _roofs(rows: list[RooflineRow], ceilings: Ceilings) -> list[Roof]:
-    """Of the precisions that the ops ran in and could run in, the highest first."""
-    wanted = {(row.precision, bool(row.tensor_cores)) for row in rows if row.tensor_cores is not None}
-    wanted |= {
-        (row.possible_precision, True) for row in rows if row.possible_precision and row.tensor_cores is not None
-    }
-    rates = {key: ceilings.flops_per_second(*key) for key in wanted}
-    return [
-        Roof(precision, tensor_cores, precision_label(precision, tensor_cores), rate)
-        for (precision, tensor_cores), rate in sorted(rates.items(), key=lambda item: (-(item[1] or 0), item[0]))
-        if rate is not None
-    ]
-
-
 def _headline(found: Roofline, has_gpu: bool, flops: int | None, iterations: int, overall: float | None) -> str:
     if not found.calls:
         return "No matrix product, convolution or attention ran in the selected iterations."
     if flops is None:
         return "FLOPs are unknown: input shapes were not recorded, or are incomplete."
-    amount = f"{flop_count(flops / iterations)} an iteration"
+    amount = f"{flop_count(flops / iterations)} a step"
     if not has_gpu:
-        return f"{amount}; the run used no GPU, so there is no roof to compare with."
+        return f"{amount}; no GPU in this recording."
     if found.ceilings is None:
         return f"{amount}; the peak rates of {found.gpu or 'this GPU'} are unknown."
     if overall is None:

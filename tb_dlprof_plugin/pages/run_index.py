@@ -8,7 +8,8 @@ import msgspec
 class RunEntry(msgspec.Struct, frozen=True):
     """One (run, session, rank); ``cycles`` are ascending. Unknown facts are None.
 
-    ``recorded_iteration_ns`` is the mean recorded step, the profiler's time included.
+    ``recorded_iteration_ns`` is the mean recorded step, the profiler's time included. ``unreadable`` says why its last
+    profile cannot be read, where that is known; a page that is not told which run to show takes another.
     """
 
     run: str
@@ -21,13 +22,15 @@ class RunEntry(msgspec.Struct, frozen=True):
     created_unix_ns: int | None
     iterations: int | None
     recorded_iteration_ns: int | None
+    unreadable: str = ""
 
 
 class RunIndex(msgspec.Struct, frozen=True):
     """``runs`` in natural order of run, then session, rank: from the ``offset``-th on as many as fit into an answer.
 
     There are ``total``; the page asks for the next ones until it has all. ``revision`` changes with any of them, those
-    beyond this answer too; it is empty in the answers that continue the first.
+    beyond this answer too; it is empty in the answers that continue the first. ``import_command`` makes runs of the
+    sessions of TensorFlow's and JAX' profilers that lie in the log directory and are no runs yet; "" without any.
     """
 
     plugin_version: str
@@ -36,3 +39,4 @@ class RunIndex(msgspec.Struct, frozen=True):
     offset: int
     total: int
     revision: str = ""
+    import_command: str = ""

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.pages.recorded_run import (
     RunAdvice,
     ambiguous_models,
     changes_text,
+    computed_in,
     model_label,
     precision_label,
 )
@@ -144,7 +145,7 @@ def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]
         ref=recorded.ref,
         model=model_label(setup.model, setup.parameters, ambiguous),
         precision=precision_label(setup.precision),
-        precision_key=_computed_in(setup.precision),
+        precision_key=computed_in(setup.precision),
         batch_size=setup.batch_size,
         workers=setup.workers,
         gpu=setup.gpu or "",
@@ -175,12 +176,6 @@ def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]
         launches=figures.launches,
         advice=recorded.advice[0] if recorded.advice else None,
     )
-
-
-def _computed_in(precision: str | None) -> str:
-    if precision is None:
-        return ""
-    return "fp32" if precision in ("tf32-allowed", "tf32-partly") else precision.removeprefix("amp-")
 
 
 def _headline(rows: list[RunRow], total: int) -> str:

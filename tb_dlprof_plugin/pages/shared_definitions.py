@@ -36,7 +36,7 @@ DEFINITIONS: dict[str, str] = {
         "Recorded wall-clock time of each iteration, split into the exclusive time categories and what the "
         "recorder added. The line is the step without the profiler."
     ),
-    "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
+    "gpuTime": "Time in which a kernel, copy or set that a call of the op launched ran, summed over its calls.",
     "typeOps": "Ops of this type: as many as there are modules and directions that call it.",
     "typeForward": "The part of the time of ops that ran in the forward pass.",
     "typeBackward": "The part of the time of ops that ran in the backward pass.",
@@ -48,7 +48,7 @@ DEFINITIONS: dict[str, str] = {
     "calls": "How often it was called in the selected iterations.",
     "opName": "The op and, where the hook recorded it, the module it belongs to.",
     "module": "Path of the module that called the op.",
-    "opTypeGpu": "Summed time of the kernels, copies and sets that all ops of a type launched, forward and backward.",
+    "opTypeGpu": "Summed GPU time of all ops of a type, forward and backward.",
     "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
     "opType": "The framework function behind the op.",
     "pass": "The part of the step that runs it: forward, backward, optimizer, dataloader or other.",
@@ -176,11 +176,10 @@ DEFINITIONS: dict[str, str] = {
         "the CPU needs more than 90 % of the time itself. mixed: more is, and the CPU waits too."
     ),
     "idleActivity": (
-        "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the first that applies of "
-        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. The recorder's "
-        "overhead is subtracted."
+        "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the waiting buckets of the account of "
+        "a step on the Summary. The recorder's overhead is subtracted."
     ),
-    "idleKind": ("The same time by the cause of the gap: the next work was launched late, or was already queued."),
+    "idleKind": "The same time by when the work that ended the gap was launched: too late, or before it began.",
     "gapDuration": "Time in which nothing ran on this GPU, cut at the iteration's boundaries.",
     "launchDelay": (
         "From the end of the launch call to the start of the work, 0 where it began before the call returned. "
@@ -193,7 +192,7 @@ DEFINITIONS: dict[str, str] = {
     "eventKind": "The kind of this event, also shown by its colour.",
     "eventRow": "The thread, stream or other row of the timeline.",
     "eventDuration": "From the start to the end of this one event.",
-    "eventStart": "When it began, counted from where the drawing begins.",
+    "eventStart": "When it began, counted from where the step begins; the CPU calls before that have a minus sign.",
     "eventIteration": "The iteration that called or launched it; it is drawn because it overlaps with the one shown.",
     "eventLaunch": "The CUDA call that launched it; the op, where only that was recorded.",
     "eventLaunchTime": "Time that this one launch call took on the CPU.",

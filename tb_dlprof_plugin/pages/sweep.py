@@ -13,8 +13,9 @@ from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_o
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.direction import Direction, read_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration, flop_count
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
-from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, fact_text
+from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, computed_in, fact_text
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count"]
@@ -25,7 +26,7 @@ _OPTIONS = 200
 """Op types to choose from."""
 
 
-class SweepError(ValueError):
+class SweepError(VisibleMessage, ValueError):
     """The requested sweep is invalid; the message lists valid ones."""
 
 
@@ -60,9 +61,11 @@ class SweepMark(msgspec.Struct, frozen=True):
 
 
 class SweepCurve(msgspec.Struct, frozen=True):
-    """A line, named by the facts in which the lines differ."""
+    """A line, named by the facts in which the lines differ. Where these hold the precision, ``precision_key`` is what
+    it was computed in, as in `RunRow`; it gives the colour."""
 
     label: str
+    precision_key: str
     marks: list[SweepMark]
 
 
@@ -144,6 +147,7 @@ def sweep_page(
     curves = [
         SweepCurve(
             label=_line_label(line, ambiguous),
+            precision_key=computed_in(_precision(line)),
             marks=[
                 SweepMark(place[point.x], refs[point.run.name], point.value, _estimated(point, choice.measure))
                 for point in line.points
@@ -262,6 +266,11 @@ def _estimated(point: SweepPoint, measure: str) -> bool:
 
 def _line_label(line: SweepLine, ambiguous: frozenset[str]) -> str:
     return ", ".join(fact_text(fact, value, ambiguous) for fact, value in line.facts.items()) or "all runs"
+
+
+def _precision(line: SweepLine) -> str | None:
+    value = line.facts.get("precision")
+    return value if isinstance(value, str) else None
 
 
 def _position(over: str, x: Fact, ambiguous: frozenset[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.model.found_by import found_by_words
+from tb_dlprof_plugin.model.frameworks import PYTORCH, framework_title
 from tb_dlprof_plugin.model.run_facts import Gpu, RunFacts, System
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -20,15 +22,17 @@ class SystemItem(msgspec.Struct, frozen=True):
 def system_items(view: ProfileView) -> list[SystemItem]:
     """Everything known about the machine, the software, the model and its settings."""
     profile = view.profile
+    is_pytorch = profile.source.framework == PYTORCH
     used = [g for g in profile.system.gpus if g.id in profile.iterations.gpu_ids]
     return [
         *_machine(profile.system, used, len(profile.iterations.gpu_ids)),
-        *_software(profile.system),
-        *_model(profile.facts),
-        *_precision(profile.facts, precision_mode(view).label),
-        *_data(profile.facts),
+        *_software(profile.system, profile.source.framework),
+        # Only PyTorch's process is asked for its model and settings.
+        *(_model(profile.facts) if is_pytorch else []),
+        *_precision(profile.facts, precision_mode(view).label)[: None if is_pytorch else 1],
+        *(_data(profile.facts) if is_pytorch else []),
         SystemItem("Recording", "Trace file", profile.source.trace_file or None),
-        SystemItem("Recording", "Iterations found by", profile.iterations.found_by.replace("_", " ")),
+        SystemItem("Recording", "Iterations found by", found_by_words(profile.iterations.found_by)),
         SystemItem("Recording", "Written by tb_dlprof_plugin", profile.source.plugin_version or None),
     ]
 
@@ -51,11 +55,13 @@ def _machine(system: System, used: list[Gpu], count: int) -> list[SystemItem]:
     return _group("Machine", lines)
 
 
-def _software(system: System) -> list[SystemItem]:
-    return _group(
+def _software(system: System, framework: str) -> list[SystemItem]:
+    lines = _group(
         "Software",
         [
-            ("PyTorch", system.torch_version),
+            ("PyTorch", system.torch_version)
+            if framework == PYTORCH
+            else ("Framework", framework_title(framework) or None),
             ("CUDA", system.cuda_version),
             ("cuDNN", system.cudnn_version),
             ("NCCL", system.nccl_version),
@@ -64,6 +70,9 @@ def _software(system: System) -> list[SystemItem]:
             ("Operating system", system.os),
         ],
     )
+    if framework == PYTORCH:
+        return lines
+    return [SystemItem("Software", "Framework", framework_title(framework) or None), *lines[1:]]
 
 
 def _model(facts: RunFacts) -> list[SystemItem]:

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.roofline import RooflineRow, roofline
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.pages.common import VERDICTS, OpRow, SelectedRange, Verdict, selected_range
@@ -24,7 +25,8 @@ from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.ops import eligibility_reason, op_rows
 from tb_dlprof_plugin.pages.related import SubjectKind, groups_of, kernel_row
-from tb_dlprof_plugin.pages.roofline import Bound, precision_label
+from tb_dlprof_plugin.pages.roofline import Bound
+from tb_dlprof_plugin.pages.roofs import precision_label
 from tb_dlprof_plugin.pages.tensor_core_reasons import most_time_off
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -357,7 +359,7 @@ def _launches(work: _Work, launched: Ints) -> WorkLaunches:
     waits = waited_ns = 0
     if work.view.profile.has_gpu:
         gaps = idle_gaps(work.view, work.selection)
-        before = (gaps.next >= 0) & work.launches[np.maximum(gaps.next, 0)]
+        before = take_or(work.launches, gaps.next, False)
         waits, waited_ns = int(before.sum()), int(gaps.duration_ns[before].sum())
     return WorkLaunches(
         launches=len(launched),

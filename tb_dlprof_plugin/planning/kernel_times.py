@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
@@ -126,7 +127,7 @@ class KernelTimesOf:
         view = self._frame
         kernels = view.profile.kernels
         matrix = self._matrix.of_call[work.call]
-        routine = np.where(matrix >= 0, self._matrix.call[np.maximum(matrix, 0)], -1) if len(self._matrix) else matrix
+        routine = take_or(self._matrix.call, matrix, -1)
         other = self._unit_of_call[work.call]
         is_kernel = kernels.kind[view.profile.launches.kernel[work.launch]] == KernelKind.KERNEL
         return np.where(is_kernel, np.where(routine >= 0, routine, other), -1)
@@ -285,11 +286,11 @@ class KernelTimesOf:
         layout = np.array([strings[family] == "transpose" for family in profile.kernels.family], dtype=np.bool_)
         converts[op[layout[profile.launches.kernel] & (op >= 0)]] = True
         shows = named[profile.launches.kernel] & (op >= 0)
-        shows &= (convolution & ~(converts & self._in_tf32))[np.maximum(op, 0)]
+        shows &= take_or(convolution & ~(converts & self._in_tf32), op, False)
         last = np.unique(ops.module[op[shows]])
         # Calls are in order of time: each takes the answer of the last convolution before it.
         called = profile.calls.op
         rows = np.flatnonzero(convolution[called])
         before = np.searchsorted(rows, np.arange(len(called)), side="right") - 1
-        follows = (before >= 0) & np.isin(ops.module[called[rows]], last)[np.maximum(before, 0)]
+        follows = take_or(np.isin(ops.module[called[rows]], last), before, False)
         return frozenset(np.unique(ops.module[called[follows & (ops.role[called] == Role.FORWARD)]]).tolist())

@@ -9,6 +9,8 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
+from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
@@ -24,7 +26,7 @@ _OPAQUE = 0.03
 """Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
 
 
-class ForecastError(ValueError):
+class ForecastError(VisibleMessage, ValueError):
     """There is no forecast for this run; the message says why and what to do."""
 
 
@@ -53,6 +55,11 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
     if precision not in PRECISIONS:
         raise ForecastError(f"there is no precision {precision!r}; there is {', '.join(PRECISIONS)}.")
     profile = view.profile
+    if profile.source.framework != PYTORCH:
+        raise ForecastError(
+            "forecasts know what PyTorch's ops become in another precision, and "
+            f"{recording_of(profile.source.framework)}; record it in both precisions and compare the runs."
+        )
     if not profile.has_gpu:
         raise ForecastError("the run recorded no GPU work; forecasts are about kernels. Record it on a GPU.")
     name = gpu_name(view)

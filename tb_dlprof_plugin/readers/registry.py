@@ -13,7 +13,12 @@ from typing import Protocol
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.nsys import trace_format as nsys
+from tb_dlprof_plugin.readers.nvprof import trace_format as nvprof
+from tb_dlprof_plugin.readers.onnxruntime import trace_format as onnxruntime
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
+from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
+from tb_dlprof_plugin.readers.xplane import trace_format as xplane
 
 
 class TraceFormat(Protocol):
@@ -58,7 +63,7 @@ class TraceFormat(Protocol):
         ...
 
 
-FORMATS: tuple[TraceFormat, ...] = (kineto,)
+FORMATS: tuple[TraceFormat, ...] = (nsys, nvprof, xplane, tensorrt, onnxruntime, kineto)
 """Asked in this order whether they recognise a file."""
 
 
@@ -73,6 +78,19 @@ def format_of(path: Path) -> TraceFormat:
             return one
     known = ", ".join(one.TITLE for one in FORMATS)
     raise TraceError(f"{path} is no trace in a known format; pass one of: {known}.")
+
+
+def recording_of(path: Path) -> Path:
+    """The file that stands for a recording of which a file is a part; the file itself where a recording is one file, or
+    no format recognises it.
+
+    A format that reads several files together has a function of this name.
+    """
+    try:
+        whole: Callable[[Path], Path] | None = getattr(format_of(path), "recording_of", None)
+        return path if whole is None else whole(path)
+    except TraceError:
+        return path
 
 
 def read_timelines(

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops, selected_activities
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -121,16 +122,15 @@ def _places(view: ProfileView, selection: Selection) -> dict[int, list[str]]:
 
 
 def _notes(view: ProfileView, usual: Ints, has_places: bool) -> tuple[str, ...]:
-    notes = []
+    notes, remedies = [], remedies_for(view.profile.source)
     if not view.profile.has_gpu:
         notes.append("GPU Time, CPU Overhead and GPU Idle Time are empty: nothing ran on a GPU.")
     if not (usual >= 0).any():
-        notes.append("Data Type and Input Shapes are empty: record with record_shapes=True.")
+        notes.append(sentence("Data Type and Input Shapes are empty: they were not recorded", remedies.shapes))
     if has_places:
         notes.append("Stack Trace has the function in your files; it is kept for ops that wait for the GPU or copy.")
     else:
-        notes.append(
-            "Stack Trace is empty: it needs with_stack=True, and is kept for ops that wait for the GPU or copy. "
-            "Module says where an op is in the model."
-        )
+        how = f"{remedies.stacks}, and is kept for ops that wait for the GPU or copy" if remedies.stacks else ""
+        what = sentence("Stack Trace is empty", how)
+        notes.append(f"{what} Module says where an op is in the model.")
     return tuple(notes)

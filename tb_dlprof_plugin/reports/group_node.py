@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.group_nodes import group_node_waits
 from tb_dlprof_plugin.metrics.modules import Spread, module_totals, module_tree
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import TIMES
 from tb_dlprof_plugin.reports.table import Cell, Report
@@ -18,7 +19,7 @@ COLUMNS = (
     "Depth", "Module Calls", "Accumulated GPU Time (ns)", "Own GPU Time (ns)", "Forward GPU Time (ns)",
     "Backward GPU Time (ns)", "Own CPU Time (ns)", "TC GPU Time (ns)", "Eligible GPU Time (ns)", "No. Kernel Calls",
 )  # fmt: skip
-_NO_MODULES = "The report has no rows: module paths were not recorded; pass model= to tb_dlprof_plugin.profile(...)."
+_NO_MODULES = "The report has no rows: module paths were not recorded"
 _NO_GPU = "GPU columns and CPU Overhead are empty: nothing ran on a GPU."
 
 
@@ -26,7 +27,7 @@ def group_node_report(view: ProfileView, ref: RunRef, selection: Selection) -> R
     """One row per module that ran in the selected iterations, each before those below it."""
     tree, totals, waits = module_tree(view), module_totals(view, selection), group_node_waits(view, selection)
     if tree is None or totals is None or waits is None:
-        return Report(COLUMNS, [], notes=(_NO_MODULES,))
+        return Report(COLUMNS, [], notes=(sentence(_NO_MODULES, remedies_for(view.profile.source).modules),))
     has_gpu, inside = view.profile.has_gpu, totals.inside
     knows_gpu = has_gpu and view.compute_capability is not None
     rows: list[tuple[Cell, ...]] = []

@@ -11,6 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.op_inputs import inputs_of_calls
 from tb_dlprof_plugin.metrics.unattributed_ops import activity_iteration, all_ops, selected_activities
 from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.pages.common import VERDICTS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -88,7 +89,7 @@ def _runtime_calls(view: ProfileView, rows: Ints) -> Ints:
     if not len(view.profile.calls):
         return call
     runtime = (view.profile.ops.kind == CallKind.RUNTIME)[view.profile.calls.op]
-    return np.where((call >= 0) & runtime[np.maximum(call, 0)], call, -1)
+    return np.where(take_or(runtime, call, False), call, -1)
 
 
 def _inputs(view: ProfileView, rows: Ints) -> Ints:
@@ -96,7 +97,7 @@ def _inputs(view: ProfileView, rows: Ints) -> Ints:
     call = view.profile.launches.call[rows]
     if not len(view.profile.calls):
         return call
-    return np.where(call >= 0, inputs_of_calls(view)[np.maximum(call, 0)], -1)
+    return take_or(inputs_of_calls(view), call, -1)
 
 
 _Three = tuple[Cell, Cell, Cell]

@@ -15,7 +15,8 @@ from tb_dlprof_plugin.metrics.op_kernels import op_kernels
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
-from tb_dlprof_plugin.model.profile import Bools, KernelKind, Verdict
+from tb_dlprof_plugin.model.frameworks import framework_title
+from tb_dlprof_plugin.model.profile import Bools, KernelKind, Source, Verdict
 from tb_dlprof_plugin.pages.common import coverage_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
@@ -68,6 +69,11 @@ def _single(values: dict[str, Cell]) -> NamedRows:
     return NamedRows((), {name: (value,) for name, value in values.items()})
 
 
+def _framework(source: Source) -> str | None:
+    """The framework of a recording that is not of PyTorch's profiler; its version is not kept."""
+    return framework_title(source.framework) or None if source.format != "kineto" else None
+
+
 def _system(view: ProfileView, profile_name: str | None) -> dict[str, Cell]:
     system, facts, source = view.profile.system, view.profile.facts, view.profile.source
     named: dict[str, Cell] = {"Profile Name": profile_name} if profile_name else {}
@@ -76,7 +82,7 @@ def _system(view: ProfileView, profile_name: str | None) -> dict[str, Cell]:
         "GPU Name(s)": ", ".join(gpu.name for gpu in system.gpus) or None,
         "CPU Model": system.cpu_model,
         "GPU Driver Version": system.driver_version,
-        "Framework": f"PyTorch {system.torch_version}" if system.torch_version else None,
+        "Framework": f"PyTorch {system.torch_version}" if system.torch_version else _framework(source),
         "CUDA Version": system.cuda_version,
         "cuDNN Version": system.cudnn_version,
         "NSys Version": None,

@@ -13,12 +13,15 @@ from typing import Any
 
 import msgspec
 
+from tb_dlprof_plugin.model.visible import visible, visible_json
 from tb_dlprof_plugin.reports.parquet import parquet_bytes
 
 Cell = str | int | float | bool | list[str] | None
 
 _SHOWN = 20
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""What a spreadsheet takes for the beginning of a formula: OWASP's list of CSV injection, less its line ends and tabs,
+which are escapes here. Excel takes the full-width ones in some languages."""
 _UNITS = {"(ns)": "ns", "(bytes)": "bytes", "(%)": "percent", "%": "percent", "(GB/s)": "gb_per_s"}
 _WORDS = {"#": "number_of", "no": "number_of", "i/o": "io"}
 
@@ -86,14 +89,14 @@ class Report:
         return pandas.DataFrame(self.rows, columns=list(self.columns)).convert_dtypes()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self.rows):,} rows of {', '.join(self.columns)}>"
+        return f"<{type(self).__name__}: {len(self.rows):,} rows of {visible(', '.join(self.columns))}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first rows."""
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        head = "".join(f"<th>{html.escape(visible(column))}</th>" for column in self.columns)
         body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in self.rows[:_SHOWN])
         said = [f"The first {_SHOWN} of {len(self.rows):,} rows."] if len(self.rows) > _SHOWN else []
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (*said, *self.notes))
+        notes = "".join(f"<p>{html.escape(visible(note))}</p>" for note in (*said, *self.notes))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
@@ -110,8 +113,8 @@ def json_key(heading: str) -> str:
 
 
 def pretty(value: Any) -> str:
-    """JSON, indented."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    """JSON, indented; names are exact, and what could steer a terminal is one of JSON's escapes."""
+    return visible_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n"
 
 
 def csv_cells(row: tuple[Cell, ...]) -> list[str]:
@@ -120,7 +123,11 @@ def csv_cells(row: tuple[Cell, ...]) -> list[str]:
 
 
 def csv_text(cell: object) -> str:
-    """A cell as text."""
+    """A cell as text.
+
+    CSV has no escapes of its own: control characters are written as `visible` writes them, but for line ends, which CSV
+    puts into quotes. JSON has the exact names.
+    """
     if cell is None:
         return ""
     if isinstance(cell, float):
@@ -128,6 +135,7 @@ def csv_text(cell: object) -> str:
     if not isinstance(cell, (str, list)):
         return str(cell)
     text = "; ".join(str(one) for one in cell) if isinstance(cell, list) else cell
+    text = "\n".join(map(visible, text.split("\n")))
     # Names come from the traced program (untrusted): a spreadsheet must not read one as a formula.
     return f"'{text}" if text.startswith(_FORMULA) else text
 
@@ -136,7 +144,7 @@ def _html_cell(cell: Cell) -> str:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return f"<td>{cell:,}</td>" if isinstance(cell, int) else f"<td>{cell:,.2f}</td>"
     text = "" if cell is None else "; ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
-    return f'<td style="text-align: left">{html.escape(text)}</td>'
+    return f'<td style="text-align: left">{html.escape(visible(text))}</td>'
 
 
 def to_csv(report: Report) -> bytes:

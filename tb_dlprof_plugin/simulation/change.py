@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -61,6 +62,6 @@ def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> 
     inside = inherit(gone, gone, view.call_parent)
     stays = np.ones(len(launches)) if gpu is None else gpu.copy()
     if len(calls):
-        stays[(launches.call >= 0) & inside[np.maximum(launches.call, 0)]] = 0.0
+        stays[take_or(inside, launches.call, False)] = 0.0
     start = calls.start_ns[gone]
     return Change(cpu=union(start, start + calls.duration_ns[gone]), keep_cpu=0.0, gpu=stays, removed_waits=inside)

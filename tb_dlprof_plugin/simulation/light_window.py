@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import (
     CallKind,
     Calls,
@@ -163,8 +164,8 @@ class _Builder:
             ),
             kernels=kernels,
             launches=Launches(
-                kernel=np.where(found >= 0, launches.kernel[np.maximum(found, 0)], len(kernels) - 1),
-                call=np.where(window.launches.call >= 0, place[np.maximum(window.launches.call, 0)], -1),
+                kernel=take_or(launches.kernel, found, len(kernels) - 1),
+                call=take_or(place, window.launches.call, -1),
                 start_ns=window.launches.start_ns,
                 duration_ns=window.launches.duration_ns,
                 device=window.launches.device,

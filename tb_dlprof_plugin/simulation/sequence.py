@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.streams import joined
@@ -98,9 +99,7 @@ def sequence(view: ProfileView, _: Selection) -> Sequence:
         stream=stream,
         device=device,
         thread=thread,
-        gpu_ns=np.where(launch >= 0, launches.duration_ns[np.maximum(launch, 0)], 0).astype(np.float64)
-        if len(launches)
-        else np.zeros(len(launch)),
+        gpu_ns=take_or(launches.duration_ns, launch, 0).astype(np.float64),
         waits_for=dependent.waits_for,
         lag_ns=np.maximum(dependent.lag_ns - gap, 0),
         target=np.concatenate([np.full(len(rows), -1), known.launch[useful]])[order],

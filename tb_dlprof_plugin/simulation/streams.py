@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -122,7 +123,7 @@ def _ready(view: ProfileView, launch: Ints, stops: Ints, waits_for: dict[int, tu
         mine = np.flatnonzero(stream.reshape(-1) == which)
         mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
         free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
-    ready = np.maximum(called, np.where(launch >= 0, free[np.maximum(launch, 0)], called))
+    ready: Ints = np.maximum(called, take_or(free, launch, called))
     for at, rows in waits_for.items():
         ready[at] = max(ready[at], *(stops[list(rows)]))
     return ready

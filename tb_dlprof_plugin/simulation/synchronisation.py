@@ -13,6 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
 from tb_dlprof_plugin.names.cuda_calls import SYNCHRONIZES, CudaCall
@@ -136,7 +137,7 @@ def _unexplained_scalars(view: ProfileView, kind: Ints) -> Bools:
     parent = view.call_parent
     waits = any_in_subtree(kind != SyncKind.NONE, parent)
     launches = any_in_subtree(launching_calls(view), parent)
-    inner = (parent >= 0) & reads[np.maximum(parent, 0)]
+    inner = take_or(reads, parent, False)
     return reads & launches & ~waits & ~inner
 
 

@@ -29,6 +29,10 @@ class StoredBlob(ABC):
     def read(self) -> bytes:
         """The bytes, as `codec.encode` made them."""
 
+    def read_summary(self) -> bytes | None:
+        """What is stored with it for tables of many runs, as `pages.stored_summary` made it; None without one."""
+        return None
+
 
 class NoSuchProfile(ProfileError):
     """There is no profile of the run, session, rank or cycle that is asked for; the message is one sentence."""

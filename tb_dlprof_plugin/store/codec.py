@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,7 +17,6 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
-    Bools,
     CallPlaces,
     Calls,
     Ints,
@@ -37,6 +35,7 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.input_codec import (
     decode_dtypes,
@@ -46,8 +45,16 @@ from tb_dlprof_plugin.store.input_codec import (
     encode_shapes,
     shapes_of_schema_1,
 )
+from tb_dlprof_plugin.store.validation import TABLES, check_lengths, check_profile, running
+from tb_dlprof_plugin.store.wire import Table, WireMessage, split_message
 
-_MAX_PROFILE_BYTES = 1 << 30
+_LARGEST_EXPANSION = 8
+"""Recorded profiles shrink by 1.9 to 2.7 times. A number takes 8 bytes in memory, and a file of zeros has one in each
+byte that it expands to."""
+_ALWAYS_EXPANDED = 1 << 22  # bytes
+_FEWEST_ENTRIES = 50_000
+_BYTES_OF_AN_ENTRY = 4
+"""Names, notes and numbers outside of tables: recorded profiles have one for at least 20 bytes of the file."""
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, Gpu, LossScale)
@@ -57,7 +64,7 @@ _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
 """Columns of `Ops` whose fields have another name in the message."""
 
 
-class ProfileError(Exception):
+class ProfileError(VisibleMessage):
     """A stored profile that cannot be read; the message says why and what to do; the caller adds the run."""
 
 
@@ -89,8 +96,7 @@ def encode(profile: Profile) -> bytes:
     )
     _fill(message.system, profile.system)
     _fill(message.facts, profile.facts)
-    # mtime 0: the same profile gives the same bytes.
-    return gzip.compress(message.SerializeToString(), compresslevel=6, mtime=0)
+    return _packed(message.SerializeToString())
 
 
 def decode(blob: bytes) -> Profile:
@@ -99,14 +105,12 @@ def decode(blob: bytes) -> Profile:
     Raises:
         ProfileError: the blob is damaged, or was written by a newer version.
     """
+    most_entries = _FEWEST_ENTRIES + len(blob) // _BYTES_OF_AN_ENTRY
     try:
-        decompressor = zlib.decompressobj(wbits=31)
-        data = decompressor.decompress(blob, _MAX_PROFILE_BYTES)
-        if decompressor.unconsumed_tail or not decompressor.eof:
-            raise ProfileError("the stored profile is cut short or too large; record the run again")
-        message = pb.Profile.FromString(data)
-    except (zlib.error, DecodeError) as error:
-        raise ProfileError(f"the stored profile is damaged ({error}); record the run again") from None
+        wire = split_message(_expanded(blob), pb.Profile.DESCRIPTOR, TABLES, most_entries)
+        message = pb.Profile.FromString(wire.rest)
+    except (zlib.error, DecodeError, ValueError) as error:
+        raise _damaged(error) from None
     if message.schema_version > SCHEMA_VERSION:
         raise ProfileError(
             f"the stored profile has format {message.schema_version}, this version reads up to {SCHEMA_VERSION}; "
@@ -115,51 +119,65 @@ def decode(blob: bytes) -> Profile:
     if message.schema_version == 0:
         raise ProfileError("the stored data is not a profile; record the run again")
     try:
-        profile = _decode_message(message)
-        _check_columns(profile)
+        check_lengths(wire.columns, message.schema_version, most_entries)
+        profile = _decode_message(message, wire)
+        check_profile(profile)
     except (ValueError, IndexError, OverflowError) as error:
-        raise ProfileError(f"the stored profile is damaged ({error}); record the run again") from None
+        raise _damaged(error) from None
     return profile
 
 
-def _check_columns(profile: Profile) -> None:
-    """Raises ValueError where the columns of a table differ in length: its rows would mean nothing."""
-    for table in (
-        profile.iterations, profile.ops, profile.calls, profile.kernels, profile.launches, profile.launch_configs,
-        profile.memory, profile.call_places, profile.light_window.calls, profile.light_window.launches,
-    ):  # fmt: skip
-        columns = [getattr(table, name) for name in type(table).__slots__]
-        if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
-            raise ValueError(f"the columns of {type(table).__name__} differ in length")
-    for column, inputs in ((profile.ops.shapes, profile.input_shapes), (profile.ops.dtypes, profile.input_dtypes)):
-        if column.max(initial=0) >= len(inputs):
-            raise ValueError("ops have inputs that are not in the table")
-    light = profile.light_window
-    if len(light) and len(light.boundary_ns) != len(light) + 1:
-        raise ValueError("the light window's steps and their boundaries differ in number")
+def _damaged(reason: object) -> ProfileError:
+    return ProfileError(f"the stored profile is damaged ({reason}); record the run again")
 
 
-def _decode_message(message: Any) -> Profile:
+def _largest_expanded(packed: int) -> int:
+    """Bytes that a blob of so many bytes may expand to."""
+    return max(_ALWAYS_EXPANDED, _LARGEST_EXPANSION * packed)
+
+
+def _expanded(blob: bytes) -> bytes:
+    decompressor = zlib.decompressobj(wbits=31)
+    data = decompressor.decompress(blob, _largest_expanded(len(blob)))
+    if decompressor.unconsumed_tail and not decompressor.eof:
+        raise ProfileError(
+            f"the stored profile expands to over {_LARGEST_EXPANSION} times its size, which none does; check where the "
+            "file comes from"
+        )
+    if not decompressor.eof:
+        raise ProfileError("the stored profile is cut short; record the run again")
+    return data
+
+
+def _packed(data: bytes) -> bytes:
+    """The blob of a message, which never expands more than `_expanded` takes: what would is packed less."""
+    for level in (6, 1):
+        # mtime 0: the same profile gives the same bytes.
+        blob = gzip.compress(data, compresslevel=level, mtime=0)
+        if len(data) <= _largest_expanded(len(blob)):
+            return blob
+    return gzip.compress(data, compresslevel=0, mtime=0)
+
+
+def _decode_message(message: Any, wire: WireMessage) -> Profile:
     strings = list(message.strings)
-    ops, input_shapes, input_dtypes = _decode_ops(message, strings)
+    ops, input_shapes, input_dtypes = _decode_ops(message, wire, strings)
     return Profile(
         source=_decode_source(message.source),
         base_time_unix_ns=message.base_time_unix_ns,
         strings=strings,
         system=_struct(message.system, System),
         facts=_struct(message.facts, RunFacts),
-        iterations=_decode_iterations(message.iterations),
+        iterations=_decode_iterations(message.iterations, wire.table("iterations")),
         ops=ops,
-        calls=_decode_calls(message.calls),
-        kernels=Kernels(**{name: _ints(getattr(message.kernels, name)) for name in Kernels.__slots__}),
-        launches=_decode_launches(message.launches),
-        launch_configs=_decode_configs(message.launch_configs),
+        calls=_decode_calls(wire.table("calls")),
+        kernels=Kernels(**{name: wire.column(f"kernels.{name}") for name in Kernels.__slots__}),
+        launches=_decode_launches(wire.table("launches")),
+        launch_configs=_decode_configs(wire.table("launch_configs")),
         notes=[Note(n.code, n.text, n.count or None) for n in message.notes],
-        memory=_decode_memory(message.memory),
-        call_places=CallPlaces(
-            call=np.cumsum(_ints(message.call_places.call_delta)), place=_ints(message.call_places.place)
-        ),
-        light_window=_decode_light(message.light_window),
+        memory=_decode_memory(wire.table("memory")),
+        call_places=_decode_places(wire.table("call_places")),
+        light_window=_decode_light(wire),
         input_shapes=input_shapes,
         input_dtypes=input_dtypes,
     )
@@ -185,19 +203,18 @@ def _encode_iterations(iterations: Iterations) -> Any:
     )
 
 
-def _decode_iterations(message: Any) -> Iterations:
-    count = len(message.number)
-    gpus = max(1, len(message.gpu_ids))
+def _decode_iterations(message: Any, table: Table) -> Iterations:
+    number, gpu_ids = table("number"), tuple(table("gpu_ids").tolist())
     return Iterations(
-        number=_ints(message.number),
-        start_ns=_ints(message.start_ns),
-        stop_ns=_ints(message.stop_ns),
-        host_start_ns=_ints(message.host_start_ns),
-        host_stop_ns=_ints(message.host_stop_ns),
-        category_ns=_ints(message.category_ns).reshape(count, gpus, len(TIME_CATEGORIES)),
-        gpu_ids=tuple(message.gpu_ids),
+        number=number,
+        start_ns=table("start_ns"),
+        stop_ns=table("stop_ns"),
+        host_start_ns=table("host_start_ns"),
+        host_stop_ns=table("host_stop_ns"),
+        category_ns=table("category_ns").reshape(len(number), max(1, len(gpu_ids)), len(TIME_CATEGORIES)),
+        gpu_ids=gpu_ids,
         found_by=message.found_by,
-        unrecorded_categories=tuple(TIME_CATEGORIES[i] for i in message.unrecorded_categories),
+        unrecorded_categories=tuple(TIME_CATEGORIES[i] for i in table("unrecorded_categories").tolist()),
     )
 
 
@@ -206,15 +223,19 @@ def _encode_ops(ops: Ops) -> Any:
     return pb.Ops(**columns)
 
 
-def _decode_ops(message: Any, strings: list[str]) -> tuple[Ops, list[InputShapes], list[InputDtypes]]:
+def _decode_ops(
+    message: Any, wire: WireMessage, strings: list[str]
+) -> tuple[Ops, list[InputShapes], list[InputDtypes]]:
     """The ops, and the tables of their inputs."""
-    flags, ops = ("top", "continuation"), message.ops
-    columns: dict[str, Any] = {name: _bools(getattr(ops, name)) for name in flags}
-    columns |= {name: _ints(getattr(ops, _OPS_FIELDS.get(name, name))) for name in Ops.__slots__ if name not in flags}
+    table = wire.table("ops")
+    renamed = _OPS_FIELDS if message.schema_version > 1 else {}
+    columns = {name: table(renamed.get(name, name)) for name in Ops.__slots__}
+    columns |= {name: columns[name].astype(np.bool_) for name in ("top", "continuation")}
     if message.schema_version > 1:
-        return Ops(**columns), decode_shapes(message.input_shapes), decode_dtypes(message.input_dtypes)
-    columns["shapes"], input_shapes = shapes_of_schema_1(_ints(ops.shapes), strings)
-    columns["dtypes"], input_dtypes = dtypes_of_schema_1(_ints(ops.dtypes), strings)
+        input_shapes = decode_shapes(wire.table("input_shapes"))
+        return Ops(**columns), input_shapes, decode_dtypes(message.input_dtypes, wire.table("input_dtypes"))
+    columns["shapes"], input_shapes = shapes_of_schema_1(columns["shapes"], strings)
+    columns["dtypes"], input_dtypes = dtypes_of_schema_1(columns["dtypes"], strings)
     return Ops(**columns), input_shapes, input_dtypes
 
 
@@ -230,13 +251,17 @@ def _encode_calls(calls: Calls) -> Any:
     )
 
 
-def _decode_calls(message: Any) -> Calls:
+def _decode_calls(table: Table) -> Calls:
+    op, runs = table("op"), table("thread_calls")
+    # Before anything is repeated.
+    if (runs < 0).any() or int(runs.sum(dtype=np.float64)) != len(op):
+        raise ValueError("the threads' numbers of calls do not add up to the calls")
     return Calls(
-        op=_ints(message.op),
-        start_ns=np.cumsum(_ints(message.start_ns_delta)),
-        duration_ns=_ints(message.duration_ns),
-        depth=_ints(message.depth),
-        thread=np.repeat(_ints(message.thread), _ints(message.thread_calls)),
+        op=op,
+        start_ns=running(table("start_ns_delta")),
+        duration_ns=table("duration_ns"),
+        depth=table("depth"),
+        thread=np.repeat(table("thread"), runs),
     )
 
 
@@ -254,17 +279,17 @@ def _encode_launches(launches: Launches) -> Any:
     )
 
 
-def _decode_launches(message: Any) -> Launches:
+def _decode_launches(table: Table) -> Launches:
     return Launches(
-        kernel=_ints(message.kernel),
-        call=np.cumsum(_ints(message.call_delta)) - 1,
-        start_ns=np.cumsum(_ints(message.start_ns_delta)),
-        duration_ns=_ints(message.duration_ns),
-        device=_ints(message.device),
-        stream=_ints(message.stream) - 1,
-        config=_ints(message.config),
-        bytes=_ints(message.bytes_plus_one) - 1,
-        attribution=_ints(message.attribution),
+        kernel=table("kernel"),
+        call=running(table("call_delta")) - 1,
+        start_ns=running(table("start_ns_delta")),
+        duration_ns=table("duration_ns"),
+        device=table("device"),
+        stream=table("stream") - 1,
+        config=table("config"),
+        bytes=table("bytes_plus_one") - 1,
+        attribution=table("attribution"),
     )
 
 
@@ -280,16 +305,20 @@ def _encode_memory(memory: Memory) -> Any:
     )
 
 
-def _decode_memory(message: Any) -> Memory:
+def _decode_memory(table: Table) -> Memory:
     return Memory(
-        time_ns=np.cumsum(_ints(message.time_ns_delta)),
-        bytes=_ints(message.bytes),
-        allocated=np.cumsum(_ints(message.allocated_delta)),
-        reserved=np.cumsum(_ints(message.reserved_delta)),
-        device=_ints(message.device),
-        call=np.cumsum(_ints(message.call_delta)) - 1,
-        partner=np.cumsum(_ints(message.partner_delta)) - 1,
+        time_ns=running(table("time_ns_delta")),
+        bytes=table("bytes"),
+        allocated=running(table("allocated_delta")),
+        reserved=running(table("reserved_delta")),
+        device=table("device"),
+        call=running(table("call_delta")) - 1,
+        partner=running(table("partner_delta")) - 1,
     )
+
+
+def _decode_places(table: Table) -> CallPlaces:
+    return CallPlaces(call=running(table("call_delta")), place=table("place"))
 
 
 def _encode_light(light: LightWindow) -> Any:
@@ -315,45 +344,37 @@ def _encode_light(light: LightWindow) -> Any:
     )
 
 
-def _decode_light(message: Any) -> LightWindow:
-    calls, launches = message.calls, message.launches
+def _decode_light(wire: WireMessage) -> LightWindow:
+    window, calls, launches = map(wire.table, ("light_window", "light_window.calls", "light_window.launches"))
     return LightWindow(
-        boundary_ns=np.cumsum(_ints(message.boundary_ns_delta)),
-        iteration=_ints(message.iteration_plus_one) - 1,
+        boundary_ns=running(window("boundary_ns_delta")),
+        iteration=window("iteration_plus_one") - 1,
         calls=LightCalls(
-            name=_ints(calls.name),
-            start_ns=np.cumsum(_ints(calls.start_ns_delta)),
-            duration_ns=_ints(calls.duration_ns),
-            thread=_ints(calls.thread),
-            call=np.cumsum(_ints(calls.call_delta)) - 1,
+            name=calls("name"),
+            start_ns=running(calls("start_ns_delta")),
+            duration_ns=calls("duration_ns"),
+            thread=calls("thread"),
+            call=running(calls("call_delta")) - 1,
         ),
         launches=LightLaunches(
-            call=np.cumsum(_ints(launches.call_delta)) - 1,
-            start_ns=np.cumsum(_ints(launches.start_ns_delta)),
-            duration_ns=_ints(launches.duration_ns),
-            device=_ints(launches.device),
-            stream=_ints(launches.stream) - 1,
-            launch=np.cumsum(_ints(launches.launch_delta)) - 1,
+            call=running(launches("call_delta")) - 1,
+            start_ns=running(launches("start_ns_delta")),
+            duration_ns=launches("duration_ns"),
+            device=launches("device"),
+            stream=launches("stream") - 1,
+            launch=running(launches("launch_delta")) - 1,
         ),
     )
 
 
-def _decode_configs(message: Any) -> LaunchConfigs:
+def _decode_configs(table: Table) -> LaunchConfigs:
     return LaunchConfigs(
-        grid=_ints(message.grid).reshape(-1, 3),
-        block=_ints(message.block).reshape(-1, 3),
-        registers_per_thread=_ints(message.registers_per_thread),
-        shared_memory_bytes=_ints(message.shared_memory_bytes),
-        occupancy_percent=_ints(message.occupancy_percent),
+        grid=table("grid").reshape(-1, 3),
+        block=table("block").reshape(-1, 3),
+        registers_per_thread=table("registers_per_thread"),
+        shared_memory_bytes=table("shared_memory_bytes"),
+        occupancy_percent=table("occupancy_percent"),
     )
-
-
-def _ints(values: Iterable[int]) -> Ints:
-    return np.array(values, dtype=np.int64)
-
-
-def _bools(values: Iterable[bool]) -> Bools:
-    return np.array(values, dtype=np.bool_)
 
 
 def _deltas(values: Ints) -> list[int]:

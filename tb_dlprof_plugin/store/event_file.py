@@ -40,14 +40,21 @@ class EventBlob(StoredBlob):
 
     path: Path
     blob: bytes
+    summary: bytes | None
 
     def read(self) -> bytes:
         """The bytes, which are in memory."""
         return self.blob
 
+    def read_summary(self) -> bytes | None:
+        """The bytes, which are in memory."""
+        return self.summary
 
-def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
+
+def write_profile(directory: str | os.PathLike[str], profile: Profile, summary: bytes | None = None) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
+
+    ``summary`` is stored with the profile (`StoredBlob.read_summary`).
 
     The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
     the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.
@@ -62,7 +69,7 @@ def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
     seconds, fraction = divmod(now_ns, 1_000_000_000)
     maker = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
     name = f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
-    records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now)]
+    records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now, summary)]
     data = b"".join(_record(event.SerializeToString()) for event in records)
     # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.
     temporary = folder / f".{secrets.token_hex(8)}.tb_dlprof.tmp"
@@ -89,12 +96,15 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
             event = Event.FromString(data)
         except DecodeError:
             raise ProfileError(f"{source} holds a record that is not an event; record the run again.") from None
+        values = {value.tag: value for value in event.summary.value}
         for value in event.summary.value:
             tag = Tag.parse(value.tag)
             if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
+                beside = values.get(tag.of_summaries)
+                summary = next(iter(beside.tensor.string_val), None) if beside is not None else None
                 for blob in value.tensor.string_val:
                     ref = RunRef(run, tag.session, tag.rank, event.step)
-                    yield EventBlob(ref, (source, number, value.tag), source, blob)
+                    yield EventBlob(ref, (source, number, value.tag), source, blob, summary)
 
 
 def event_files(logdir: Path) -> list[Path]:
@@ -102,21 +112,25 @@ def event_files(logdir: Path) -> list[Path]:
     return sorted(logdir.rglob(f"*tfevents*{_SUFFIX}"))
 
 
-def _event(profile: Profile, wall_time: float) -> Event:
+def _event(profile: Profile, wall_time: float, summary: bytes | None = None) -> Event:
     tag = Tag(profile.source.session, profile.source.rank)
+    values = [_value(str(tag), encode(profile), header_of(profile).SerializeToString())]
+    if summary is not None:
+        values.append(_value(tag.of_summaries, summary))
+    return Event(wall_time=wall_time, step=profile.source.cycle, summary=Summary(value=values))
+
+
+def _value(tag: str, blob: bytes, content: bytes = b"") -> Summary.Value:
     metadata = SummaryMetadata(
-        plugin_data=SummaryMetadata.PluginData(plugin_name=PLUGIN_NAME, content=header_of(profile).SerializeToString()),
+        plugin_data=SummaryMetadata.PluginData(plugin_name=PLUGIN_NAME, content=content),
         data_class=DATA_CLASS_BLOB_SEQUENCE,
-        display_name=str(tag),
+        display_name=tag,
     )
     # Rank 1: the Python loader answers 500 for a scalar blob.
     tensor = TensorProto(
-        dtype=DT_STRING,
-        tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]),
-        string_val=[encode(profile)],
+        dtype=DT_STRING, tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]), string_val=[blob]
     )
-    value = Summary.Value(tag=str(tag), metadata=metadata, tensor=tensor)
-    return Event(wall_time=wall_time, step=profile.source.cycle, summary=Summary(value=[value]))
+    return Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
 
 
 def _record(data: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
@@ -12,8 +12,9 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes, dtype_named
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, InputTable, Shape, TensorList
 from tb_dlprof_plugin.model.string_table import StringTable
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.wire import Table
 
 _Input = TypeVar("_Input")
 
@@ -36,15 +37,15 @@ def encode_shapes(table: list[InputShapes]) -> Any:
     return pb.InputShapes(inputs=[len(shapes) for shapes in table[1:]], shape=shape, dimensions=dimensions, sizes=sizes)
 
 
-def decode_shapes(message: Any) -> list[InputShapes]:
-    """The table of a message.
+def decode_shapes(table: Table) -> list[InputShapes]:
+    """The table of a message's columns.
 
     Raises:
         ValueError: the columns do not fit together.
         IndexError: an input has a shape that is not listed.
     """
-    different = _different_shapes(list(message.dimensions), list(message.sizes))
-    return [(), *_lists([different[index] for index in message.shape], message.inputs)]
+    different = _different_shapes(table("dimensions").tolist(), table("sizes").tolist())
+    return [(), *_lists(_listed(different, table("shape")), table("inputs"))]
 
 
 def _different_shapes(dimensions: list[int], sizes: list[int]) -> list[InputShape]:
@@ -52,6 +53,8 @@ def _different_shapes(dimensions: list[int], sizes: list[int]) -> list[InputShap
 
     def tensor(count: int) -> Shape:
         nonlocal begin
+        if count < 0:
+            raise ValueError("a shape has fewer than no sizes")
         begin += count
         return tuple(sizes[begin - count : begin])
 
@@ -79,21 +82,27 @@ def encode_dtypes(table: list[InputDtypes]) -> Any:
     return pb.InputDtypes(inputs=[len(dtypes) for dtypes in table[1:]], names=names.values, name=name)
 
 
-def decode_dtypes(message: Any) -> list[InputDtypes]:
-    """The table of a message.
+def decode_dtypes(message: Any, table: Table) -> list[InputDtypes]:
+    """The table of a message and its columns.
 
     Raises:
         ValueError: the columns do not fit together.
         IndexError: an input has a name that is not listed.
     """
     named = [dtype_named(name) for name in message.names]
-    return [(), *_lists([named[index] for index in message.name], message.inputs)]
+    return [(), *_lists(_listed(named, table("name")), table("inputs"))]
 
 
-def _lists(inputs: list[_Input], lengths: Iterable[int]) -> Iterator[tuple[_Input, ...]]:
+def _listed(different: list[_Input], rows: Ints) -> list[_Input]:
+    if rows.min(initial=0) < 0:
+        raise ValueError("an input has a row below the first")
+    return [different[row] for row in rows.tolist()]
+
+
+def _lists(inputs: list[_Input], lengths: Ints) -> Iterator[tuple[_Input, ...]]:
     """The inputs cut into lists."""
-    ends = list(accumulate(lengths, initial=0))
-    if ends[-1] != len(inputs):
+    ends = list(accumulate(lengths.tolist(), initial=0))
+    if ends[-1] != len(inputs) or lengths.min(initial=0) < 0:
         raise ValueError("the lists of inputs do not fit together")
     return (tuple(inputs[begin:end]) for begin, end in pairwise(ends))
 
@@ -120,6 +129,8 @@ def dtypes_of_schema_1(column: Ints, strings: list[str]) -> tuple[Ints, list[Inp
 
 def _rows(column: Ints, strings: list[str], row_of: Callable[[str], int]) -> Ints:
     """The row of each text; each different text is looked at once."""
+    if column.min(initial=0) < 0:
+        raise IndexError("an op has a text before the first")
     rows = np.zeros(len(strings), dtype=np.int64)
     for index in np.unique(column).tolist():
         rows[index] = row_of(strings[index])

@@ -41,8 +41,16 @@ def _files_below(folder: Path, depth: int) -> Iterator[Path]:
             seen += 1
             if seen > _MOST_ENTRIES:
                 return
-            if entry.is_dir():
+            if _is_folder(entry):
                 if level < depth + _DEEPER and not entry.name.startswith("."):
                     waiting.append((Path(entry.path), level + 1))
             elif level >= depth and any(part in entry.name for part in _FILES):
                 yield Path(entry.path)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        # A link into a directory of another user.
+        return False

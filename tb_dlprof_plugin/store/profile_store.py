@@ -11,12 +11,18 @@ from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import MOST_RANKS, NoSuchProfile, StoredBlob, choose, newest_of_runs, ranks_together
-from tb_dlprof_plugin.store.codec import ProfileError, decode
+from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.reclassify import reclassified
 
 _Blob = TypeVar("_Blob", bound=StoredBlob)
 _Listed = TypeVar("_Listed", bound=StoredBlob, covariant=True)
+
+
+_MOST_ROWS = 4_000_000
+"""Calls and launches of the views that are kept: about 0.3 kB each, with the columns that follow from them."""
+_MOST_VIEWS = 100
+"""Several people look at several runs, each with `MOST_RANKS` ranks."""
 
 
 class BlobSource(Protocol[_Listed]):
@@ -34,11 +40,19 @@ class KeptViews:
     """The views that were opened last, for several stores over the same profiles."""
 
     def __init__(self) -> None:
-        # Two runs of `MOST_RANKS` ranks side by side, and a few more.
-        self.recorded: LastUsed[ProfileView] = LastUsed(2 * MOST_RANKS + 4)
+        self.recorded = _kept_views(_MOST_VIEWS)
         # Those of `MOST_RANKS` ranks with one key node, and a few more. Cutting takes milliseconds; what the pages
         # compute of the result is what is worth keeping.
-        self.cut: LastUsed[ProfileView] = LastUsed(MOST_RANKS + 2)
+        self.cut = _kept_views(MOST_RANKS + 2)
+
+
+def _kept_views(most: int) -> LastUsed[ProfileView]:
+    """At most so many, and fewer where they are large."""
+
+    def rows(view: ProfileView) -> int:
+        return max(len(view.profile.calls) + len(view.profile.launches), _MOST_ROWS // most)
+
+    return LastUsed(_MOST_ROWS, rows)
 
 
 class ProfileStore(Generic[_Blob]):
@@ -137,3 +151,8 @@ def read_profile(blob: StoredBlob) -> Profile:
         ProfileError: it is damaged; the caller adds which profile it is.
     """
     return reclassified(decode(blob.read()))
+
+
+def reopened(profile: Profile) -> Profile:
+    """A profile as it is read once it is stored."""
+    return reclassified(decode(encode(profile)))

@@ -15,22 +15,10 @@ from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_context
 from tb_dlprof_plugin.analysis.op_table import eligibility_of
 from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.model.tree import parents
-from tb_dlprof_plugin.store.codec import ProfileError
 
 
 def reclassified(profile: Profile) -> Profile:
-    """The profile with verdicts, precisions, eligibility and time categories as a new analysis would give them.
-
-    Raises:
-        ProfileError: the tables point outside of each other: the profile is damaged.
-    """
-    try:
-        return _reclassified(profile)
-    except (IndexError, ValueError) as error:
-        raise ProfileError(f"the stored profile is damaged ({error}); record the run again") from None
-
-
-def _reclassified(profile: Profile) -> Profile:
+    """The profile with verdicts, precisions, eligibility and time categories as a new analysis would give them."""
     calls, ops, launches, iterations = profile.calls, profile.ops, profile.launches, profile.iterations
     capability = profile.system.compute_capability_of(iterations.gpu_ids)
     strings = list(profile.strings)

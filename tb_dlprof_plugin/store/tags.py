@@ -19,6 +19,11 @@ class Tag:
     def __str__(self) -> str:
         return f"tb_dlprof/v1/{self.session}/rank{self.rank}"
 
+    @property
+    def of_summaries(self) -> str:
+        """The tag of the summaries of these profiles, each with the step and the time of its profile."""
+        return f"{self}/summary"
+
     @classmethod
     def parse(cls, text: str) -> Tag | None:
         """The parts of a tag, or None for a tag that is not ours."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
+from tb_dlprof_plugin.web.kept_answers import KeptAnswers
+from tb_dlprof_plugin.web.listings import Listing
 from tb_dlprof_plugin.web.open_runs import Kept, OpenRuns
-from tb_dlprof_plugin.web.queries import AnyQuery
+from tb_dlprof_plugin.web.queries import AnyQuery, runs_of
+from tb_dlprof_plugin.web.respond import Answer
 from tb_dlprof_plugin.web.routes import Route
 from tb_dlprof_plugin.web.run_source import RunSource
 
@@ -16,6 +21,7 @@ class Answers:
     def __init__(self, logdir: str) -> None:
         self._logdir = logdir
         self._kept = Kept()
+        self._answers = KeptAnswers()
 
     def answer(self, route: Route, query: AnyQuery, source: RunSource) -> msgspec.Struct | bytes:
         """A page, or a piece of a file as it is.
@@ -29,3 +35,22 @@ class Answers:
         else:
             answer = route.load_page()(*runs.profile(query))  # type: ignore[arg-type]
         return answer
+
+    def packed(self, route: Route, query: AnyQuery, listing: Listing) -> Answer:
+        """The answer as it is sent: `answer` is asked once for all who ask the same of the same profiles.
+
+        Raises:
+            RequestError: as `answer` does.
+        """
+
+        def make() -> msgspec.Struct:
+            page = self.answer(route, query, listing)
+            assert isinstance(page, msgspec.Struct)
+            return page
+
+        runs = runs_of(query)
+        period = int(time.monotonic() // route.kept_s) if route.kept_s else 0
+        # The list of runs says which ones could not be read.
+        content = (listing.content(runs), None if runs is not None else self._kept.failures, period)
+        question = (route.name, msgspec.structs.replace(query, offset=0))
+        return self._answers.get(question, content, query.offset, make, of_table=runs is None)

@@ -34,14 +34,14 @@ from tb_dlprof_plugin.reports.page import ReportPage, report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
 from tb_dlprof_plugin.web import queries as q
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.open_runs import KeptReport, OpenRuns
+from tb_dlprof_plugin.web.open_runs import OpenRuns
 from tb_dlprof_plugin.web.run_index import run_index
 from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
 
 
 def index(runs: OpenRuns, query: q.AnyQuery) -> RunIndex:
     """The list of runs."""
-    return run_index(runs.source, runs.logdir, query.offset)
+    return run_index(runs.source, runs.logdir, query.offset, runs.kept.why_unreadable)
 
 
 def work_tree(runs: OpenRuns, query: q.RangeQuery) -> WorkTree:
@@ -145,16 +145,11 @@ def related_to(runs: OpenRuns, query: q.SubjectQuery) -> Related:
 
 
 def report(runs: OpenRuns, query: q.ReportQuery) -> ReportPage:
-    """A report; the last one is kept, because the rest of a long one is asked for piece by piece."""
+    """A report."""
     if query.name not in REPORTS:
         raise RequestError(404, f"There is no report {query.name!r}; there is {', '.join(REPORTS)}.")
     view, ref, selection = runs.profile(query)
-    kept = runs.kept.report
-    if kept and kept.view is view and (kept.page.ref, kept.page.name, kept.selection) == (ref, query.name, selection):
-        return kept.page
-    made = report_page(view, ref, selection, query.name)
-    runs.kept.report = KeptReport(view, selection, made)
-    return made
+    return report_page(view, ref, selection, query.name)
 
 
 def compare(runs: OpenRuns, query: q.CompareQuery) -> ComparePage:

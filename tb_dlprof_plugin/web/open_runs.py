@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
 
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.reports.page import ReportPage
 from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.errors import RequestError
@@ -19,15 +19,7 @@ from tb_dlprof_plugin.web.run_source import RunSource
 
 _MOST_ITERATIONS = 2_000
 """Of a key node: nothing that runs so often is a step."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptReport:
-    """A report, whose rest is asked for piece by piece where it is long."""
-
-    view: ProfileView
-    selection: Selection
-    page: ReportPage
+_KEPT_FAILURES = 10_000
 
 
 class Kept:
@@ -36,7 +28,23 @@ class Kept:
     def __init__(self) -> None:
         self.views = KeptViews()
         self.recorded = RecordedRuns()
-        self.report: KeptReport | None = None
+        self._unreadable: LastUsed[str] = LastUsed(_KEPT_FAILURES)
+        self._noted = 0
+
+    @property
+    def failures(self) -> int:
+        """How often reading a profile failed so far."""
+        return self._noted + self.recorded.failures
+
+    def note_unreadable(self, blob: StoredBlob, why: str) -> None:
+        """Remembers that a profile could not be read."""
+        if self._unreadable.known(blob.key) != why:
+            self._unreadable.keep(blob.key, why)
+            self._noted += 1
+
+    def why_unreadable(self, key: Hashable) -> str:
+        """Why the profile of this key could not be read when it was asked for; else ""."""
+        return self._unreadable.known(key) or self.recorded.why_failed(key)
 
 
 class OpenRuns:
@@ -63,6 +71,7 @@ class OpenRuns:
             view = self._store.view(blob, key_node)
             return view, blob.ref, view.selection(first, last)
         except ProfileError as error:
+            self.kept.note_unreadable(blob, str(error))
             raise RequestError(422, f"Run {query.run!r} cannot be shown: {error}.") from None
         except KeyNodeError as error:
             status = 400 if isinstance(error, TooManyIterations) else 404

@@ -155,6 +155,13 @@ class TraceQuery(ProfileQuery, frozen=True, kw_only=True):
     version: Text | None = None
 
 
+def runs_of(query: AnyQuery) -> tuple[str, ...] | None:
+    """The runs that an answer is made of; None for all of them."""
+    if isinstance(query, CompareQuery):
+        return (query.a.run, query.b.run)
+    return (query.run,) if isinstance(query, ProfileQuery) else None
+
+
 _Query = TypeVar("_Query", bound=AnyQuery)
 
 

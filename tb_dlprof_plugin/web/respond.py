@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
+import gzip
+from dataclasses import dataclass
 
 import msgspec
 from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
 
 from tb_dlprof_plugin.web.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """JSON, packed with gzip, and the tag by which a browser knows it.
+
+    ``complete`` is False for a part of a table of runs that are still being read.
+    """
+
+    packed: bytes
+    etag: str
+    complete: bool
+
 
 MAX_RESPONSE_BYTES = 1_000_000
 _SHORTEST_ROW = 50
@@ -29,10 +43,16 @@ def encode_page(page: msgspec.Struct, offset: int = 0) -> bytes:
     Raises:
         RequestError: it is too large without its table.
     """
+    return encode_piece(page, offset)[0]
+
+
+def encode_piece(page: msgspec.Struct, offset: int = 0) -> tuple[bytes, bool]:
+    """`encode_page`, and whether rows are left for another answer."""
     table = next((name for name in _TABLES if isinstance(getattr(page, name, None), list)), None)
     # Most tables fit as a whole; of one that does not, as many rows are tried as would fit if they were short.
     first = 0 if hasattr(page, "offset") else offset
-    rows = getattr(page, table)[first : first + MAX_RESPONSE_BYTES // _SHORTEST_ROW] if table else []
+    whole = getattr(page, table)[first:] if table else []
+    rows = whole[: MAX_RESPONSE_BYTES // _SHORTEST_ROW]
     data = _encode(page, table, rows)
     while len(data) > MAX_RESPONSE_BYTES:
         if not rows:
@@ -43,7 +63,7 @@ def encode_page(page: msgspec.Struct, offset: int = 0) -> bytes:
             )
         rows = rows[: max(0, min(len(rows) - 1, int(len(rows) * 0.95 * MAX_RESPONSE_BYTES / len(data))))]
         data = _encode(page, table, rows)
-    return data
+    return data, len(rows) < len(whole)
 
 
 def _encode(page: msgspec.Struct, table: str | None, rows: list[object]) -> bytes:
@@ -51,11 +71,22 @@ def _encode(page: msgspec.Struct, table: str | None, rows: list[object]) -> byte
 
 
 def respond(request: Request, data: bytes, status: int = 200) -> Response:
-    """A JSON response, compressed where the browser allows; 304 without a body where the browser has the same one."""
+    """A JSON response, compressed where the browser allows."""
     response: Response = http_util.Respond(request, data, "application/json", code=status)
-    if status == 200:
-        response.set_etag(hashlib.blake2s(data, digest_size=12).hexdigest())
-        response.make_conditional(request)
+    return response
+
+
+def respond_answer(request: Request, answer: Answer) -> Response:
+    """An answer that is packed already; 304 without a body where the browser has the same one."""
+    accepted = request.accept_encodings["gzip"] > 0
+    response: Response = http_util.Respond(
+        request,
+        answer.packed if accepted else gzip.decompress(answer.packed),
+        "application/json",
+        content_encoding="gzip" if accepted else None,
+    )
+    response.set_etag(answer.etag)
+    response.make_conditional(request)
     return response
 
 

@@ -27,6 +27,9 @@ class Route:
         handler: a function of `web.handlers`, ``(runs, query) -> page``, for what takes more than `page` does.
         in_file: when an exported file asks it: "first"; "later", with what other answers offer to choose; or "never":
             its answer leads to what a file does not have, or depends on what is typed.
+        reads_disk: whether the answer depends on files besides the profiles, so that it is never kept.
+        kept_s: how long it is kept (s) although the log directory holds other files by then; 0 for one that depends on
+            profiles alone.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Route:
     query: str = "RangeQuery"
     handler: str = ""
     in_file: Literal["first", "later", "never"] = "first"
+    reads_disk: bool = False
+    kept_s: int = 0
 
     def load_page(self) -> Callable[..., Any]:
         """The function that `page` names."""
@@ -58,7 +63,7 @@ class Route:
 
 
 _ALL = (
-    Route("runs", "the recorded runs", query="AnyQuery", handler="index"),
+    Route("runs", "the recorded runs", query="AnyQuery", handler="index", kept_s=10),
     Route("overview", "where the time of a step goes", page="pages.overview:overview"),
     Route("ops", "the ops of the model", page="pages.ops:ops_page"),
     Route("op_types", "the types of the ops", page="pages.op_types:op_types_page"),
@@ -161,6 +166,7 @@ _ALL = (
         query="ProfileQuery",
         handler="trace_links_of",
         in_file="never",
+        reads_disk=True,
     ),
     Route(
         "trace",
@@ -168,6 +174,7 @@ _ALL = (
         query="TraceQuery",
         handler="trace",
         in_file="never",
+        reads_disk=True,
     ),
 )
 

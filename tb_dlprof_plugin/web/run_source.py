@@ -9,20 +9,26 @@ from typing import Any, Protocol
 from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.profile_store import BlobSource
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
+from tb_dlprof_plugin.web.loader_names import is_fast, unreadable_name
 
 _MAX_CYCLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The profiles of one run, session and rank; ``header`` is what the metadata of one holds."""
+    """The profiles of one run, session and rank; ``header`` is what the metadata of one holds.
+
+    ``unreadable`` says why none of them can be read, where that is known before; else it is "".
+    """
 
     run: str
     tag: Tag
     header: bytes
+    unreadable: str = ""
 
 
 class RunSource(BlobSource[StoredBlob], Protocol):
@@ -37,15 +43,27 @@ class _ProviderBlob(StoredBlob):
     provider: Any
     context: Any
     blob_key: str
+    summary_key: str | None
 
     def read(self) -> bytes:
-        data: bytes = self.provider.read_blob(self.context, blob_key=self.blob_key)
+        return self._read(self.blob_key)
+
+    def read_summary(self) -> bytes | None:
+        return None if self.summary_key is None else self._read(self.summary_key)
+
+    def _read(self, blob_key: str) -> bytes:
+        try:
+            data: bytes = self.provider.read_blob(self.context, blob_key=blob_key)
+        except Exception as error:
+            # Each loader has errors of its own. Whatever it is, it is this run's, and the others are read on.
+            known = unreadable_name(self.ref.run) if is_fast(self.provider) else ""
+            raise ProfileError(known or f"TensorBoard's loader does not hand it out ({error}); press Refresh") from None
         return data
 
 
 @dataclass(frozen=True, slots=True)
 class DataProviderSource:
-    """The profiles that TensorBoard has loaded of an experiment, for one request and its context."""
+    """The profiles that TensorBoard has loaded of an experiment, asked for each time."""
 
     provider: Any
     context: Any
@@ -53,9 +71,10 @@ class DataProviderSource:
 
     def series(self) -> list[Series]:
         """What is stored; only summary metadata is read."""
+        fast = is_fast(self.provider)
         found = self.provider.list_blob_sequences(self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME)
         return [
-            Series(run, tag, info.plugin_content)
+            Series(run, tag, info.plugin_content, unreadable_name(run) if fast else "")
             for run, tags in found.items()
             for text, info in tags.items()
             if (tag := Tag.parse(text)) is not None
@@ -68,16 +87,20 @@ class DataProviderSource:
             self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES, **wanted
         )
         return [
-            _ProviderBlob(
-                RunRef(run, tag.session, tag.rank, int(datum.step)),
-                (datum.values[0].blob_key, datum.wall_time),
-                self.provider,
-                self.context,
-                datum.values[0].blob_key,
-            )
+            self._blob(run, tag, datum, summaries.get((datum.step, datum.wall_time)))
             for run, tags in data.items()
             for text, values in tags.items()
             if (tag := Tag.parse(text)) is not None
+            for summaries in (_keys(tags.get(tag.of_summaries, ())),)
             for datum in values
             if datum.values
         ]
+
+    def _blob(self, run: str, tag: Tag, datum: Any, summary_key: str | None) -> StoredBlob:
+        ref, blob_key = RunRef(run, tag.session, tag.rank, int(datum.step)), datum.values[0].blob_key
+        return _ProviderBlob(ref, (blob_key, datum.wall_time), self.provider, self.context, blob_key, summary_key)
+
+
+def _keys(values: Iterable[Any]) -> dict[tuple[int, float], str]:
+    """Keys of blobs by the step and the time of their event: a profile that is recorded again has other ones."""
+    return {(datum.step, datum.wall_time): datum.values[0].blob_key for datum in values if datum.values}

@@ -17,6 +17,9 @@ from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TR
 from tb_dlprof_plugin.web.errors import RequestError
 
 PIECE_BYTES = 1_000_000
+_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""The file may have been replaced since it was listed: by a link, which is not followed, or by a pipe, which a reader
+would wait for."""
 _MOST_FILES = 1_000
 """Most traces of a run: their names must fit into a response of 1 MB."""
 
@@ -75,9 +78,11 @@ def piece_of(directory: Path, name: str, offset: int, version: str | None) -> by
     if found is None:
         raise RequestError(404, f"There is no trace {name!r} in {directory}; press Refresh.")
     try:
-        # The file may have been replaced by a link.
-        with open(os.open(found.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-            if version not in (None, _version(os.fstat(file.fileno()))):
+        with open(os.open(found.path, _FLAGS), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise RequestError(404, f"The trace {name!r} is no file any more; press Refresh.")
+            if version not in (None, _version(status)):
                 raise RequestError(404, f"The trace {name!r} was replaced meanwhile; press Refresh.")
             file.seek(offset)
             return file.read(PIECE_BYTES)

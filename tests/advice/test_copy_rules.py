@@ -361,7 +361,7 @@ def _made_and_copied(trace: Any, at: float, filled: list[int], copied: list[int]
     trace.op("aten::randn", at + 25, 200)
     trace.op("aten::normal_", at + 30, 190, dims=[filled, [], [], []], types=["float"])
     _copy(
-        trace, at + 230, HTOD.format("Pageable"), size=800_000, gpu=at + 325, dur=40, until=at + 370, dims=[copied, []]
+        trace, at + 230, HTOD.format("Pageable"), size=800_000, gpu=at + 295, dur=40, until=at + 340, dims=[copied, []]
     )  # fmt: skip
 
 
@@ -375,7 +375,7 @@ def test_a_tensor_made_on_the_cpu_and_copied_is_found_by_its_shape(new_trace) ->
     finding = _finding(_frame(Loop(new_trace).steps(same)), "extra_copies")
     readings = readings_of(finding)
     assert readings["Tensors made on the CPU and copied, per step"] == 1
-    assert readings["CPU time for them, per step"] == 200_000 + 146_000
+    assert readings["CPU time for them, per step"] == 200_000 + 116_000
     assert "They come from torch.randn." in finding.seen
     view = _frame(Loop(new_trace).steps(other))
     assert "No copy" in _why(view, "extra_copies")[1]

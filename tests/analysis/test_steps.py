@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.steps import find_steps
+from tb_dlprof_plugin.model.call_tree import depths
 from tb_dlprof_plugin.model.timeline import StepMarks
 from tb_dlprof_plugin.model.tree import parents, self_time
 

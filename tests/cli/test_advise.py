@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import Reading
 from tb_dlprof_plugin.cli import advice_text
 from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.cli.visible_console import console
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.advice import advice_report
@@ -131,7 +131,9 @@ def test_a_terminal_gets_colours_and_its_width_but_not_under_no_color(
     def on_terminal() -> str:
         out = io.StringIO()
         monkeypatch.setattr(
-            advice_text, "Console", lambda **options: Console(file=out, force_terminal=True, width=60, **options)
+            advice_text,
+            "console",
+            lambda _, **options: console(60, file=out, force_terminal=True, **options),
         )
         advice_text.print_advice(page, verbose=False)
         return out.getvalue()

@@ -109,7 +109,8 @@ def shared(
     few_runs: Path, many_runs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str, str], Server]]:
     """A TensorBoard by its name and loader, started when it is first asked for. Tests must not write to its logdir."""
-    logdirs = {"few": (few_runs, 12), "many": (many_runs, 25), "none": (tmp_path_factory.mktemp("none"), 0)}
+    runs_in_many = len({event.parent for event in many_runs.rglob("events.out.tfevents.*")})
+    logdirs = {"few": (few_runs, 12), "many": (many_runs, runs_in_many), "none": (tmp_path_factory.mktemp("none"), 0)}
     running: dict[tuple[str, str], Server] = {}
 
     def server(name: str, load_fast: str = "false") -> Server:

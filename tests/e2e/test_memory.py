@@ -10,6 +10,7 @@ from support.tensorboard import Server, Watched, holding
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.pages.memory import memory_page
+from tb_dlprof_plugin.pages.sentence import text_of
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -30,6 +31,9 @@ def test_the_memory_page_shows_what_its_view_holds(
     expect(frame.get_by_test_id("memory-peak")).to_have_attribute("data-value", peak)
     expect(frame.get_by_test_id("memory-curve").locator("canvas")).to_be_visible(timeout=_PAGE_MS)
     expect(frame.get_by_test_id("memory-modules").locator("tbody tr").nth(1)).to_contain_text(expected.modules[1].name)
+    words = frame.get_by_test_id("memory-peak-words")
+    expect(words).to_have_text(text_of(expected.peak_parts))
+    assert [part.text for part in expected.peak_parts if part.kind] == words.get_by_role("button").all_inner_texts()
     # The exact bytes of a moment stand in the tooltip.
     frame.get_by_test_id("memory-curve").locator("canvas").hover()
     expect(frame.get_by_test_id("memory-curve")).to_contain_text("Allocated")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
@@ -45,4 +46,25 @@ def test_a_broken_run_shows_its_message_and_leaves_the_others_alone(
 
     frame.get_by_test_id("run-picker").select_option("good")
     expect(frame.get_by_test_id("overview-step-time")).to_be_visible(timeout=_PAGE_MS)
+    assert watched.foreign == []
+
+
+@BOTH_LOADERS
+def test_a_name_that_the_fast_loader_cannot_read_leaves_compare_and_the_others_alone(
+    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path, load_fast: str
+) -> None:
+    odd = '"a\\b'
+    for source, name in (("fp32", odd), ("fp32", "x"), ("amp-fp16", "y")):
+        shutil.copytree(RECORDED / "lenet" / source, tmp_path / name)
+    server = serve(tmp_path, 3)
+
+    page = watched.page
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page=compare")
+    expect(page.get_by_test_id("compare-speedup")).to_be_visible(timeout=_PAGE_MS)
+    page.goto("about:blank")
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={quote(odd)}")
+    if load_fast == "false":
+        expect(page.get_by_test_id("overview-step-time")).to_be_visible(timeout=_PAGE_MS)
+    else:
+        expect(page.get_by_test_id("run-error")).to_contain_text('rename its directory, for example to "_a_b"')
     assert watched.foreign == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,10 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
 
     expect(frame.get_by_test_id("headline")).to_have_text(expected.headline, timeout=_PAGE_MS)
     expect(frame.get_by_test_id("run-bars").get_by_role("listitem")).to_have_count(RUNS)
+    # A scale for each model.
+    expect(frame.get_by_test_id("model-bars")).to_have_count(len(MODELS))
+    for group in frame.get_by_test_id("model-bars").all():
+        expect(group.locator(".run-bar").first).to_have_attribute("style", re.compile(r"width: 100%"))
     table = frame.get_by_test_id("runs-table")
     expect(table.locator("tbody tr")).to_have_count(RUNS)
     expect(table.locator("tbody tr").first).to_contain_text("FP32 to AMP BF16")

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.metrics.matrix_work import (
 )
 from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, dtypes_in
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 
 torch = pytest.importorskip("torch")
 

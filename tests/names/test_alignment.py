@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.names.alignment import misaligned, multiple, product_sizes
-from tb_dlprof_plugin.readers.kineto.input_text import parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_shapes
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.names.alignment import misaligned, product_sizes
 from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 from tb_dlprof_plugin.names.tensor_core_eligibility import eligible
 from tb_dlprof_plugin.names.tensor_core_reasons import Product, Reason, Settings, reason_for
-from tb_dlprof_plugin.readers.kineto.input_text import parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_shapes
 
 ORACLE = Path(__file__).parent / "oracle" / "h200.json.gz"
 HOPPER = Settings((9, 0), matmul_tf32=True, cudnn_tf32=True, half=False)

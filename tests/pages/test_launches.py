@@ -18,7 +18,7 @@ def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_view
     page = launches_page(gpu_view, ref, gpu_view.selection())
     assert page.headline == (
         "CPU and GPU wait for each other; the GPU waits for the CPU 24 % of the 1.00 ms step: "
-        "42 % of that while the CPU waits for the DataLoader, 38 % while the CPU runs Python. "
+        "42 % of that while the CPU waits for the DataLoader, 38 % while the CPU runs Python between ops. "
         "The longest gap, 110 µs as recorded, is ended by to."
     )
     assert (page.step.ms, page.step.source, page.step_words) == (
@@ -31,14 +31,16 @@ def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_view
 def test_slices_bars_and_rows_show_the_same_idle_time(gpu_view: ProfileView, ref: RunRef) -> None:
     page = launches_page(gpu_view, ref, gpu_view.selection())
     idle = sum(row.idle_ns for row in page.iterations)
-    assert sum(part.value_ns or 0 for part in page.idle_by_activity) == idle
+    assert sum(part.value_ns or 0 for part in page.idle_by_cause) == idle
+    assert [
+        sum(part.value_ns for part in page.idle_by_activity if part.cause == cause.key) for cause in page.idle_by_cause
+    ] == [cause.value_ns for cause in page.idle_by_cause]
     assert sum(part.value_ns or 0 for part in page.idle_by_kind) == idle
     assert sum(gap.duration_ns for gap in page.gaps) == idle
-    assert [sum(row.idle_by_activity_ns) for row in page.iterations] == [row.idle_ns for row in page.iterations]
-    keys = [category.key for category in page.activities]
-    assert keys == ["busy", *page.idle_activities]
+    assert [sum(row.idle_by_cause_ns) for row in page.iterations] == [row.idle_ns for row in page.iterations]
+    assert [category.key for category in page.bar_categories] == ["busy", *page.causes]
     for bar, row in zip(page.bars, page.iterations, strict=True):
-        assert bar.category_ns == [row.busy_ns, *row.idle_by_activity_ns]
+        assert bar.category_ns == [row.busy_ns, *row.idle_by_cause_ns]
         assert sum(value or 0 for value in bar.category_ns) == bar.duration_ns
 
 
@@ -48,10 +50,10 @@ def test_the_recorders_part_is_in_the_bars_and_in_no_idle_time(training, ref: Ru
     page = launches_page(view, ref, view.selection())
     # THEN 110 of them are idle, for loading nearly all; in the last step 5 less
     assert page.figures.idle_percent == pytest.approx(100 * 325 / 2610)
-    assert sum(part.value_ns or 0 for part in page.idle_by_activity) == 325_000
+    assert sum(part.value_ns or 0 for part in page.idle_by_cause) == 325_000
     assert sum(part.value_ns or 0 for part in page.idle_by_kind) == 325_000
     assert page.headline_parts[0].text.endswith("the GPU waits for data 12 % of the 870 µs step.")
-    assert page.activities[-1].key == "recorder"
+    assert page.bar_categories[-1].key == "recorder"
     assert [bar.category_ns[-1] for bar in page.bars] == [130_000] * 3
     assert [sum(value or 0 for value in bar.category_ns) for bar in page.bars] == [1_000_000] * 3
     assert overview(view, ref, view.selection()).headline.endswith("and waits for data 12 %.")
@@ -66,11 +68,11 @@ def test_a_gap_names_the_kernel_the_op_and_the_module_that_ended_it(new_trace, r
     view = trace.view(facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4))
     page = launches_page(view, ref, view.selection())
     (gap,) = page.gaps
-    assert (gap.number, gap.start_ns, gap.duration_ns, gap.meanwhile) == (4, 0, 530_000, "python")
+    assert (gap.number, gap.start_ns, gap.duration_ns, gap.cause) == (4, 0, 530_000, "python")
     assert (gap.kernel, gap.op, gap.module, gap.kind) == ("gemm_kernel", "fc/linear", "fc", "host_wait")
     assert page.headline == (
-        "The CPU sets the pace; the GPU waits for it 53 % of the 1.00 ms step, mostly while the CPU runs Python. "
-        "The longest gap, 530 µs as recorded, is ended by fc/linear."
+        "The CPU sets the pace; the GPU waits for it 53 % of the 1.00 ms step, "
+        "mostly while the CPU runs Python between ops. The longest gap, 530 µs as recorded, is ended by fc/linear."
     )
     assert [(part.text, part.kind) for part in page.headline_parts if part.kind] == [("fc/linear", "op")]
 
@@ -112,7 +114,7 @@ def test_without_recorded_launches_delay_queue_and_pace_are_unknown(new_trace, r
     figures = page.figures
     assert (figures.slack_percent, figures.median_delay_ns, figures.mean_queue) == (None,) * 3
     assert page.iterations[0].late_percent is None
-    assert page.bars[0].category_ns == [20_000, *[None] * 6, 40_000]
+    assert page.bars[0].category_ns == [20_000, *[None] * 3, 40_000]
     assert page.iterations[0].pace == "unknown"
 
 

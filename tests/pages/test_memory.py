@@ -8,8 +8,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Memory
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
+from tb_dlprof_plugin.pages.sentence import text_of
 from tb_dlprof_plugin.pages.work_detail import WorkMemory, work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -128,6 +130,24 @@ def test_the_headline_says_how_much_when_and_of_what(page: MemoryPage) -> None:
         "GPU 0 (NVIDIA H200) holds at most 1.00 GiB, 0.7 % of the 140 GiB it has, in iteration 13 during fc/linear "
         "(forward); 99.6 % of it was there before the recording began, and fc is the module that holds most, 0.4 %."
     )
+
+
+def test_the_peak_is_in_words_with_links_beside_the_curve(page: MemoryPage) -> None:
+    assert page.peak is not None
+    assert text_of(page.peak_parts) == (
+        f"Peak 1.00 GiB at {duration(page.peak.step_time_ns)} of step 13, in fc/linear (forward): "
+        "over 99 % before the recording. Of the modules fc holds most, 0.4 %."
+    )
+    links = {(part.text, part.kind, part.id) for part in page.peak_parts if part.kind}
+    assert links == {("fc/linear", "op", page.peak.op_id), ("fc", "module", "fc")}
+    start = next(row.start_ns for row in page.iterations if row.number == 13)
+    assert page.peak.time_ns == start + page.peak.step_time_ns
+
+
+def test_a_peak_from_before_the_steps_is_at_their_beginning(new_trace, ref: RunRef) -> None:
+    view = _leaking(new_trace, keeps=-LEAKED, without=("Addr", *TOTALS))
+    page = memory_page(view, ref, view.selection())
+    assert text_of(page.peak_parts) == "Peak 4.00 MiB at the beginning of step 10."
 
 
 def test_without_addresses_and_totals_the_page_shows_changes_and_names_the_unknown(new_trace, ref: RunRef) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.metrics.step_buckets import BUCKET_OF_ACTIVITY, CPU_BUCKETS, WAITING
+from tb_dlprof_plugin.metrics.step_buckets import CPU_BUCKETS, WAITING
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
@@ -48,9 +48,9 @@ def test_the_gpu_waits_as_long_as_the_launches_page_says_and_for_the_same(record
     waits = sum(account[key] for key in WAITING)
     assert 100 * waits / step_ns == pytest.approx(launches.figures.idle_percent, abs=0.001)
     assert 100 - 100 * waits / step_ns == pytest.approx(page.summary.gpu_utilization_percent, abs=0.001)
-    causes = dict.fromkeys(WAITING, 0.0)
-    for slice in launches.idle_by_activity:
-        causes[BUCKET_OF_ACTIVITY[slice.key]] += (slice.value_ns or 0) / page.summary.aggregated_iterations
+    causes = {part.key: (part.value_ns or 0) / page.summary.aggregated_iterations for part in launches.idle_by_cause}
+    labels = {part.key: part.label for part in page.account}
+    assert [part.label for part in launches.idle_by_cause] == [labels[part.key] for part in launches.idle_by_cause]
     # Whole nanoseconds of the step on one side, of all steps on the other.
     assert {key: account[key] for key in WAITING} == pytest.approx(causes, abs=3)
 

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.pages.tensor_cores import TensorCoresPage, tensor_cores_pa
 from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.planning import forecast
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.reports.table import Report, to_csv, to_json
+from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.reports.tensor import COLUMNS, tensor_report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -226,10 +226,10 @@ def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: Run
 
 def test_both_formats_hold_the_same_and_unknown_is_empty() -> None:
     report = Report(("A", "B", "C", "D"), [("x", None, ["k<1, 2>", "l"], 1.5), ("=1+1", True, [], 2)])
-    assert json.loads(to_json(report)) == [
+    assert json.loads(report.to_json()) == [
         {"a": "x", "b": None, "c": ["k<1, 2>", "l"], "d": 1.5}, {"a": "=1+1", "b": True, "c": [], "d": 2},
     ]  # fmt: skip
-    assert list(csv.reader(io.StringIO(to_csv(report)))) == [
+    assert list(csv.reader(io.StringIO(report.to_csv()))) == [
         ["A", "B", "C", "D"], ["x", "", "k<1, 2>; l", "1.50"], ["'=1+1", "True", "", "2"],
     ]  # fmt: skip
 

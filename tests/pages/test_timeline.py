@@ -128,7 +128,7 @@ def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_view: ProfileView
     assert [(track.label, track.detail, track.levels) for track in page.tracks] == [
         ("CPU works on", "the part of the step that it runs", 1),
         ("GPU 0 works on", "the part of the step that launched it", 1),
-        ("GPU 0 idle", "3 gaps", 1),
+        ("GPU 0 idle", "3 gaps, 24 % of the step", 1),
         ("GPU 0, stream 7", "6 kernels, 1 copy or set", 1),
         ("CPU thread 0: training", "21 calls", 6),
         ("CPU thread 1: backward", "8 calls", 4),
@@ -140,7 +140,7 @@ def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_view: ProfileView
         ("ConvolutionBackward0", "backward"),
         ("cudaStreamSynchronize", "wait"),
         ("conv1", "module"),
-        ("Launched late: DataLoader", "host_wait"),
+        ("DataLoader", "idle_dataloader"),
         ("Memcpy HtoD (Pageable -> Device)", "memory"),
     }
 
@@ -181,7 +181,10 @@ def test_an_event_knows_its_op_its_launch_and_what_is_around_it(gpu_view: Profil
     gap = timeline_event(gpu_view, ref, every, 1, page.longest_gaps[0].spot.id)
     assert gap.gap is not None
     assert gap.gap.ended_by is not None
-    assert sum(part.value_ns or 0 for part in gap.gap.meanwhile) == gap.spot.duration_ns
+    assert sum(part.value_ns or 0 for part in gap.gap.causes) == gap.spot.duration_ns
+    assert sum(part.value_ns for part in gap.gap.activities) == gap.spot.duration_ns
+    assert gap.spot.label == max(gap.gap.causes, key=lambda part: part.value_ns or 0).label
+    assert gap.gap.launched == "Launched late"
     assert gap.gap.ended_by.start_ns == gap.spot.start_ns + gap.spot.duration_ns
 
 

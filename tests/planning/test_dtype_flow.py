@@ -9,7 +9,7 @@ import pytest
 
 from tb_dlprof_plugin.planning.autocast_rules import FP32, HALF, rule_of
 from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, float_shapes, flow
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 
 IMAGE, MAP = [2, 3, 8, 8], [2, 16, 8, 8]
 ROWS, HIDDEN = [4, 10, 16], [4, 10, 64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 
 
 @pytest.mark.parametrize(

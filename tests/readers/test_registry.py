@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -33,10 +33,9 @@ OTHER: dict[str, bytes] = {
     "text": b"hello, world",
     "another JSON": b'{"name": "package", "version": "1.0"}',
     "a list of numbers": b"[1, 2, 3]",
-    "TensorRT's layer times": json.dumps([{"count": 10}, {"name": "conv1", "averageMs": 0.1}]).encode(),
-    "a database": b"SQLite format 3\0" + bytes(4096),
     "a protobuf": b"\x0a\x90\x01\x12\x05hosts" * 100,
 }
+DATABASE = b"SQLite format 3\0" + bytes(4096)
 
 
 @pytest.fixture
@@ -64,6 +63,15 @@ def test_what_no_format_recognises_is_one_sentence_with_the_file_and_the_known_f
     assert str(caught.value) == f"{path} is no trace in a known format; pass one of: {known}."
 
 
+def test_a_database_of_another_program_is_none_and_one_that_cannot_be_opened_is_damaged(file, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.sqlite") as db:
+        db.execute("CREATE TABLE runs (name TEXT)")
+    with pytest.raises(TraceError, match=r"other\.sqlite is no trace in a known format"):
+        registry.read_timelines(tmp_path / "other.sqlite")
+    with pytest.raises(TraceError, match=r"recording is a damaged SQLite database \(.*\); copy it again"):
+        registry.read_timelines(file(DATABASE))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"missing cannot be read \(No such file or directory\)"):
         registry.read_timelines(tmp_path / "missing")
@@ -88,7 +96,7 @@ def test_the_first_format_that_recognises_a_file_reads_it(file, monkeypatch) -> 
 
     monkeypatch.setattr(registry, "FORMATS", (kineto, Database()))
     with pytest.raises(TraceError, match="was read as a database"):
-        registry.read_timelines(file(OTHER["a database"], "one.sqlite"))
+        registry.read_timelines(file(DATABASE, "one.sqlite"))
     assert len(registry.read_timelines(file(TRACE, "two.pt.trace.json"))[0].host) == 1
     with pytest.raises(TraceError, match=r"PyTorch profiler \(.*\), a database \(\*\.sqlite\)\.$"):
         registry.read_timelines(file(OTHER["text"]))

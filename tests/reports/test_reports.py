@@ -241,11 +241,26 @@ class TestOtherReports:
         trace = new_trace()
         trace.gpu()
         trace.step(1, 0, 100)
-        trace.op("aten::relu", 0, 20)
+        trace.op("aten::relu", 0, 8)
         trace.launch("one", 5, 40, 20)
+        trace.op("aten::relu", 8, 20)
         trace.launch("two", 10, 50, 20, stream=8)
         row = row_of("op_type", trace.view(), Op_Name="relu")
         assert (row["Total GPU Time (ns)"], row["Flattened GPU Time (ns)"]) == (40_000, 30_000)
+
+    def test_an_op_s_gpu_time_is_the_union_of_what_one_call_launched(self, new_trace) -> None:
+        trace = new_trace()
+        trace.gpu()
+        trace.step(1, 0, 100)
+        trace.op("aten::relu", 0, 20)
+        trace.launch("one", 5, 40, 20)
+        trace.launch("two", 10, 50, 20, stream=8)
+        trace.launch("inside", 12, 52, 4, stream=9)
+        view = trace.view()
+        row = row_of("op_type", view, Op_Name="relu")
+        assert (row["Total GPU Time (ns)"], row["Flattened GPU Time (ns)"]) == (30_000, 30_000)
+        assert row_of("detail", view, Op_Type="relu")["Total GPU Time (ns)"] == 30_000
+        assert row_of("kernel", view, Kernel_Name="inside")["Total GPU Time (ns)"] == 4_000
 
     def test_a_module_has_its_times_per_iteration(self, gpu_view: ProfileView) -> None:
         row = row_of("group_node", gpu_view, Name="conv1")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.stored_profiles import full_profile
 
-from tb_dlprof_plugin.model.profile import SCHEMA_VERSION, CallPlaces, LightCalls, LightLaunches, LightWindow, Profile
-from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
+from tb_dlprof_plugin.model.profile import SCHEMA_VERSION
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
@@ -30,34 +31,8 @@ def _assert_same(first: Any, second: Any, path: str = "profile") -> None:
             assert left == right, name
 
 
-def _full(view: ProfileView) -> Profile:
-    """With every fact set, so that none can get lost unseen."""
-    system = System(
-        [Gpu(0, "NVIDIA H200", 9, 0, 132, 2**37), Gpu(1, "other")], "cpu", 8, "Linux", "560.1", "12.4", "9.1", "2.2",
-        "2.13", "3.11", "host",
-    )  # fmt: skip
-    facts = RunFacts(
-        "ResNet", 25_557_032, ["float32"], True, True, "float16", True, 65536.0, False, True, True, False, False,
-        False, False, DataLoaderFacts(0, False, 2, False, 64, True, "Data", 782), 64, False, "DDP", 1, 8, "SGD", 2**33,
-        2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
-        1_060_000, 4, True, False, ["CUDA_LAUNCH_BLOCKING=1"], DdpFacts(2**18, True, False, "fp16_compress_hook"),
-        "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
-        [1_010_000, 1_020_000], [1_030_000], 7.5, 16, 1, 2**31, 1755, 1980, 71, ["thermal slowdown"],
-    )  # fmt: skip
-    places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
-    light = LightWindow(
-        boundary_ns=np.array([-2_000_000, -1_000_000]),
-        iteration=np.array([0]),
-        calls=LightCalls(*(np.array(c) for c in ([1, 2], [-1_900_000, -1_500_000], [4_000, 5_000], [0, 0], [4, -1]))),
-        launches=LightLaunches(
-            *(np.array(c) for c in ([0, -1], [-1_890_000, -1_400_000], [9, 8], [0, 0], [7, -1], [3, -1]))
-        ),
-    )
-    return dataclasses.replace(view.profile, system=system, facts=facts, call_places=places, light_window=light)
-
-
 def test_a_profile_comes_back_column_for_column(gpu_view: ProfileView) -> None:
-    profile = _full(gpu_view)
+    profile = full_profile(gpu_view)
     structs = (profile.system, profile.facts, profile.facts.dataloader, profile.facts.ddp)
     unset = [name for struct in structs for name in struct.__struct_fields__ if getattr(struct, name) is None]
     assert unset == []

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.input_codec import decode_dtypes, decode_shapes, encode_dtypes, encode_shapes
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.wire import Table, split_message
 
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 
@@ -29,9 +30,13 @@ _input = st.one_of(_shape, st.lists(_shape, min_size=1, max_size=3).map(TensorLi
 _table = st.lists(st.lists(_input, max_size=4).map(tuple), max_size=4).map(lambda rows: [(), *rows])
 
 
+def _table_of(message: Any) -> Table:
+    return split_message(message.SerializeToString(), message.DESCRIPTOR, frozenset({""}), 1000).table("")
+
+
 @given(_table)
 def test_any_shapes_come_back(table: list[InputShapes]) -> None:
-    found = decode_shapes(pb.InputShapes.FromString(encode_shapes(table).SerializeToString()))
+    found = decode_shapes(_table_of(encode_shapes(table)))
 
     assert found == table
     assert [[type(one) for one in row] for row in found] == [[type(one) for one in row] for row in table]
@@ -41,7 +46,8 @@ def test_any_shapes_come_back(table: list[InputShapes]) -> None:
 def test_any_data_types_come_back(names: list[list[str]]) -> None:
     table: list[InputDtypes] = [(), *(tuple(map(dtype_named, row)) for row in names)]
 
-    assert decode_dtypes(pb.InputDtypes.FromString(encode_dtypes(table).SerializeToString())) == table
+    message = encode_dtypes(table)
+    assert decode_dtypes(message, _table_of(message)) == table
 
 
 @pytest.mark.parametrize(
@@ -53,11 +59,13 @@ def test_any_data_types_come_back(names: list[list[str]]) -> None:
         pb.InputShapes(inputs=[1], shape=[0], dimensions=[-3, 1], sizes=[5]),
         pb.InputShapes(inputs=[1], shape=[0], dimensions=[1], sizes=[5, 6]),
         pb.InputShapes(inputs=[], shape=[0], dimensions=[0]),
+        # Sizes that would be taken twice.
+        pb.InputShapes(inputs=[1], shape=[0], dimensions=[-4, 2, -2, 2], sizes=[5, 6]),
     ],
 )
 def test_columns_of_shapes_that_do_not_fit_together_are_refused(message: Any) -> None:
     with pytest.raises((ValueError, IndexError)):
-        decode_shapes(message)
+        decode_shapes(_table_of(message))
 
 
 @pytest.mark.parametrize("message", [pb.InputDtypes(inputs=[2], name=[0]), pb.InputDtypes(inputs=[], name=[0])])
@@ -65,7 +73,7 @@ def test_columns_of_data_types_that_do_not_fit_together_are_refused(message: Any
     message.names.append("float")
 
     with pytest.raises(ValueError, match="do not fit together"):
-        decode_dtypes(message)
+        decode_dtypes(message, _table_of(message))
 
 
 def test_ops_with_inputs_that_are_not_stored_are_damage(gpu_view: ProfileView) -> None:

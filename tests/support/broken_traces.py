@@ -118,10 +118,12 @@ def draw(source: random.Random) -> list[Mutation]:
     return result
 
 
-def sound_traces(events: int = 60) -> dict[str, bytes]:
-    """The recorded traces, each with at most so many of its events, by name."""
+def sound_traces(events: int = 60, only: tuple[str, ...] = ()) -> dict[str, bytes]:
+    """The recorded traces, by default all, each with at most so many of its events, by name."""
     result = {}
     for path in sorted(TRACES.glob("*.json.gz")):
+        if only and path.name.split(".")[0] not in only:
+            continue
         text = gzip.decompress(path.read_bytes())
         try:
             document = json.loads(text)

@@ -106,6 +106,12 @@ def _write_damaged(folder: Path, profile: Profile) -> None:
     (folder / "events.out.tfevents.1.damaged").write_bytes(event_file._record(event.SerializeToString()))
 
 
+@pytest.fixture(scope="session")
+def damaged() -> Callable[[Path, Profile], None]:
+    """Writes a run whose profile cannot be read."""
+    return _write_damaged
+
+
 def _write_scalars(folder: Path) -> None:
     writer = EventFileWriter(str(folder))
     writer.add_event(Event(step=1, wall_time=1.0, summary=Summary(value=[Summary.Value(tag="loss", simple_value=2.0)])))

@@ -199,6 +199,7 @@ def test_a_damaged_run_does_not_stop_the_others(server) -> None:
 def test_only_get_is_answered(server, method: str) -> None:
     status, body = server.request("/data/plugin/tb_dlprof/runs", method)
     assert (status, json.loads(body)) == (405, {"error": "Only GET is answered."})
+    assert server.request("/data/plugin/tb_dlprof/index.js", method) == (405, b"Only GET is answered.")
 
 
 @pytest.mark.parametrize(
@@ -238,6 +239,7 @@ def test_the_tab_is_inactive_without_data_until_data_comes(start_tensorboard, pr
     server = start_tensorboard(tmp_path, load_fast=True)
     assert _listing(server)["tb_dlprof"]["enabled"] is False
     nothing = {"plugin_version": __version__, "logdir": str(tmp_path), "runs": [], "offset": 0, "total": 0}
+    nothing["import_command"] = ""
     status, index = server.page("runs")
     revision = index.pop("revision")
     assert (status, index) == (200, nothing)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import gzip
+import hashlib
 import json
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
-from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page, respond, respond_error
+from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, Answer, encode_page, respond_answer, respond_error
 
 
 def test_a_page_below_the_limit_goes_out_whole(gpu_view: ProfileView, ref: RunRef) -> None:
@@ -104,9 +106,19 @@ def test_all_cycles_are_kept_unless_the_user_says_otherwise() -> None:
 
 
 def test_what_the_browser_has_is_not_sent_again() -> None:
-    first = respond(Request({"REQUEST_METHOD": "GET"}), b'{"runs": []}')
-    assert (first.status_code, first.get_data()) == (200, b'{"runs": []}')
+    def answer(text: bytes) -> Answer:
+        return Answer(gzip.compress(text), hashlib.blake2s(text).hexdigest(), True)
+
+    first = respond_answer(Request({"REQUEST_METHOD": "GET"}), answer(b'{"runs": []}'))
+    assert (first.status_code, first.get_data(), first.content_encoding) == (200, b'{"runs": []}', None)
     again = Request({"HTTP_IF_NONE_MATCH": first.headers["ETag"], "REQUEST_METHOD": "GET"})
-    assert respond(again, b'{"runs": []}').status_code == 304
-    assert respond(again, b'{"runs": [1]}').status_code == 200
+    assert respond_answer(again, answer(b'{"runs": []}')).status_code == 304
+    assert respond_answer(again, answer(b'{"runs": [1]}')).status_code == 200
     assert respond_error(again, 404, "No.").status_code == 404
+
+
+def test_an_answer_is_packed_where_the_browser_takes_that() -> None:
+    packed = gzip.compress(b'{"runs": []}')
+    request = Request({"REQUEST_METHOD": "GET", "HTTP_ACCEPT_ENCODING": "gzip, deflate, br"})
+    response = respond_answer(request, Answer(packed, "tag", True))
+    assert (response.get_data(), response.content_encoding) == (packed, "gzip")

@@ -17,6 +17,6 @@ def test_search_and_what_belongs_to_a_hit(server, profiles) -> None:
 def test_what_cannot_be_searched_says_so_in_a_sentence(server) -> None:
     assert server.page("related", run="fp32", kind="op", id="gone") == (404, {"error": "Run 'fp32' has no op 'gone'."})
     status, page = server.page("related", run="fp32", kind="thing", id="x")
-    assert (status, page["error"]) == (400, "The parameter 'kind' must be op, kernel or module, not 'thing'.")
+    assert (status, page["error"]) == (400, "The parameter 'kind' must be op, op_type, kernel or module, not 'thing'.")
     assert server.page("search", run="gone", text="x")[0] == 404
     assert server.page("search", run="fp32", text="x" * 5_000)[0] == 400

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.web import trace_files
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.trace_files import PIECE_BYTES, piece_of, run_directory, traces_in
 
@@ -67,6 +68,20 @@ def test_a_trace_that_was_written_over_is_not_mixed_with_the_old(run: Path) -> N
     os.utime(run / "kineto" / "w.1.trace.json", ns=(1, 1))
     with pytest.raises(RequestError, match="replaced meanwhile"):
         piece_of(run, "kineto/w.1.trace.json", 0, version)
+
+
+def test_a_pipe_in_the_place_of_a_trace_is_not_waited_for(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = traces_in(run)
+    path = found[0].path
+
+    def swapped(_: Path) -> list[trace_files.Found]:
+        path.unlink()
+        os.mkfifo(path)
+        return found
+
+    monkeypatch.setattr(trace_files, "_found", swapped)
+    with pytest.raises(RequestError, match="is no file any more"):
+        piece_of(run, found[0].name, 0, None)
 
 
 @pytest.mark.parametrize(("logdir", "why"), [("", "without --logdir"), ("gs://bucket/logs", "remote")])

@@ -13,7 +13,7 @@ export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothi
 
 export type Direction = "forward" | "backward" | "";
 
-export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "other" | "launch" | "wait" | "copy" | "runtime" | "module" | "annotation" | "overhead" | "tensor_core" | "other_kernels" | "unknown_kernels" | "memory" | "host_wait" | "kernel_wait" | "gap_other" | "gap_unknown";
+export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "other" | "launch" | "wait" | "copy" | "runtime" | "module" | "annotation" | "overhead" | "tensor_core" | "other_kernels" | "unknown_kernels" | "memory" | "idle_dataloader" | "idle_cpu_launch" | "idle_python" | "idle_other";
 
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
 
@@ -23,7 +23,7 @@ export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
 
 export type How = "module" | "sequence" | "resized" | "";
 
-export type IdleActivity = "dataloader" | "synchronising" | "copying" | "launching" | "ops" | "python" | "unknown";
+export type IdleCause = "dataloader" | "cpu_launch" | "python" | "idle";
 
 export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimizer_state" | "temporary" | "other";
 
@@ -70,7 +70,8 @@ export type Verdict = "yes" | "no" | "unknown";
 /**
  * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
- * `recorded_iteration_ns` is the mean recorded step, the profiler's time included.
+ * `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
+ * profile cannot be read, where that is known; a page that is not told which run to show takes another.
  */
 export interface RunEntry {
   run: string;
@@ -83,13 +84,15 @@ export interface RunEntry {
   created_unix_ns: number | null;
   iterations: number | null;
   recorded_iteration_ns: number | null;
+  unreadable: string;
 }
 
 /**
  * `runs` in natural order of run, then session, rank: from the `offset`-th on as many as fit into an answer.
  *
  * There are `total`; the page asks for the next ones until it has all. `revision` changes with any of them, those
- * beyond this answer too; it is empty in the answers that continue the first.
+ * beyond this answer too; it is empty in the answers that continue the first. `import_command` makes runs of the
+ * sessions of TensorFlow's and JAX' profilers that lie in the log directory and are no runs yet; "" without any.
  */
 export interface RunIndex {
   plugin_version: string;
@@ -98,6 +101,7 @@ export interface RunIndex {
   offset: number;
   total: number;
   revision: string;
+  import_command: string;
 }
 
 /** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
@@ -155,8 +159,8 @@ export interface StepFigures {
  * The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`.
  *
  * `first_number` and `last_number` are the same two as the training counts them, used as labels of bars.
- * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "key_node", or "none" if the whole
- * recording is one.
+ * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "step_annotation", "program_run",
+ * "inference", "key_node", or "none" if the whole recording is one.
  */
 export interface SelectedRange {
   first: number;
@@ -691,7 +695,8 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
+ * are no rows: `remedy` says what to do, for PyTorch it is "".
+ * `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
   ref: RunRef;
@@ -701,6 +706,7 @@ export interface ModulesPage {
   has_gpu: boolean;
   model: string;
   from_stacks: boolean;
+  remedy: string;
   rows: ModuleRow[];
   outside: ModuleRow[];
   total_rows: number;
@@ -789,9 +795,18 @@ export interface LaunchFigures {
   sync_ns_per_iteration: number;
 }
 
+/** Idle time of the GPU in which the CPU does one thing, such as copying; it is a part of the time of `cause`. */
+export interface IdleActivity {
+  key: string;
+  cause: IdleCause;
+  label: string;
+  value_ns: number;
+  percent: number | null;
+}
+
 /**
- * One recorded iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_activity_ns` in the order of
- * `LaunchesPage.idle_activities` sums to `idle_ns`. `late_percent` is idle time because work was launched late,
+ * One recorded iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_cause_ns` in the order of
+ * `LaunchesPage.causes` sums to `idle_ns`. `late_percent` is idle time because work was launched late,
  * `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
  */
 export interface PaceRow {
@@ -805,7 +820,7 @@ export interface PaceRow {
   idle_percent: number | null;
   late_percent: number | null;
   slack_percent: number | null;
-  idle_by_activity_ns: number[];
+  idle_by_cause_ns: number[];
   gaps: number;
   longest_gap_ns: number;
 }
@@ -854,8 +869,8 @@ export interface SyncRow {
 }
 
 /**
- * An idle gap of one GPU in the recording: from `start_ns` after the iteration's start. `activity_ns` in the
- * order of the page's activities sums to `duration_ns`; `meanwhile` is the largest. The fields of the work that
+ * An idle gap of one GPU in the recording: from `start_ns` after the iteration's start. `cause_ns` in the
+ * order of the page's causes sums to `duration_ns`; `cause` is the largest. The fields of the work that
  * ended it are "" if the iteration ended first. `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
@@ -866,8 +881,8 @@ export interface GapRow {
   duration_ns: number;
   percent: number | null;
   kind: GapKindName;
-  meanwhile: string;
-  activity_ns: number[];
+  cause: IdleCause;
+  cause_ns: number[];
   kernel: string;
   kernel_id: string;
   op: string;
@@ -877,12 +892,13 @@ export interface GapRow {
 }
 
 /**
- * `bars` are the recorded iterations by `activities`, the GPU's busy time first (means over the GPUs), the
+ * `bars` are the recorded iterations by `bar_categories`, the GPU's busy time first (means over the GPUs), the
  * recorder's overhead last.
  *
  * `bars_note` says what a bar represents if it is not one iteration. The rest is of the selected iterations.
- * `idle_activities` are the keys of the CPU's activities. `total_...` count the rows before the limit. Idle
- * slices are shares of the idle time of all GPUs in steps without the profiler.
+ * `causes` are those of the idle time, buckets of the account of a step; `idle_by_activity` is the same time in
+ * detail. `total_...` count the rows before the limit. Idle slices are shares of the idle time of all GPUs in steps
+ * without the profiler.
  */
 export interface LaunchesPage {
   ref: RunRef;
@@ -894,9 +910,10 @@ export interface LaunchesPage {
   has_gpu: boolean;
   gpus: number[];
   figures: LaunchFigures;
-  activities: Category[];
-  idle_activities: IdleActivity[];
-  idle_by_activity: Slice[];
+  bar_categories: Category[];
+  causes: IdleCause[];
+  idle_by_cause: Slice[];
+  idle_by_activity: IdleActivity[];
   idle_by_kind: Slice[];
   gap_kinds: Category[];
   bars: IterationBar[];
@@ -1088,12 +1105,15 @@ export interface TimelineGpuWork {
 }
 
 /**
- * What the CPU did during an idle gap, and the work that ended it (None where the iteration did). `definitions`
- * are those of the slices, by key.
+ * An idle gap by cause and, in detail, by what the CPU did, and the work that ended it (None where the iteration
+ * did). `definitions` are those of the causes, by key; `launched` says when that work was launched, as on the
+ * Launches page.
  */
 export interface TimelineGap {
-  meanwhile: Slice[];
+  causes: Slice[];
+  activities: IdleActivity[];
   definitions: Record<string, string>;
+  launched: string;
   ended_by: TimelineSpot | null;
 }
 
@@ -1284,19 +1304,25 @@ export interface TensorCoresPage {
   ineligible: IneligibleWork[];
 }
 
-/** A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it. */
+/**
+ * A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it.
+ *
+ * `reached` is True if an op ran in that precision, False for a roof that a change of precision would lead to. FP16
+ * and BF16 at one rate are one roof, whose `precision` is the one that most time ran in.
+ */
 export interface Roof {
   precision: string;
   tensor_cores: boolean;
   label: string;
   flops_per_second: number;
+  reached: boolean;
 }
 
 /**
  * An op whose matrix routines ran on the GPU; None is unknown.
  *
- * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100: Winograd and
- * FFT convolutions multiply less often than the count of FLOPs assumes. `bound` names the lower roof.
+ * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100:
+ * `why_above_roof` then has the reason, else it is "". `bound` names the lower roof.
  */
 export interface RooflineOp {
   id: string;
@@ -1315,6 +1341,7 @@ export interface RooflineOp {
   ceiling_flops_per_second: number | null;
   percent_of_ceiling: number | null;
   bound: Bound;
+  why_above_roof: string;
   possible_precision: string;
   percent_of_possible: number | null;
   shapes: string;
@@ -1378,9 +1405,14 @@ export interface MemoryFigures {
   known_before_bytes: number;
 }
 
-/** When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none). */
+/**
+ * When most was allocated, and the op that led to it ("" for none).
+ *
+ * `time_ns` counts from where the first selected iteration began, `step_time_ns` from where its own did.
+ */
 export interface MemoryMoment {
   time_ns: number;
+  step_time_ns: number;
   iteration_number: number;
   op: string;
   op_id: string | null;
@@ -1466,7 +1498,8 @@ export interface MemoryAllocation {
  *
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
- * `categories`, `modules`, `op_types` and `rows` are empty; else it is "".
+ * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` says in words
+ * when the peak is and what it holds.
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1477,6 +1510,7 @@ export interface MemoryPage {
   device: string | null;
   figures: MemoryFigures | null;
   peak: MemoryMoment | null;
+  peak_parts: TextPart[];
   categories: MemoryCategory[];
   curve: MemoryCurve | null;
   iterations: MemoryIteration[];
@@ -2055,6 +2089,7 @@ export interface ComparePage {
   b: CompareSide;
   headline: string;
   different_models: boolean;
+  across_frameworks: boolean;
   explanation: string[];
   basis: "cpu" | "gpu";
   base_ms: number;
@@ -2230,9 +2265,13 @@ export interface SweepMark {
   estimated: boolean;
 }
 
-/** A line, named by the facts in which the lines differ. */
+/**
+ * A line, named by the facts in which the lines differ. Where these hold the precision, `precision_key` is what
+ * it was computed in, as in `RunRow`; it gives the colour.
+ */
 export interface SweepCurve {
   label: string;
+  precision_key: string;
   marks: SweepMark[];
 }
 

@@ -59,13 +59,7 @@ const BY_KEY: Readonly<Record<string, string>> = {
   ...CATEGORIES,
   unknown: "--c-unknown",
   idle: "--c-idle",
-  // What the CPU does while the GPU is idle.
   busy: "--c-busy",
-  synchronising: "--c-s3",
-  copying: "--c-memory",
-  launching: "--c-cpu",
-  ops: "--c-s1",
-  python: "--c-python",
 };
 
 /** Slices whose meaning depends on what they are a part of. */
@@ -87,7 +81,7 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
   },
   parts: PARTS,
   account: { ...ACCOUNT, ...PARTS },
-  // Events of the timeline: ops by their part of the step, other calls by what they do, GPU work and gaps as elsewhere.
+  // Events of the timeline: ops by their part of the step, other calls by what they do, GPU work as elsewhere, gaps by their cause as in the account.
   timeline: {
     forward: "--c-forward",
     backward: "--c-backward",
@@ -100,12 +94,13 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
     annotation: "--accent-soft",
     overhead: "--c-unknown",
     unknown_kernels: "--c-unknown",
-    host_wait: "--c-s6",
-    kernel_wait: "--c-s9",
-    gap_other: "--c-other",
-    gap_unknown: "--c-unknown",
+    idle_dataloader: ACCOUNT["dataloader"]!,
+    idle_cpu_launch: ACCOUNT["cpu_launch"]!,
+    idle_python: ACCOUNT["python"]!,
+    idle_other: ACCOUNT["idle"]!,
   },
-  gap_kind: { host_wait: "--c-s6", kernel_wait: "--c-s9", other: "--c-other" },
+  // When the work that ended a gap was launched: no cause of it.
+  gap_kind: { host_wait: "--c-s6", kernel_wait: "--c-s9", other: "--c-s4" },
   // Families of kernels keep their colour from run to run.
   family: {
     convolution: "--c-s1",

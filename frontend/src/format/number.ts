@@ -96,6 +96,15 @@ export function formatFlops(value: number | null): string {
   return value === null ? EM_UNKNOWN : scaled(value, FLOP_UNITS);
 }
 
+/** A bandwidth in decimal units, as makers give it: "4.80 TB/s". */
+export function formatByteRate(value: number | null): string {
+  if (value === null) return EM_UNKNOWN;
+  return scaled(value, [
+    [1e9, "GB/s"],
+    [1e12, "TB/s"],
+  ]);
+}
+
 const BYTE_UNITS = [
   [1, "B"],
   [1024, "KiB"],

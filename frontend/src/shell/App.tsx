@@ -12,6 +12,7 @@ import { connectAddress } from "../state/address";
 import { followTheme, themeSignal } from "../state/theme";
 import { AboutFile } from "./AboutFile";
 import { Announcer } from "./Announcer";
+import { ImportOffer } from "../features/ImportOffer";
 import { EmptyState } from "./EmptyState";
 import { Header } from "./Header";
 import { KeyHelp } from "./keys/KeyHelp";
@@ -126,7 +127,7 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
         onKeys={openKeys}
       />
       {empty ? (
-        <EmptyState logdir={index.data!.logdir} />
+        <EmptyState logdir={index.data!.logdir} importCommand={index.data!.import_command} />
       ) : (
         <main id="page" tabIndex={-1}>
           {index.error && (
@@ -135,6 +136,7 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
           {!index.data && index.slow && <PageSkeleton />}
           {index.data && profileParam.value.run !== null && (
             <ErrorBoundary of={`${pageParam.value} ${profileParam.value.run}`}>
+              {pageParam.value === "runs" && <ImportOffer command={index.data.import_command} />}
               <PageView entries={entries} />
             </ErrorBoundary>
           )}

@@ -1,5 +1,6 @@
 /** The start page of a logdir without recordings: how to make one. */
 import { CodeBlock } from "../components/CodeBlock";
+import { ImportOffer } from "../features/ImportOffer";
 
 const CONTEXT = `import tb_dlprof_plugin
 
@@ -13,7 +14,7 @@ const HANDLER = `with torch.profiler.profile(
 ) as prof:
     ...`;
 
-export function EmptyState({ logdir }: { logdir: string }) {
+export function EmptyState({ logdir, importCommand }: { logdir: string; importCommand: string }) {
   return (
     <main id="page" tabIndex={-1} class="start" data-testid="empty-state">
       <h1>No recordings yet</h1>
@@ -27,6 +28,7 @@ export function EmptyState({ logdir }: { logdir: string }) {
         )}{" "}
         Record one, then press Refresh.
       </p>
+      <ImportOffer command={importCommand} />
       <h2>In a training loop</h2>
       <CodeBlock code={CONTEXT} label="Python code that records a run" />
       <h2>With a torch.profiler you already have</h2>

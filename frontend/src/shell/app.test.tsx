@@ -373,7 +373,7 @@ describe("each page draws its answer", () => {
     expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain(
       "of 1 ops, under 2 roofs",
     );
-    expect(byId("roofline-gpu")?.textContent).toContain("FP32 without Tensor Cores67.0 TFLOP/sMemory4,800 GB/s");
+    expect(byId("roofline-gpu")?.textContent).toContain("FP32 without Tensor Cores67.0 TFLOP/sMemory4.80 TB/s");
     const rows = [...byId("roofline-table")!.querySelectorAll("tbody tr")];
     expect(rows[0]?.textContent).toContain("47.9 %32.1 TFLOP/s67.0 TFLOP/sfp32, no TCcompute");
     expect(rows[1]?.textContent).toContain("unknown");

@@ -16,10 +16,10 @@ export interface ResolvedChoice {
   entry: RunEntry | null;
 }
 
-/** Fills the gaps of `choice` as the routes do: newest session, lowest rank, last cycle. */
+/** Fills the gaps of `choice` as the routes do: newest session, lowest rank, last cycle; the first run that can be read. */
 export function resolveChoice(entries: readonly RunEntry[], choice: ProfileChoice): ResolvedChoice | null {
   const runs = unique(entries.map((entry) => entry.run)).sort(NATURAL.compare);
-  const run = choice.run ?? entries[0]?.run;
+  const run = choice.run ?? (entries.find((entry) => !entry.unreadable) ?? entries[0])?.run;
   if (run === undefined) return null;
   const ofRun = entries.filter((entry) => entry.run === run);
   const sessions = unique(ofRun.map((entry) => entry.session));
@@ -59,10 +59,12 @@ const isFull = (entry: RunEntry): boolean =>
 
 /**
  * The two runs to compare at first: a full-precision run and an AMP run of the same model, preferring the pair that holds
- * `current`; else the first two runs. Null with fewer than two runs.
+ * `current`; else the first two runs. Runs that cannot be read come last. Null with fewer than two runs.
  */
 export function defaultPair(entries: readonly RunEntry[], current: string | null): { a: string; b: string } | null {
-  const first = entries.filter((entry, index) => entries.findIndex((other) => other.run === entry.run) === index);
+  const readable = new Set(entries.filter((entry) => !entry.unreadable).map((entry) => entry.run));
+  const offered = readable.size >= 2 ? entries.filter((entry) => readable.has(entry.run)) : entries;
+  const first = offered.filter((entry, index) => offered.findIndex((other) => other.run === entry.run) === index);
   const pairs = first
     .filter(isFull)
     .flatMap((a) => first.filter((b) => isMixed(b) && b.model === a.model).map((b) => ({ a: a.run, b: b.run })));

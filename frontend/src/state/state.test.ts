@@ -213,6 +213,16 @@ describe("the choice of a profile", () => {
     expect(defaultPair(runs.runs.slice(2), "vgg16/ddp")).toBeNull();
     expect(defaultPair(runs.runs.slice(1), "vgg16/ddp")).toEqual({ a: "vgg16/ddp", b: "resnet50/amp" });
   });
+
+  it("begins with a run that can be read, and shows one that cannot where it is asked for", () => {
+    const [first, ...others] = runs.runs;
+    const broken = { ...first!, run: '"a"', unreadable: "its name holds a quotation mark" };
+    expect(resolveChoice([broken, ...others], NO_PROFILE)?.run).toBe(others[0]!.run);
+    expect(resolveChoice([broken, ...others], { ...NO_PROFILE, run: '"a"' })?.run).toBe('"a"');
+    expect(resolveChoice([broken], NO_PROFILE)?.run).toBe('"a"');
+    expect(defaultPair([broken, ...runs.runs], null)).toEqual({ a: "resnet50/fp32", b: "resnet50/amp" });
+    expect(defaultPair([broken, { ...first!, run: "b" }], null)).toEqual({ a: '"a"', b: "b" });
+  });
 });
 
 describe("the theme", () => {

@@ -25,6 +25,7 @@ export const memoryNotRecorded = filled("MemoryPage", {
   device: null,
   figures: null,
   peak: null,
+  peak_parts: [],
   categories: [],
   curve: null,
   iterations: [],
@@ -59,12 +60,18 @@ export const memory = filled("MemoryPage", {
   },
   peak: {
     time_ns: 15_000,
+    step_time_ns: 5_000,
     iteration_number: 4,
     op: "layer1.0.conv1/conv2d",
     op_id: "op0",
     direction: "forward",
     allocated_bytes: 2 * GIB,
   },
+  peak_parts: [
+    { text: "Peak 2.00 GiB at 5.00 µs of step 4, in ", kind: "", id: "" },
+    { text: "layer1.0.conv1/conv2d", kind: "op", id: "op0" },
+    { text: " (forward): 50 % activations.", kind: "", id: "" },
+  ],
   categories: [
     category("before", "Before the recording", GIB),
     category("activations", "Activations", GIB),

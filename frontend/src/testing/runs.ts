@@ -174,7 +174,11 @@ export const sweep = filled("SweepPage", {
         { position: 1, ref: ref("b"), value: 5_000_000, estimated: false },
       ],
     },
-    { label: "AMP BF16", marks: [{ position: 1, ref: ref("c"), value: 2_000_000, estimated: true }] },
+    {
+      label: "AMP BF16",
+      precision_key: "",
+      marks: [{ position: 1, ref: ref("c"), value: 2_000_000, estimated: true }],
+    },
   ],
   common: ["Net"],
   notes: [],

@@ -56,6 +56,7 @@ export interface Interfaces {
   KernelRow: types.KernelRow;
   KernelsPage: types.KernelsPage;
   LaunchFigures: types.LaunchFigures;
+  IdleActivity: types.IdleActivity;
   PaceRow: types.PaceRow;
   LaunchedKernel: types.LaunchedKernel;
   SyncRow: types.SyncRow;
@@ -166,6 +167,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       created_unix_ns: null,
       iterations: null,
       recorded_iteration_ns: null,
+      unreadable: "",
     },
     parts: {
     },
@@ -178,6 +180,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       offset: 0,
       total: 0,
       revision: "",
+      import_command: "",
     },
     parts: {
       runs: "RunEntry",
@@ -771,6 +774,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       has_gpu: false,
       model: "",
       from_stacks: false,
+      remedy: "",
       rows: [],
       outside: [],
       total_rows: 0,
@@ -871,6 +875,17 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  IdleActivity: {
+    blank: {
+      key: "",
+      cause: "cpu_launch",
+      label: "",
+      value_ns: 0,
+      percent: null,
+    },
+    parts: {
+    },
+  },
   PaceRow: {
     blank: {
       index: 0,
@@ -883,7 +898,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       idle_percent: null,
       late_percent: null,
       slack_percent: null,
-      idle_by_activity_ns: [],
+      idle_by_cause_ns: [],
       gaps: 0,
       longest_gap_ns: 0,
     },
@@ -937,8 +952,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       duration_ns: 0,
       percent: null,
       kind: "host_wait",
-      meanwhile: "",
-      activity_ns: [],
+      cause: "cpu_launch",
+      cause_ns: [],
       kernel: "",
       kernel_id: "",
       op: "",
@@ -956,8 +971,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       step_words: "",
       has_gpu: false,
       gpus: [],
-      activities: [],
-      idle_activities: [],
+      bar_categories: [],
+      causes: [],
+      idle_by_cause: [],
       idle_by_activity: [],
       idle_by_kind: [],
       gap_kinds: [],
@@ -978,8 +994,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       step: "StepFigures",
       range: "SelectedRange",
       figures: "LaunchFigures",
-      activities: "Category",
-      idle_by_activity: "Slice",
+      bar_categories: "Category",
+      idle_by_cause: "Slice",
+      idle_by_activity: "IdleActivity",
       idle_by_kind: "Slice",
       gap_kinds: "Category",
       bars: "IterationBar",
@@ -1170,12 +1187,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   TimelineGap: {
     blank: {
-      meanwhile: [],
+      causes: [],
+      activities: [],
       definitions: {},
+      launched: "",
       ended_by: null,
     },
     parts: {
-      meanwhile: "Slice",
+      causes: "Slice",
+      activities: "IdleActivity",
       ended_by: "TimelineSpot",
     },
   },
@@ -1375,6 +1395,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tensor_cores: false,
       label: "",
       flops_per_second: 0,
+      reached: false,
     },
     parts: {
     },
@@ -1397,6 +1418,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ceiling_flops_per_second: null,
       percent_of_ceiling: null,
       bound: "compute",
+      why_above_roof: "",
       possible_precision: "",
       percent_of_possible: null,
       shapes: "",
@@ -1460,6 +1482,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   MemoryMoment: {
     blank: {
       time_ns: 0,
+      step_time_ns: 0,
       iteration_number: 0,
       op: "",
       op_id: null,
@@ -1545,6 +1568,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       device: null,
       figures: null,
       peak: null,
+      peak_parts: [],
       categories: [],
       curve: null,
       iterations: [],
@@ -1561,6 +1585,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       devices: "MemoryDevice",
       figures: "MemoryFigures",
       peak: "MemoryMoment",
+      peak_parts: "TextPart",
       categories: "MemoryCategory",
       curve: "MemoryCurve",
       iterations: "MemoryIteration",
@@ -2107,6 +2132,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       headline: "",
       different_models: false,
+      across_frameworks: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,
@@ -2300,6 +2326,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   SweepCurve: {
     blank: {
       label: "",
+      precision_key: "",
       marks: [],
     },
     parts: {

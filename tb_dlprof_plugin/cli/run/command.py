@@ -16,10 +16,12 @@ import typer
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames, check_base_name, format_names, report_names
-from tb_dlprof_plugin.cli.run.messages import Level
 from tb_dlprof_plugin.cli.run.output_dir import choose_output_directory
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line, end_like
 from tb_dlprof_plugin.cli.run.session import RunSession
+from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
+from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.reports.files import BASE_NAME
 from tb_dlprof_plugin.version import __version__
 
@@ -51,7 +53,7 @@ class Verbosity(str, Enum):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        say(__version__)
         raise typer.Exit
 
 
@@ -106,6 +108,19 @@ def run(
             help="Record only between torch.cuda.profiler.start() and .stop() of the script.",
         ),
     ] = False,
+    nsys: Annotated[
+        bool,
+        typer.Option(
+            "--nsys", help="Record any program with your own Nsight Systems, and import the report: C++, TensorRT, JAX."
+        ),
+    ] = False,
+    nsys_opts: Annotated[
+        str, typer.Option("--nsys-opts", metavar="OPTIONS", help="With --nsys: further options of nsys profile.")
+    ] = "",
+    cuda_graph_nodes: Annotated[
+        bool,
+        typer.Option("--cuda-graph-nodes", help="With --nsys: record each kernel of CUDA graphs, which costs time."),
+    ] = False,
     reports: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="DLProf's reports to write at the end, separated by commas; or all."),
@@ -135,6 +150,7 @@ def run(
     tb-dlprof run --delay 60 --duration 30 --reports all train.py
     tb-dlprof run -- python -m package.train
     tb-dlprof run -- torchrun --nproc-per-node 2 train.py
+    tb-dlprof run --nsys -- ./server --model resnet.engine
     """
     if not command:
         refuse(
@@ -152,7 +168,20 @@ def run(
         refuse(str(error))
     if names or dump_model_data:
         _make_folder(output_path, "--output-path")
+    if nsys:
+        _check_nsys(iter_start, iter_stop, reports, dump_model_data)
+    elif nsys_opts or cuda_graph_nodes:
+        refuse("--nsys-opts and --cuda-graph-nodes are for --nsys; add it, or leave them out")
     output = choose_output_directory(logdir, run_name, line, force)
+    if nsys:
+        under_nsys = NsysRun(
+            line, output, verbosity.level, mode is Mode.simple, cuda_graph_nodes, delay, duration, profile_range,
+            nsys_opts,
+        )  # fmt: skip
+        try:
+            raise typer.Exit(end_like(under_nsys.run()))
+        finally:
+            output.remove_if_empty()
     request = RunRequest(
         run_directory=str(output.directory),
         began_s=time.time(),
@@ -195,6 +224,13 @@ def _check_range(
         refuse(
             "--profile-range records between the script's own calls; leave out --delay, --iter-start and --iter-stop"
         )
+
+
+def _check_nsys(first: int | None, last: int | None, reports: str | None, dump: bool) -> None:
+    if first is not None or last is not None:
+        refuse("--nsys records no iterations apart; leave out --iter-start and --iter-stop, or name them to report")
+    if reports is not None or dump:
+        refuse("--nsys writes no reports; leave out --reports and --dump-model-data, and run `tb-dlprof report` then")
 
 
 def _make_folder(folder: Path, option: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.capture.launcher.protocol import Analysis, ProcessStatus
+from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
 from tb_dlprof_plugin.store.choice import newest_of_ranks
@@ -209,10 +210,9 @@ class _ProgressLine:
     def show(self, text: str) -> None:
         if not self._wanted or (self._width and not self._terminal):
             return
-        end = "" if self._terminal else " ...\n"
-        print(f"\r{text}" if self._terminal else text, end=end, file=sys.stderr, flush=True)
+        tell(text, end="" if self._terminal else " ...\n", over=self._terminal)
         self._width = len(text)
 
     def clear(self) -> None:
         if self._width and self._terminal:
-            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+            tell(" " * self._width, end="\r", over=True)

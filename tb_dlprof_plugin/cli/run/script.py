@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_statuses
 from tb_dlprof_plugin.cli.run.signals import HeldSignals
+from tb_dlprof_plugin.model.visible import VisibleMessage
 
 INJECTED = Path(__file__).resolve().parents[2] / "capture" / "launcher" / "inject"
 _POLL_S = 0.2
@@ -26,7 +27,7 @@ _GRACE_S = 10.0
 _KINETO_SILENT = "9"
 
 
-class ScriptError(Exception):
+class ScriptError(VisibleMessage):
     """The script cannot be started. The message says what to do."""
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
-from tb_dlprof_plugin.cli.run.messages import Level, tell
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old, wait_for_analyses, why_nothing
 from tb_dlprof_plugin.cli.run.script import Script
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
+from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.reports.files import write_reports
 from tb_dlprof_plugin.reports.model_data import model_data
 from tb_dlprof_plugin.reports.registry import make_report

@@ -8,8 +8,8 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
-from tb_dlprof_plugin.cli.run.messages import tell
 from tb_dlprof_plugin.cli.run.results import Written
+from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.model.formatting import short_kernel_name
@@ -30,7 +30,8 @@ def print_summary(written: list[Written], script: str, findings: int | None = _T
     facts = page.summary
     ranks = "" if len(written) == 1 else f", {len(written)} ranks; rank {ref.rank}:"
     recorded = iterations_text(facts.start_iteration, facts.stop_iteration, facts.total_iterations)
-    tell(f"\ntb-dlprof: {script}, {recorded}{ranks}")
+    tell()
+    tell(f"tb-dlprof: {script}, {recorded}{ranks}")
     tell(f"  {page.title}")
     tell(f"  {page.headline}")
     figures = [f"{time(facts.average_iteration_ns)} a step, {page.step_words}"]
@@ -58,7 +59,8 @@ def print_totals(written: list[Written], script: str) -> None:
     selection = view.selection()
     split = time_split(view, selection)
     wall_ns = int(view.profile.iterations.duration_ns.sum())
-    tell(f"\ntb-dlprof: {script}, simple mode, times as recorded")
+    tell()
+    tell(f"tb-dlprof: {script}, simple mode, times as recorded")
     tell(f"  Total Wall Clock Time          {time(wall_ns)}")
     tell(f"  Total GPU Time                 {time(split.kernel_ns + split.memory_ns)}")
     unknown = f"  (unknown for another {time(split.unknown_ns)})" if split.unknown_ns else ""

@@ -34,12 +34,11 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
 from tb_dlprof_plugin.interop.torch_tb_profiler.communication import PREFIX, Communication
 from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import Changes, Event, rewrite_trace
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind, Profile, Verdict
-from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
+from tb_dlprof_plugin.names.ops import MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK
 
 MADE_FOR = "torch-tb-profiler 0.4.3"

@@ -5,16 +5,15 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
-from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Slice, Verdict
-from tb_dlprof_plugin.pages.launches import activity_definitions
+from tb_dlprof_plugin.pages.idle_causes import DEFINITIONS, IdleActivity, activity_rows, cause_slices
+from tb_dlprof_plugin.pages.launches import gap_kind_label
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, find, spot, spots_of
-from tb_dlprof_plugin.pages.timeline.events import MEANWHILE, TimelineEvents, timeline_events
+from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import call_label
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
@@ -55,11 +54,14 @@ class TimelineGpuWork(msgspec.Struct, frozen=True):
 
 
 class TimelineGap(msgspec.Struct, frozen=True):
-    """What the CPU did during an idle gap, and the work that ended it (None where the iteration did). ``definitions``
-    are those of the slices, by key."""
+    """An idle gap by cause and, in detail, by what the CPU did, and the work that ended it (None where the iteration
+    did). ``definitions`` are those of the causes, by key; ``launched`` says when that work was launched, as on the
+    Launches page."""
 
-    meanwhile: list[Slice]
+    causes: list[Slice]
+    activities: list[IdleActivity]
     definitions: dict[str, str]
+    launched: str
     ended_by: TimelineSpot | None
 
 
@@ -214,16 +216,18 @@ def _launch(view: ProfileView, around: list[TimelineSpot], row: int) -> Timeline
 
 def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: TimelineEvent, row: int) -> TimelineEvent:
     gaps = idle_gaps(view, one)
-    following, length = int(gaps.next[row]), int(gaps.duration_ns[row])
+    following = int(gaps.next[row])
     ended_by = spots_of(view, events, "g", np.array([following]))[0] if following >= 0 else None
-    times = zip(ACTIVITIES, gaps.activity_ns[row].tolist(), strict=True)
-    meanwhile = [
-        Slice(activity, MEANWHILE[activity][0].upper() + MEANWHILE[activity][1:], time, percent(time, length))
-        for activity, time in times
-        if time
-    ]
+    times = gaps.activity_ns[row]
     found = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
-    return msgspec.structs.replace(basis, gap=TimelineGap(meanwhile, activity_definitions(), ended_by), **found)
+    gap = TimelineGap(
+        causes=[part for part in cause_slices(times) if part.value_ns],
+        activities=activity_rows(times),
+        definitions={str(cause): definition for cause, definition in DEFINITIONS.items()},
+        launched=gap_kind_label(int(gaps.kind[row])),
+        ended_by=ended_by,
+    )
+    return msgspec.structs.replace(basis, gap=gap, **found)
 
 
 def _around(view: ProfileView, events: TimelineEvents, call: int) -> list[TimelineSpot]:

@@ -12,11 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.metrics.idle_gaps import GapKind, IdleGaps, idle_gaps
+from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
+from tb_dlprof_plugin.pages.idle_causes import CAUSES, LABELS, largest_causes
 from tb_dlprof_plugin.pages.timeline.kinds import (
-    GAP_EVENT_KINDS,
+    IDLE_KINDS,
     ROLE_KINDS,
     ROLE_LABELS,
     EventKind,
@@ -34,22 +36,6 @@ Source = Literal["c", "g", "i", "p"]
 MOST_LEVELS = 48
 """Calls nested deeper are left out of the drawing, and counted: recursion can go half a million deep."""
 _MOST_STREAM_LEVELS = 8
-
-GAP_LABELS = {
-    GapKind.HOST_WAIT: "Launched late",
-    GapKind.KERNEL_WAIT: "Between queued work",
-    GapKind.OTHER: "Waits for another stream or device",
-    GapKind.UNKNOWN: "Idle",
-}
-MEANWHILE = {
-    "dataloader": "DataLoader",
-    "synchronising": "a synchronising call",
-    "copying": "copying",
-    "launching": "launching",
-    "ops": "other ops and CUDA calls",
-    "python": "Python",
-    "unknown": "not recorded",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,24 +171,15 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
 
 def _idle_track(gaps: IdleGaps, place: int, gpu: int) -> _Part:
     rows = np.flatnonzero(gaps.gpu == place)
-    meanwhile = gaps.activity_ns[rows].argmax(axis=1) if len(rows) else rows
-    key = gaps.kind[rows] * len(ACTIVITIES) + meanwhile
-    unique, of = np.unique(key, return_inverse=True)
-    labels, kinds = [], []
-    for value in unique.tolist():
-        kind, activity = divmod(value, len(ACTIVITIES))
-        labels.append(gap_label(kind, ACTIVITIES[activity]))
-        kinds.append(GAP_EVENT_KINDS[kind])
-    track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", _counts((len(rows), "gap", "gaps")), gpu, 1)
-    named = Named(of.reshape(-1), labels, kinds)
+    labels, kinds = [LABELS[cause] for cause in CAUSES], [IDLE_KINDS[cause] for cause in CAUSES]
+    detail = _counts((len(rows), "gap", "gaps"))
+    if detail:
+        idle = percent(int(gaps.duration_ns[rows].sum()), int(gaps.window_ns[:, place].sum()))
+        detail += f", {share(idle)} of the step"
+    track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", detail, gpu, 1)
+    named = Named(largest_causes(gaps.activity_ns[rows]), labels, kinds)
     own = np.ones(len(rows), dtype=np.bool_)
     return _Part(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)
-
-
-def gap_label(kind: int, activity: str) -> str:
-    """Such as "Launched late: Python"; between queued work the CPU causes no delay."""
-    label = GAP_LABELS[GapKind(kind)]
-    return label if kind == GapKind.KERNEL_WAIT else f"{label}: {MEANWHILE[activity]}"
 
 
 def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:

@@ -8,11 +8,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.idle_gaps import GapKind
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS, SETS
 from tb_dlprof_plugin.names.ops import short_op_name
+from tb_dlprof_plugin.pages.idle_causes import IdleCause
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
@@ -35,12 +35,13 @@ EventKind = Literal[
     "other_kernels",
     "unknown_kernels",
     "memory",
-    "host_wait",
-    "kernel_wait",
-    "gap_other",
-    "gap_unknown",
+    "idle_dataloader",
+    "idle_cpu_launch",
+    "idle_python",
+    "idle_other",
 ]
-"""Ops by their part of the step, other calls by what they do, GPU work as on every page, idle gaps by their cause."""
+"""Ops by their part of the step, other calls by what they do, GPU work as on every page, idle gaps by their
+cause, as in the account of a step."""
 
 KINDS: tuple[EventKind, ...] = get_args(EventKind)
 NUMBER: dict[EventKind, int] = {kind: number for number, kind in enumerate(KINDS)}
@@ -59,14 +60,14 @@ ROLE_LABELS = {
     Role.FORWARD: "Forward",
     Role.BACKWARD: "Backward",
     Role.OPTIMIZER: "Optimizer",
-    Role.DATALOADER: "Data loading",
+    Role.DATALOADER: "DataLoader",
     Role.OTHER: "Other",
 }
-GAP_EVENT_KINDS: dict[int, EventKind] = {
-    GapKind.HOST_WAIT: "host_wait",
-    GapKind.KERNEL_WAIT: "kernel_wait",
-    GapKind.OTHER: "gap_other",
-    GapKind.UNKNOWN: "gap_unknown",
+IDLE_KINDS: dict[IdleCause, EventKind] = {
+    "dataloader": "idle_dataloader",
+    "cpu_launch": "idle_cpu_launch",
+    "python": "idle_python",
+    "idle": "idle_other",
 }
 
 

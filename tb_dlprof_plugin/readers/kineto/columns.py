@@ -30,7 +30,8 @@ from tb_dlprof_plugin.model.timeline import (
     MemoryEvents,
     PythonFrames,
 )
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.errors import UNDECODABLE
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.readers.kineto.python_exporter import PROCESSES
 from tb_dlprof_plugin.readers.kineto.python_frames import place_of
 
@@ -62,6 +63,7 @@ DEVICE_KINDS = {
 LARGEST_ID = 2**63 - 1
 _LARGEST_NUMBER = 2**31 - 1  # of a device or stream
 _LARGEST_COORDINATE = 2**62 - 1
+_LARGEST_MEMORY = 2**52  # bytes, 4 PiB: what an x86-64 processor can address at most (52 bits)
 _MOST_DIGITS = 19  # of a number below 2**63; int() of thousands raises
 _K = TypeVar("_K", bound=Hashable)
 _Columns = dict[str, list[npt.NDArray[Any]]]
@@ -227,9 +229,9 @@ class ColumnBuilder:
             thread=self._thread(events),
             device=np.where(on_cpu, -1, _within(_ints(args, "device_id"), _LARGEST_NUMBER)),
             address=_ints(args, "address"),
-            bytes=_ints(args, "bytes"),
-            allocated=_ints(args, "allocated"),
-            reserved=_ints(args, "reserved"),
+            bytes=_sizes(args, "bytes", missing=0),
+            allocated=_sizes(args, "allocated"),
+            reserved=_sizes(args, "reserved"),
         )
 
     def host_events(self) -> HostEvents:
@@ -333,6 +335,12 @@ def _ints(args: list[Any], key: str) -> Ints:
         return np.fromiter(sound, np.int64, len(args))
 
 
+def _sizes(args: list[Any], key: str, missing: int = -1) -> Ints:
+    """Numbers of bytes; ``missing`` where a number is more than any memory holds."""
+    values = _ints(args, key)
+    return np.where(np.abs(values) <= _LARGEST_MEMORY, values, missing)
+
+
 def _within(values: Ints, largest: int) -> Ints:
     return np.where((values >= 0) & (values <= largest), values, -1)
 
@@ -396,7 +404,7 @@ def _number(value: object) -> int:
 def _dimensions(raw: bytes) -> tuple[int, int, int] | None:
     try:
         sizes = msgspec.json.decode(raw, type=tuple[int, int, int])
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
     return sizes if all(map(_is_sound, sizes)) else None
 

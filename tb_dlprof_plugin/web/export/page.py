@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.web.export.answers import AnsweredRuns, Block
 from tb_dlprof_plugin.web.export.bundle import chunks, licences
@@ -34,7 +35,7 @@ _POLICY = (
 )
 
 
-class PageExportError(Exception):
+class PageExportError(VisibleMessage):
     """The file cannot be built; the message says why and what to do."""
 
 

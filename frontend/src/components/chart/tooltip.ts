@@ -7,7 +7,8 @@ export interface TooltipLine {
   value: string;
 }
 
-export function tooltipElement(title: string, lines: readonly TooltipLine[]): HTMLElement {
+/** `note` is a sentence below the lines. */
+export function tooltipElement(title: string, lines: readonly TooltipLine[], note = ""): HTMLElement {
   const root = document.createElement("div");
   const head = document.createElement("strong");
   head.textContent = title;
@@ -25,6 +26,12 @@ export function tooltipElement(title: string, lines: readonly TooltipLine[]): HT
     value.textContent = line.value;
     row.append(swatch, label, value);
     root.append(row);
+  }
+  if (note) {
+    const below = document.createElement("div");
+    below.className = "chart-tip-note";
+    below.textContent = note;
+    root.append(below);
   }
   return root;
 }

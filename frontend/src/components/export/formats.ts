@@ -10,7 +10,7 @@ type Value = string | number | null;
 
 /** A name from a trace may begin like a formula, which a spreadsheet would run: such a text gets a leading quote. */
 function harmless(text: string): string {
-  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
 }
 
 /** One cell of a CSV file. */

@@ -87,7 +87,7 @@ export function DistributedPage({ entries }: { entries: RunEntry[] }) {
 }
 
 function headlineOf(rows: readonly RunEntry[]): string {
-  if (rows.length < 2) return "This run has one rank.";
+  if (rows.length < 2) return "This run has 1 rank.";
   const items: RankItem[] = rows.map(({ rank, recorded_iteration_ns }) => ({ rank, stepNs: recorded_iteration_ns }));
   if (items.some(({ stepNs }) => stepNs === null)) return `${rows.length} ranks; the step of some is unknown.`;
   const slowest = slowestRank(items);

@@ -1,4 +1,4 @@
-/** The Launches page: who sets the pace, what the CPU did while the GPU was idle, launch delays and synchronising calls. */
+/** The Launches page: who sets the pace, why the GPU was idle, launch delays and synchronising calls. */
 import { useMemo, useState } from "preact/hooks";
 import type { LaunchesPage as LaunchesData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
@@ -13,6 +13,7 @@ import { UnitNote } from "../../features/UnitNote";
 import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
+import { formatPercent } from "../../format/number";
 import { gapColumns, KERNEL_COLUMNS, paceColumns, SYNC_COLUMNS } from "./columns";
 import { DelayNotes, LaunchFigures } from "./LaunchFigures";
 import { goTo } from "../../state/navigate";
@@ -48,24 +49,30 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
 }
 
 function IdleTime({ data }: { data: LaunchesData }) {
-  const activities = new Map(data.activities.map(({ key, definition }) => [key, definition]));
+  const causes = new Map(data.bar_categories.map(({ key, definition }) => [key, definition]));
   const kinds = new Map(data.gap_kinds.map(({ key, definition }) => [key, definition]));
+  // Where several activities are one cause.
+  const detail = data.idle_by_cause.flatMap(({ key, label }) => {
+    const parts = data.idle_by_activity.filter(({ cause }) => cause === key);
+    const texts = parts.map(
+      (part) => `${part.label.toLowerCase().replace("cuda", "CUDA")} ${formatPercent(part.percent)}`,
+    );
+    return parts.length > 1 || (key === "idle" && parts.length > 0) ? [`${label}: ${texts.join(", ")}`] : [];
+  });
   const over = <UnitNote range={data.range} more={data.gpus.length > 1 ? `, ${data.gpus.length} GPUs` : ""} />;
   return (
     <div class="grid grid-halves">
-      <Card
-        title={<Term of="idleActivity">What the CPU does while the GPU is idle</Term>}
-        actions={over}
-        testId="launches-activities"
-      >
-        <PartsBar
-          name="What the CPU does while the GPU is idle"
-          slices={data.idle_by_activity}
-          definitions={activities}
-        />
+      <Card title={<Term of="idleActivity">Why the GPU is idle</Term>} actions={over} testId="launches-causes">
+        <PartsBar name="Why the GPU is idle" slices={data.idle_by_cause} context="account" definitions={causes} />
+        {detail.length > 0 && <p class="muted small">In detail, {detail.join("; ")}.</p>}
       </Card>
-      <Card title={<Term of="idleKind">Why the GPU is idle</Term>} actions={over} testId="launches-kinds">
-        <PartsBar name="Why the GPU is idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
+      <Card title={<Term of="idleKind">When the next work was launched</Term>} actions={over} testId="launches-kinds">
+        <PartsBar
+          name="When the work after a gap was launched"
+          slices={data.idle_by_kind}
+          context="gap_kind"
+          definitions={kinds}
+        />
       </Card>
     </div>
   );
@@ -73,7 +80,7 @@ function IdleTime({ data }: { data: LaunchesData }) {
 
 function Iterations({ data }: { data: LaunchesData }) {
   const [withBusy, setWithBusy] = useState(false);
-  const shown = data.activities.filter(({ key, recorded }) => recorded && (withBusy || !BUSY.has(key)));
+  const shown = data.bar_categories.filter(({ key, recorded }) => recorded && (withBusy || !BUSY.has(key)));
   const legend = shown.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }));
   const definitions = new Map(shown.map(({ key, definition }) => [key, definition]));
   return (
@@ -97,12 +104,13 @@ function Iterations({ data }: { data: LaunchesData }) {
         <IterationBars
           name="Idle GPU time by iteration"
           iterations={data.bars}
-          categories={data.activities}
+          categories={data.bar_categories}
+          context="account"
           hidden={withBusy ? NONE : BUSY}
           {...(withBusy ? { stepNs: stepLine(data.step) } : {})}
           onSelect={(range) => assign(rangeParam.to(range))}
         >
-          <Legend slices={legend} definitions={definitions} plain />
+          <Legend slices={legend} definitions={definitions} context="account" plain />
         </IterationBars>
       </Card>
     </div>
@@ -115,13 +123,9 @@ function Tables({ data }: { data: LaunchesData }) {
   const ownGaps = useOwn(data.gaps, filter, (row, own) => own.ops.has(row.op_id) && own.kernels.has(row.kernel_id));
   const syncs = useOwn(data.syncs, filter, (row, own) => own.ops.has(row.op_id));
   const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
-  // Neither the GPU's busy time nor the recorder's part.
-  const activities = useMemo(
-    () => data.idle_activities.map((key) => data.activities.find((activity) => activity.key === key)!),
-    [data.activities, data.idle_activities],
-  );
-  const pace = useMemo(() => paceColumns(activities, several), [activities, several]);
-  const gaps = useMemo(() => gapColumns(activities, data.gap_kinds, several), [activities, data.gap_kinds, several]);
+  const causes = data.idle_by_cause;
+  const pace = useMemo(() => paceColumns(causes, several), [causes, several]);
+  const gaps = useMemo(() => gapColumns(causes, data.gap_kinds, several), [causes, data.gap_kinds, several]);
   const { run } = data.ref;
   return (
     <div class="launches-tables">

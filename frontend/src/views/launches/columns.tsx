@@ -6,27 +6,27 @@ import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 import { passColumn } from "../passColumn";
 
-/** The page's activities with the time that one row has of each. */
-function slicesOf(activities: Category[], times: number[]): Slice[] {
-  return activities.map(({ key, label }, index) => ({ key, label, value_ns: times[index] ?? 0, percent: null }));
+/** The page's causes with the time that one row has of each. */
+function slicesOf(causes: Slice[], times: number[]): Slice[] {
+  return causes.map(({ key, label }, index) => ({ key, label, value_ns: times[index] ?? 0, percent: null }));
 }
 
-function largest(activities: Category[], times: number[]): string {
+function largest(causes: Slice[], times: number[]): string {
   const most = Math.max(...times);
-  return most > 0 ? (activities[times.indexOf(most)]?.label ?? "") : "–";
+  return most > 0 ? (causes[times.indexOf(most)]?.label ?? "") : "–";
 }
 
-function Meanwhile({ activities, times, total }: { activities: Category[]; times: number[]; total: number }) {
+function Causes({ causes, times, total }: { causes: Slice[]; times: number[]; total: number }) {
   return (
     <span class="gap-bar">
-      <span>{largest(activities, times)}</span>
-      {total > 0 && <StackedBar slices={slicesOf(activities, times)} scaleNs={total} />}
+      <span>{largest(causes, times)}</span>
+      {total > 0 && <StackedBar slices={slicesOf(causes, times)} scaleNs={total} context="account" />}
     </span>
   );
 }
 
-/** `activities` without the GPU's busy time, in the order of the rows' times. */
-export function paceColumns(activities: Category[], severalGpus: boolean): Column<PaceRow>[] {
+/** `causes` in the order of the rows' times. */
+export function paceColumns(causes: Slice[], severalGpus: boolean): Column<PaceRow>[] {
   const gpu: Column<PaceRow> = {
     id: "gpu",
     header: "GPU",
@@ -102,18 +102,18 @@ export function paceColumns(activities: Category[], severalGpus: boolean): Colum
       width: "108px",
     },
     {
-      id: "meanwhile",
-      header: "CPU meanwhile",
-      definition: "What the CPU did for most of the idle time; the bar shows all of it.",
-      value: (row) => largest(activities, row.idle_by_activity_ns),
+      id: "cause",
+      header: "Cause",
+      definition: "The bucket of the account of a step that holds most of the idle time; the bar shows all.",
+      value: (row) => largest(causes, row.idle_by_cause_ns),
       filter: "choice",
-      cell: (row) => <Meanwhile activities={activities} times={row.idle_by_activity_ns} total={row.idle_ns} />,
+      cell: (row) => <Causes causes={causes} times={row.idle_by_cause_ns} total={row.idle_ns} />,
       width: "360px",
     },
   ];
 }
 
-export function gapColumns(activities: Category[], kinds: Category[], severalGpus: boolean): Column<GapRow>[] {
+export function gapColumns(causes: Slice[], kinds: Category[], severalGpus: boolean): Column<GapRow>[] {
   const labels = new Map(kinds.map(({ key, label }) => [key, label]));
   const gpu: Column<GapRow> = {
     id: "gpu",
@@ -167,17 +167,17 @@ export function gapColumns(activities: Category[], kinds: Category[], severalGpu
       width: "84px",
     },
     {
-      id: "meanwhile",
-      header: "CPU meanwhile",
-      definition: DEFINITIONS.gapMeanwhile,
-      value: (row) => largest(activities, row.activity_ns),
+      id: "cause",
+      header: "Cause",
+      definition: DEFINITIONS.gapCause,
+      value: (row) => largest(causes, row.cause_ns),
       filter: "choice",
-      cell: (row) => <Meanwhile activities={activities} times={row.activity_ns} total={row.duration_ns} />,
+      cell: (row) => <Causes causes={causes} times={row.cause_ns} total={row.duration_ns} />,
       width: "240px",
     },
     {
       id: "kind",
-      header: "Kind",
+      header: "Next work",
       definition: DEFINITIONS.idleKind,
       value: (row) => labels.get(row.kind) ?? null,
       filter: "choice",

@@ -6,7 +6,7 @@ import { App } from "../../shell/App";
 import * as fixtures from "../../testing/fixtures";
 import { filled, filledAll } from "../../testing/filled";
 
-const KEYS = ["busy", "dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"] as const;
+const CAUSES = ["dataloader", "cpu_launch", "python", "idle"] as const;
 const categories = (keys: readonly string[]): Category[] =>
   filledAll(
     "Category",
@@ -38,9 +38,19 @@ const page = filled("LaunchesPage", {
     sync_calls_per_iteration: 1,
     sync_ns_per_iteration: 120_000,
   },
-  activities: categories(KEYS),
-  idle_activities: ["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"],
-  idle_by_activity: [{ key: "python", label: "Python", value_ns: 400_000, percent: 100 }],
+  bar_categories: categories(["busy", ...CAUSES]),
+  causes: [...CAUSES],
+  idle_by_cause: CAUSES.map((key) => ({
+    key,
+    label: `label of ${key}`,
+    value_ns: { python: 300_000, cpu_launch: 100_000, dataloader: 0, idle: 0 }[key],
+    percent: { python: 75, cpu_launch: 25, dataloader: 0, idle: 0 }[key],
+  })),
+  idle_by_activity: [
+    { key: "copying", cause: "cpu_launch", label: "Copying", value_ns: 40_000, percent: 10 },
+    { key: "ops", cause: "cpu_launch", label: "Other ops and CUDA calls", value_ns: 60_000, percent: 15 },
+    { key: "python", cause: "python", label: "Python", value_ns: 300_000, percent: 75 },
+  ],
   idle_by_kind: [{ key: "host_wait", label: "Launched late", value_ns: 400_000, percent: 100 }],
   gap_kinds: categories(["host_wait", "kernel_wait", "other", "unknown"]),
   bars: [
@@ -53,7 +63,7 @@ const page = filled("LaunchesPage", {
       duration_ns: 1_000_000,
       shortest_ns: 1_000_000,
       longest_ns: 1_000_000,
-      category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0],
+      category_ns: [600_000, 0, 0, 400_000, 0],
       selected: true,
     },
   ],
@@ -70,7 +80,7 @@ const page = filled("LaunchesPage", {
       idle_percent: 40,
       late_percent: null,
       slack_percent: 3,
-      idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0],
+      idle_by_cause_ns: [0, 0, 400_000, 0],
       gaps: 2,
       longest_gap_ns: 300_000,
     },
@@ -121,8 +131,8 @@ const page = filled("LaunchesPage", {
       duration_ns: 300_000,
       percent: 30,
       kind: "host_wait",
-      meanwhile: "python",
-      activity_ns: [0, 0, 0, 0, 0, 300_000, 0],
+      cause: "python",
+      cause_ns: [0, 0, 300_000, 0],
       kernel: "gemm",
       kernel_id: "k1",
       op: "fc/linear",
@@ -138,8 +148,8 @@ const page = filled("LaunchesPage", {
       duration_ns: 100_000,
       percent: 10,
       kind: "host_wait",
-      meanwhile: "python",
-      activity_ns: [0, 0, 0, 0, 0, 100_000, 0],
+      cause: "python",
+      cause_ns: [0, 0, 100_000, 0],
       kernel: "",
       kernel_id: "",
       op: "",
@@ -196,6 +206,18 @@ describe("the Launches page", () => {
     expect(rows("launches-kernels")[0]).toContain("unknown");
     expect(rows("launches-syncs-table")[0]).toContain("cudaStreamSynchronize");
     expect(root.textContent).toContain("The launch call of 2 of 12 kernels, copies and sets is not known");
+  });
+
+  it("has the words and colours of the account of a step, and what the CPU does in detail", async () => {
+    await open(page);
+    const card = byId("launches-causes")!;
+    expect(card.textContent).toContain(
+      "In detail, label of cpu_launch: copying 10.0 %, other ops and CUDA calls 15.0 %.",
+    );
+    const bar = [...card.querySelectorAll<HTMLElement>(".stacked-bar span")].map(({ style }) => style.background);
+    expect(bar).toEqual(["var(--c-cpu)", "var(--c-python)"]);
+    const [cell] = byId("launches-gaps")!.querySelectorAll<HTMLElement>(".gap-bar .stacked-bar span");
+    expect(cell!.style.background).toBe("var(--c-python)");
   });
 
   it("leads from a gap to it on the timeline", async () => {

@@ -1,11 +1,12 @@
 /** The Memory page: what was allocated over time, and by whom at the moment when it was most. */
 import { useMemo } from "preact/hooks";
-import type { MemoryDevice, MemoryMoment as Moment, MemoryPage as MemoryData } from "../../api/types";
+import type { MemoryDevice, MemoryPage as MemoryData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn, type PageFilter } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { EmptyMessage } from "../../components/Message";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -53,6 +54,9 @@ export function MemoryPage({ data }: { data: MemoryData }) {
             </span>
           }
         >
+          <p class="memory-peak" data-testid="memory-peak-words">
+            <HeadlineText parts={data.peak_parts} />
+          </p>
           <MemoryCurve
             curve={curve}
             categories={data.categories}
@@ -78,7 +82,6 @@ export function MemoryPage({ data }: { data: MemoryData }) {
               rowId={(row) => row.key}
             />
           )}
-          <PeakMoment peak={peak} onOp={(op) => goTo("ops", opParam.to(op))} />
         </Card>
       </div>
       {!data.not_attributed && (
@@ -147,24 +150,6 @@ export function MemoryPage({ data }: { data: MemoryData }) {
   );
 }
 
-/** When most was allocated, and the op that led to it: a link where the Ops page has it. */
-function PeakMoment({ peak, onOp }: { peak: Moment; onOp: (id: string) => void }) {
-  const id = peak.op_id;
-  return (
-    <p class="muted small memory-peak">
-      Iteration {peak.iteration_number}
-      {peak.op && ", in "}
-      {peak.op && id === null && peak.op}
-      {peak.op && id !== null && (
-        <button type="button" class="link" onClick={() => onOp(id)}>
-          {peak.op}
-        </button>
-      )}
-      {peak.direction && ` (${peak.direction})`}
-    </p>
-  );
-}
-
 function NotRecorded({ data, filter }: { data: MemoryData; filter: PageFilter }) {
   return (
     <>
@@ -175,7 +160,7 @@ function NotRecorded({ data, filter }: { data: MemoryData; filter: PageFilter })
           The profiler writes memory events only when it is asked to; each allocation then costs the CPU a little more
           time.
         </p>
-        <CodeBlock code={data.how_to_record} label="How to record memory" />
+        {data.how_to_record && <CodeBlock code={data.how_to_record} label="How to record memory" />}
       </EmptyMessage>
     </>
   );

@@ -10,6 +10,7 @@ import { IciclePath } from "../../components/icicle/IciclePath";
 import { Switch } from "../../components/Switch";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
+import { LargestModules } from "./LargestModules";
 import { moduleNode, timeOf, type Device, type Direction } from "./nodes";
 import { keyAbove, keyOf, keysAbove, labelOf, type ModuleTree } from "./tree";
 
@@ -79,6 +80,7 @@ export function ModuleIcicle({ data, tree, kept, selected, onSelect }: ModuleIci
           onChange={setDirection}
         />
       </div>
+      <LargestModules tree={tree} top={top} device={device} direction={direction} onSelect={onSelect} />
       <Drawing name="Time by module" columns={columns} rows={drawn}>
         <Icicle
           top={node}

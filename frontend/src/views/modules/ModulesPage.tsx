@@ -39,7 +39,7 @@ export function ModulesPage({ data }: { data: ModulesData }) {
         )}
       </PageHead>
       {data.rows.length === 0 ? (
-        <NoModules />
+        <NoModules remedy={data.remedy} />
       ) : (
         <Modules key={`${data.ref.run} ${data.ref.session} ${data.ref.rank}`} data={data} />
       )}

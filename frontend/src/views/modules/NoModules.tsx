@@ -11,7 +11,13 @@ const STACKS = `torch.profiler.profile(
     on_trace_ready=tb_dlprof_plugin.trace_handler("runs/fp32"),
 )`;
 
-export function NoModules() {
+export function NoModules({ remedy }: { remedy: string }) {
+  if (remedy)
+    return (
+      <div class="message" data-testid="no-modules">
+        <strong>{remedy}</strong>
+      </div>
+    );
   return (
     <div class="message" data-testid="no-modules">
       <strong>This recording does not say which module an op belongs to.</strong>

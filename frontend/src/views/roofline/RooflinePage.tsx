@@ -9,7 +9,7 @@ import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Sum, Text, Value } from "../../components/Value";
-import { formatExact, threeDigits } from "../../format/number";
+import { formatByteRate, formatExact } from "../../format/number";
 import { COLUMNS } from "./columns";
 import { RooflineChart } from "./RooflineChart";
 import { goTo } from "../../state/navigate";
@@ -20,9 +20,18 @@ export function RooflinePage({ data }: { data: RooflineData }) {
   const filter = usePageFilter();
   const ops = useOwn(data.ops, filter, (row, own) => own.ops.has(row.id));
   const open = (op: string) => goTo("ops", opParam.to(op));
+  const head = <PageHead title="Roofline" headline={data.headline} range={data.range} />;
+  if (!data.has_gpu) {
+    return (
+      <>
+        {head}
+        <EmptyMessage>No GPU in this recording, so there is no rate to compare with a roof.</EmptyMessage>
+      </>
+    );
+  }
   return (
     <>
-      <PageHead title="Roofline" headline={data.headline} range={data.range} />
+      {head}
       <FilterChip
         filter={filter}
         shown={ops.length}
@@ -37,7 +46,8 @@ export function RooflinePage({ data }: { data: RooflineData }) {
             testId="roofline-chart"
             actions={
               <span class="muted small">
-                area: GPU time; solid: Tensor Cores, dashed: CUDA cores; click an op to open it
+                area: GPU time; solid: Tensor Cores, dashed: CUDA cores; lighter: no op ran in it; click an op to open
+                it
               </span>
             }
           >
@@ -46,51 +56,10 @@ export function RooflinePage({ data }: { data: RooflineData }) {
         </div>
       ) : (
         <EmptyMessage>
-          {data.has_gpu
-            ? "No matrix product, convolution or attention launched a kernel in the selected iterations."
-            : "This recording holds no GPU work, so there is no rate to compare with a roof."}
+          No matrix product, convolution or attention launched a kernel in the selected iterations.
         </EmptyMessage>
       )}
-      <div class="grid grid-halves">
-        <Card title="Matrix products, convolutions and attention" testId="roofline-summary">
-          <Facts
-            rows={[
-              [<Term of="flops">FLOPs per iteration</Term>, <Value value={data.flops_per_iteration} unit="flops" />],
-              [<Term of="matrixTime">GPU time</Term>, <Sum value={data.matrix_ns} unit="ns" />],
-              [<Term of="flopRate">Rate</Term>, <Value value={data.flops_per_second} unit="flops_per_second" />],
-              [<Term of="roofPercent">Of the roof</Term>, <Value value={data.percent_of_ceiling} unit="percent" />],
-              [
-                <Term of="unknownFlops">Time of unknown FLOPs</Term>,
-                <Value value={data.unknown_percent} unit="percent" />,
-              ],
-            ]}
-          />
-        </Card>
-        {data.has_gpu && (
-          <Card title="What the GPU can reach" testId="roofline-gpu">
-            <Facts
-              rows={[
-                [<Term of="gpuName">GPU</Term>, <Text value={data.gpu} />],
-                ...data.roofs.map((roof): [preact.JSX.Element, preact.JSX.Element] => [
-                  <Term of="gpuRates">{roof.label}</Term>,
-                  <Value value={roof.flops_per_second} unit="flops_per_second" />,
-                ]),
-                [
-                  <Term of="gpuBandwidth">Memory</Term>,
-                  data.bytes_per_second === null ? (
-                    <Text value={null} />
-                  ) : (
-                    <span class="num" title={`${formatExact(data.bytes_per_second)} bytes per second`}>
-                      {threeDigits(data.bytes_per_second / 1e9)} GB/s
-                    </span>
-                  ),
-                ],
-                [<Term of="rateSource">Source</Term>, <Text value={data.source} />],
-              ]}
-            />
-          </Card>
-        )}
-      </div>
+      {data.ops.length > 0 && <Figures data={data} />}
       {data.ops.length > 0 && (
         <DataTable
           name={`roofline ${data.ref.run}`}
@@ -105,5 +74,65 @@ export function RooflinePage({ data }: { data: RooflineData }) {
         />
       )}
     </>
+  );
+}
+
+type Fact = [preact.JSX.Element, preact.JSX.Element];
+
+/** What the ops need and reach, and what the GPU can; what is unknown of either is a sentence. */
+function Figures({ data }: { data: RooflineData }) {
+  const bandwidth = data.bytes_per_second;
+  const known: (Fact | false)[] = [
+    data.flops_per_iteration !== null && [
+      <Term of="flops">FLOPs per step</Term>,
+      <Value value={data.flops_per_iteration} unit="flops" />,
+    ],
+    [<Term of="matrixTime">GPU time</Term>, <Sum value={data.matrix_ns} unit="ns" />],
+    data.flops_per_second !== null && [
+      <Term of="flopRate">Rate</Term>,
+      <Value value={data.flops_per_second} unit="flops_per_second" />,
+    ],
+    data.percent_of_ceiling !== null && [
+      <Term of="roofPercent">Of the roof</Term>,
+      <Value value={data.percent_of_ceiling} unit="percent" />,
+    ],
+    (data.unknown_percent ?? 0) > 0 && [
+      <Term of="unknownFlops">Time of unknown FLOPs</Term>,
+      <Value value={data.unknown_percent} unit="percent" />,
+    ],
+  ];
+  return (
+    <div class="grid grid-halves">
+      <Card title="Matrix products, convolutions and attention" testId="roofline-summary">
+        <Facts rows={known.filter((fact): fact is Fact => fact !== false)} />
+      </Card>
+      <Card title="What the GPU can reach" testId="roofline-gpu">
+        {bandwidth === null ? (
+          <p class="muted">
+            The peak rates of {data.gpu || "this GPU"} are unknown, so its roofs are not drawn and no share of them is
+            known.
+          </p>
+        ) : (
+          <Facts
+            rows={[
+              [<Term of="gpuName">GPU</Term>, <Text value={data.gpu} />],
+              ...data.roofs.map(
+                (roof): Fact => [
+                  <Term of="gpuRates">{roof.label}</Term>,
+                  <Value value={roof.flops_per_second} unit="flops_per_second" />,
+                ],
+              ),
+              [
+                <Term of="gpuBandwidth">Memory</Term>,
+                <span class="num" title={`${formatExact(bandwidth)} bytes per second`}>
+                  {formatByteRate(bandwidth)}
+                </span>,
+              ],
+              [<Term of="rateSource">Source</Term>, <Text value={data.source} />],
+            ]}
+          />
+        )}
+      </Card>
+    </div>
   );
 }

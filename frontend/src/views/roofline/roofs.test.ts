@@ -2,10 +2,16 @@ import { describe, expect, it } from "vitest";
 import type { RooflineOp } from "../../api/types";
 import { numberFilter } from "../../components/table/filters";
 import { roofline } from "../../testing/roofline";
-import { extent, pointSize, points, roofLine } from "./roofs";
+import { alongLine, extent, memoryLine, pointSize, points, reasonsAbove, roofLine } from "./roofs";
 import { filled } from "../../testing/filled";
 
-const ROOF = filled("Roof", { precision: "fp16", tensor_cores: true, label: "FP16", flops_per_second: 1000e12 });
+const ROOF = filled("Roof", {
+  precision: "fp16",
+  tensor_cores: true,
+  label: "FP16",
+  flops_per_second: 1000e12,
+  reached: true,
+});
 const [OP] = roofline.ops as [RooflineOp, ...RooflineOp[]];
 
 describe("the roofline chart", () => {
@@ -21,16 +27,43 @@ describe("the roofline chart", () => {
     expect(extent([], [], null)).toEqual({ x: [1, 10], y: [1, 10] });
   });
 
-  it("bends each roof where the bandwidth meets the peak", () => {
-    expect(roofLine(ROOF, 5e12, { x: [10, 1000], y: [1e13, 1e16] })).toEqual([
-      [10, 5e13],
+  it("begins each roof where the memory allows its rate, and draws the memory up to the highest", () => {
+    const area = { x: [10, 1000] as [number, number], y: [1e13, 1e16] as [number, number] };
+    expect(roofLine(ROOF, 5e12, area)).toEqual([
       [200, 1000e12],
       [1000, 1000e12],
     ]);
+    expect(memoryLine([ROOF, { ...ROOF, flops_per_second: 500e12 }], 5e12, area)).toEqual([
+      [10, 5e13],
+      [200, 1000e12],
+    ]);
   });
 
-  it("begins a roof at the bottom edge where it leaves the chart there", () => {
-    expect(roofLine(ROOF, 5e12, { x: [1, 1000], y: [1e13, 1e16] })[0]).toEqual([2, 1e13]);
+  it("begins the memory at the bottom edge where it leaves the chart there, and leaves it out where it is outside", () => {
+    expect(memoryLine([ROOF], 5e12, { x: [1, 1000], y: [1e13, 1e16] })[0]).toEqual([2, 1e13]);
+    expect(memoryLine([ROOF], 5e12, { x: [300, 1000], y: [1e13, 1e16] })).toEqual([]);
+    expect(roofLine(ROOF, 5e12, { x: [300, 1000], y: [1e13, 1e16] })[0]).toEqual([300, 1000e12]);
+  });
+
+  it("names a line at a share of its length as it is drawn", () => {
+    const [x, y] = alongLine(
+      [
+        [1, 1e12],
+        [100, 1e14],
+      ],
+      0.5,
+    )!;
+    expect(x).toBeCloseTo(10);
+    expect(y / 1e13).toBeCloseTo(1);
+    expect(alongLine([], 0.5)).toBeNull();
+  });
+
+  it("counts the ops above their roofs by reason", () => {
+    const above = (why_above_roof: string) => ({ op: { ...OP, why_above_roof }, intensity: 1, rate: 1 });
+    expect(reasonsAbove([above(""), above("cached"), above("FFT"), above("FFT")])).toEqual([
+      { why: "FFT", ops: 2 },
+      { why: "cached", ops: 1 },
+    ]);
   });
 
   it("gives a point an area by its time", () => {

@@ -1,12 +1,17 @@
-/** A bar for each run: its step time, or that over its base's. Plain boxes, so that hundreds of them scroll and can be tabbed. */
+/**
+ * A bar for each run, by model: its step time on a scale of its model's own, or that over its base's, on one scale. Plain boxes, so
+ * that hundreds of them scroll and can be tabbed.
+ */
 import type { RunRow } from "../../api/types";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import type { Column } from "../../components/table/columns";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
+import { formatNs } from "../../format/duration";
 import { formatRatio } from "../../format/number";
 import { StepTime } from "./columns";
+import { groupRuns } from "./runGroups";
 
 export type BarScale = "time" | "ratio";
 
@@ -24,6 +29,7 @@ export function relativeTime(row: RunRow): number | null {
 
 const COLUMNS: Column<RunRow>[] = [
   text("Run", (row) => row.ref.run),
+  text("Model", (row) => row.model, DEFINITIONS.runModel),
   text("Precision", (row) => row.precision_key),
   number("Step time", "ns", (row) => row.step_ns, DEFINITIONS.runStep),
   number("Step time, 95 % from", "ns", (row) => row.step_low_ns, DEFINITIONS.runStep, "step_low_ns"),
@@ -48,43 +54,40 @@ export function RunBars(props: RunBarsProps) {
 }
 
 function Bars({ rows, scale, onOpen }: RunBarsProps) {
-  const lengths = rows.map((row) => (scale === "time" ? row.step_ns : relativeTime(row)));
-  const longest = Math.max(...lengths.map((length) => length ?? 0), 0) || 1;
-  const keys = [...new Set(rows.map((row) => row.precision_key))];
+  const length = (row: RunRow): number | null => (scale === "time" ? row.step_ns : relativeTime(row));
+  const groups = groupRuns(rows, length);
+  // Ratios compare models; times do not: a step of one model next to that of another would be all that is seen.
+  const longest = Math.max(0, ...groups.map(({ full }) => full));
+  const keys = [...new Set(rows.map((row) => row.precision_key))].sort();
   return (
     <>
-      <ul class="run-bars" tabIndex={0} aria-label="Bars of the runs, scrollable">
-        {rows.map((row, index) => {
-          const length = lengths[index] ?? null;
-          return (
-            <li key={row.ref.run} class={row.base === row.ref.run ? "run-base" : ""}>
-              <button type="button" class="link run-bar-name" title={row.ref.run} onClick={() => onOpen(row)}>
-                {row.ref.run}
-              </button>
-              <span class="run-bar-track" aria-hidden="true">
-                {length !== null && (
-                  <span
-                    class="run-bar"
-                    style={{
-                      width: `${(length / longest) * 100}%`,
-                      background: colourOf(row.precision_key || "unknown", 0, "ran_in"),
-                    }}
-                  />
-                )}
-              </span>
-              <span class="num run-bar-value">
-                {scale === "time" ? (
-                  <StepTime of={row} />
-                ) : length === null ? (
-                  <span class="missing">no base</span>
-                ) : (
-                  formatRatio(length)
-                )}
-              </span>
-            </li>
-          );
-        })}
-      </ul>
+      <section class="run-bars" tabIndex={0} aria-label="Bars of the runs, scrollable">
+        {groups.map(({ title, rows: members, full }) => (
+          <section key={title} class="model-bars" data-testid="model-bars">
+            <h3>
+              {title}
+              {scale === "time" && <span class="muted small"> full width: {formatNs(full)}</span>}
+            </h3>
+            <ul>
+              {members.map((row) => (
+                <Bar
+                  key={row.ref.run}
+                  row={row}
+                  scale={scale}
+                  length={length(row)}
+                  full={(scale === "time" ? full : longest) || 1}
+                  onOpen={onOpen}
+                />
+              ))}
+            </ul>
+          </section>
+        ))}
+      </section>
+      <p class="muted small run-bars-scale">
+        {scale === "time"
+          ? "The bars of a model are relative to its slowest run; those of two models have different scales."
+          : `All bars have one scale: full width is ${formatRatio(longest)} the step of the base.`}
+      </p>
       <p class="muted small run-bars-key">
         {keys.map((key) => (
           <span key={key}>
@@ -94,5 +97,43 @@ function Bars({ rows, scale, onOpen }: RunBarsProps) {
         ))}
       </p>
     </>
+  );
+}
+
+interface BarProps {
+  row: RunRow;
+  scale: BarScale;
+  length: number | null;
+  full: number;
+  onOpen: (row: RunRow) => void;
+}
+
+function Bar({ row, scale, length, full, onOpen }: BarProps) {
+  return (
+    <li class={row.base === row.ref.run ? "run-base" : ""}>
+      <button type="button" class="link run-bar-name" title={row.ref.run} onClick={() => onOpen(row)}>
+        {row.ref.run}
+      </button>
+      <span class="run-bar-track" aria-hidden="true">
+        {length !== null && (
+          <span
+            class="run-bar"
+            style={{
+              width: `${(length / full) * 100}%`,
+              background: colourOf(row.precision_key || "unknown", 0, "ran_in"),
+            }}
+          />
+        )}
+      </span>
+      <span class="num run-bar-value">
+        {scale === "time" ? (
+          <StepTime of={row} />
+        ) : length === null ? (
+          <span class="missing">no base</span>
+        ) : (
+          formatRatio(length)
+        )}
+      </span>
+    </li>
   );
 }

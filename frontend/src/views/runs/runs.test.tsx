@@ -4,8 +4,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { App } from "../../shell/App";
 import * as fixtures from "../../testing/fixtures";
 import { byModel, manyRuns, sweep } from "../../testing/runs";
+import { colourOf, SERIES } from "../../format/colours";
 import { relativeTime } from "./RunBars";
-import { lineStyle, sweepQuery, valuesOf } from "./sweep";
+import { groupRuns } from "./runGroups";
+import { lineStyles, needsLogarithm, sweepQuery, valuesOf } from "./sweep";
 
 let root: HTMLElement;
 let asked: URL[];
@@ -145,13 +147,93 @@ describe("the sweep", () => {
     expect(sweepQuery({ over: null, measure: "share", share: "op:conv2d bprop" })).toEqual(backward);
   });
 
-  it("leaves a gap where a line has no run, and tells twelve lines apart", () => {
+  it("leaves a gap where a line has no run, and tells thirty lines apart", () => {
     expect(valuesOf(sweep.curves[1]!, 2)).toEqual([null, 2_000_000]);
-    const styles = Array.from({ length: 20 }, (_, index) => JSON.stringify(lineStyle(index)));
-    expect(new Set(styles).size).toBe(20);
+    const lines = Array.from({ length: 30 }, () => ({ precision_key: "" }));
+    expect(new Set(lineStyles(lines).map((style) => JSON.stringify(style))).size).toBe(30);
+  });
+
+  it("gives a precision the colour that it has on All runs, and tells its lines apart by their dashes", () => {
+    const styles = lineStyles(["fp32", "bf16", "fp32", ""].map((precision_key) => ({ precision_key })));
+    expect(styles.map(({ property, dash }) => [property, dash])).toEqual([
+      ["--c-fp32", "solid"],
+      ["--c-bf16", "solid"],
+      ["--c-fp32", "dashed"],
+      [SERIES[0], "solid"],
+    ]);
+    expect(colourOf("fp32", 0, "ran_in")).toBe("var(--c-fp32)");
+  });
+
+  it("takes a logarithmic axis for models whose steps differ by much, never for numbers in order", () => {
+    const curves = (...values: number[]) => [
+      {
+        ...sweep.curves[0]!,
+        marks: values.map((value, position) => ({ ...sweep.curves[0]!.marks[0]!, value, position })),
+      },
+    ];
+    expect(needsLogarithm(curves(1.7, 146), false)).toBe(true);
+    expect(needsLogarithm(curves(1.7, 146), true)).toBe(false);
+    expect(needsLogarithm(curves(80, 146), false)).toBe(false);
+    expect(needsLogarithm(curves(0, 146), false)).toBe(false);
   });
 
   it("counts a base as 1 and a run without one as unknown", () => {
     expect(manyRuns.rows.map(relativeTime)).toEqual([1, 0.5, null]);
+  });
+});
+
+describe("the bars of the runs", () => {
+  const [net] = manyRuns.rows;
+  const row = (run: string, model: string, step_ns: number, gpus = 1) => ({
+    ...net!,
+    ref: { ...net!.ref, run },
+    model,
+    step_ns,
+    gpus,
+  });
+
+  it("are grouped by model, the slowest first, each group with its own scale, the CPU's apart", () => {
+    const rows = [
+      row("here", "Net", 144e6, 0),
+      row("b", "MLP", 1.7e6),
+      row("c", "Net", 146e6),
+      row("u", "", 5e6),
+      row("old/v", "", 6e6),
+      row("d", "Net", 150e6),
+    ];
+    expect(
+      groupRuns(rows, ({ step_ns }) => step_ns).map(({ title, full, rows: members }) => [
+        title,
+        full,
+        members.map(({ ref }) => ref.run),
+      ]),
+    ).toEqual([
+      ["MLP", 1.7e6, ["b"]],
+      ["Net", 150e6, ["d", "c"]],
+      ["Model not recorded", 5e6, ["u"]],
+      ["old", 6e6, ["old/v"]],
+      ["Net, on the CPU", 144e6, ["here"]],
+    ]);
+  });
+
+  it("put what has no length last, and have no scale where none has one", () => {
+    const rows = [row("a", "Net", 1), row("b", "Net", 2)];
+    expect(groupRuns(rows, ({ step_ns }) => (step_ns === 1 ? null : 0.5))[0]).toMatchObject({ full: 0.5 });
+    expect(groupRuns(rows, () => null)[0]!.full).toBe(0);
+  });
+
+  it("say their scale", async () => {
+    await open("", () => ({
+      ...manyRuns,
+      rows: [row("b", "MLP", 1.7e6), row("c", "Net", 146e6), row("d", "Net", 73e6)],
+    }));
+    const groups = [...byId("run-bars")!.querySelectorAll("[data-testid=model-bars]")];
+    expect(groups.map((group) => group.querySelector("h3")!.textContent)).toEqual([
+      "MLP full width: 1.70 ms",
+      "Net full width: 146 ms",
+    ]);
+    const widths = [...groups[1]!.querySelectorAll<HTMLElement>(".run-bar")].map(({ style }) => style.width);
+    expect(widths).toEqual(["100%", "50%"]);
+    expect(byId("run-bars")!.textContent).toContain("relative to its slowest run");
   });
 });

@@ -1,7 +1,7 @@
-/** The state of the sweep in, the query of its route out; lines and their colours. */
+/** The state of the sweep in, the query of its route out; how its lines are drawn. */
 import type { Query } from "../../api/source";
 import type { SweepCurve } from "../../api/types";
-import { SERIES } from "../../format/colours";
+import { colourProperty, SERIES } from "../../format/colours";
 import { passOf } from "../../format/passes";
 
 /** What a share is of before anything was chosen. */
@@ -18,9 +18,44 @@ export function sweepQuery(chosen: { over: string | null; measure: string | null
   return direction ? { ...query, op: direction[1]!, direction: passOf(direction[2]!) } : { ...query, op: name };
 }
 
-/** The property that colours a line, and whether it is dashed: lines beyond the colours go through them again. */
-export function lineStyle(index: number): { property: string; dashed: boolean } {
-  return { property: SERIES[index % SERIES.length]!, dashed: Math.floor(index / SERIES.length) % 2 === 1 };
+export type Dash = "solid" | "dashed" | "dotted";
+
+export interface LineStyle {
+  property: string;
+  dash: Dash;
+  symbol: "circle" | "rect" | "triangle" | "diamond";
+}
+
+const DASHES: readonly Dash[] = ["solid", "dashed", "dotted"];
+const SYMBOLS = ["circle", "rect", "triangle", "diamond"] as const;
+
+/**
+ * How each line is drawn: a precision has its colour, as on every page; lines that differ in something else take the series. Lines of
+ * one colour differ in their dashes, then in their symbols.
+ */
+export function lineStyles(curves: readonly { precision_key: string }[]): LineStyle[] {
+  const used = new Map<string, number>();
+  let other = 0;
+  return curves.map(({ precision_key }) => {
+    const property = precision_key ? colourProperty(precision_key, 0, "ran_in") : SERIES[other++ % SERIES.length]!;
+    const before = used.get(property) ?? 0;
+    used.set(property, before + 1);
+    return {
+      property,
+      dash: DASHES[before % DASHES.length]!,
+      symbol: SYMBOLS[Math.floor(before / DASHES.length) % SYMBOLS.length]!,
+    };
+  });
+}
+
+/** From here on the smallest value would be invisible on a linear axis. */
+const WIDE = 20;
+
+/** Whether values without an order, of models for example, are so different that they need a logarithmic axis. */
+export function needsLogarithm(curves: readonly SweepCurve[], ordered: boolean): boolean {
+  const values = curves.flatMap(({ marks }) => marks.map(({ value }) => value));
+  const least = Math.min(...values);
+  return !ordered && least > 0 && Math.max(...values) >= WIDE * least;
 }
 
 /** A value for each position, null where the line has no run. */

@@ -71,7 +71,7 @@ function Details({
           [<Term of="eventKind">What</Term>, kindWords(timeline, spot)],
           [<Term of="eventRow">Row</Term>, event.track],
           [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
-          [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
+          [<Term of="eventStart">Begins</Term>, <Value value={timeline.sinceStep(spot.start_ns)} unit="ns" />],
           ...(event.self_ns === null
             ? []
             : [[<Term of="cpuSelf">Self time</Term>, <Value value={event.self_ns} unit="ns" />] as const]),
@@ -137,7 +137,7 @@ function Unanswered({ spot, error, timeline }: { spot: TimelineSpot | null; erro
             [<Term of="eventKind">What</Term>, kindWords(timeline, spot)],
             [<Term of="eventRow">Row</Term>, timeline.tracks[spot.track]?.label ?? ""],
             [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
-            [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
+            [<Term of="eventStart">Begins</Term>, <Value value={timeline.sinceStep(spot.start_ns)} unit="ns" />],
           ]}
         />
       )}
@@ -266,11 +266,17 @@ function Gap({ gap, onGo }: { gap: TimelineGap; onGo: (spot: TimelineSpot) => vo
   return (
     <>
       <h3>
-        <Term of="idleActivity">What the CPU did meanwhile</Term>
+        <Term of="idleActivity">Causes</Term>
       </h3>
-      <StackedBar slices={gap.meanwhile} scaleNs={sumNs(gap.meanwhile)} />
-      <Legend slices={gap.meanwhile} definitions={definitions} />
+      <StackedBar slices={gap.causes} scaleNs={sumNs(gap.causes)} context="account" />
+      <Legend slices={gap.causes} definitions={definitions} context="account" />
+      <p class="muted small">
+        In detail: {gap.activities.map(({ label, value_ns }) => `${label} ${formatNs(value_ns)}`).join(", ")}.
+      </p>
       <h3>Ended by</h3>
+      <p class="muted small">
+        <Term of="idleKind">{gap.launched}</Term>
+      </p>
       {gap.ended_by ? (
         <Go spot={gap.ended_by} onGo={onGo}>
           {gap.ended_by.label}

@@ -11,7 +11,7 @@ import { themeOf } from "./palette";
 import { Stage } from "./stage";
 import { TrackLabels } from "./TrackLabels";
 import type { Loading } from "./useChunks";
-import { whole, type Span } from "./viewport";
+import { stepOf, whole, type Span } from "./viewport";
 import { themeSignal } from "../../state/theme";
 
 interface FigureProps {
@@ -19,6 +19,16 @@ interface FigureProps {
   loading: Loading;
   onStage: (stage: Stage | null) => void;
   onSelect: (spot: TimelineSpot | null) => void;
+}
+
+/** What part of the window is seen; why there is more than the step. */
+export function spanText({ page, windowNs }: Timeline, span: Span): string {
+  const { iteration } = page;
+  const text = `Shows ${formatNs(span.to - span.from)} of ${formatNs(windowNs)}`;
+  const ahead = iteration.start_ns - iteration.host_start_ns;
+  const step = stepOf(iteration, windowNs);
+  if (span.from !== step.from || span.to !== step.to || ahead <= 0) return text;
+  return `Shows the step on the GPU, ${formatNs(span.to - span.from)}. The CPU began it ${formatNs(ahead)} before: Whole shows that, too`;
 }
 
 const LEAST_HEIGHT = 240;
@@ -72,8 +82,7 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
         // By hand, not by Preact: this is done in each frame of a movement.
         onSpan: (span, pixels) => {
           if (mark.current) markSpan(mark.current, span, timeline.windowNs, pixels);
-          if (shows.current)
-            shows.current.textContent = `Shows ${formatNs(span.to - span.from)} of ${formatNs(timeline.windowNs)}`;
+          if (shows.current) shows.current.textContent = spanText(timeline, span);
           box.current!.dataset["from"] = String(Math.round(span.from));
           box.current!.dataset["to"] = String(Math.round(span.to));
         },

@@ -15,7 +15,7 @@ export const KIND_WORDS: Record<EventKind, string> = {
   forward: "forward op",
   backward: "backward op",
   optimizer: "optimizer op",
-  dataloader: "data loading",
+  dataloader: "DataLoader",
   other: "other op",
   launch: "launching call",
   wait: "call that waits for the GPU",
@@ -28,10 +28,10 @@ export const KIND_WORDS: Record<EventKind, string> = {
   other_kernels: "kernel, not on Tensor Cores",
   unknown_kernels: "kernel; whether on Tensor Cores is unknown",
   memory: "copy or set",
-  host_wait: "idle GPU",
-  kernel_wait: "idle GPU",
-  gap_other: "idle GPU",
-  gap_unknown: "idle GPU",
+  idle_dataloader: "cause of an idle GPU",
+  idle_cpu_launch: "cause of an idle GPU",
+  idle_python: "cause of an idle GPU",
+  idle_other: "idle GPU",
 };
 
 /** What a kind is on this track: a stretch is no op. */
@@ -41,7 +41,7 @@ export function kindWords(timeline: Timeline, spot: TimelineSpot): string {
 
 /** One sentence for screen readers. */
 export function describeSpot(timeline: Timeline, spot: TimelineSpot): string {
-  return `${spot.label}, ${kindWords(timeline, spot)}, ${formatNs(spot.duration_ns)}, at ${formatNs(spot.start_ns)}, ${timeline.tracks[spot.track]?.label ?? ""}`;
+  return `${spot.label}, ${kindWords(timeline, spot)}, ${formatNs(spot.duration_ns)}, at ${formatNs(timeline.sinceStep(spot.start_ns))}, ${timeline.tracks[spot.track]?.label ?? ""}`;
 }
 
 const WIDTH = 320;
@@ -62,7 +62,7 @@ export function HoverCard({ timeline, hovered: { spot, x, y } }: { timeline: Tim
     >
       <strong>{spot.label}</strong>
       <span>
-        {formatNs(spot.duration_ns)} <span class="muted">at {formatNs(spot.start_ns)}</span>
+        {formatNs(spot.duration_ns)} <span class="muted">at {formatNs(timeline.sinceStep(spot.start_ns))}</span>
       </span>
       <span class="muted">{kindWords(timeline, spot)}</span>
     </div>

@@ -1,8 +1,10 @@
 /** The longest gaps, GPU activities and ops of the iteration, as tables: the drawing's extremes for those who do not see it. */
+import { useMemo } from "preact/hooks";
 import type { LongEvent, TimelinePage } from "../../api/types";
 import { Card } from "../../components/Card";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
+import { DEFINITIONS } from "../../format/definitions";
 import { assign } from "../../state/param";
 import { eventParam } from "./params";
 
@@ -22,14 +24,14 @@ const time: Column<LongEvent> = {
   unit: "ns",
   width: "92px",
 };
-const begins: Column<LongEvent> = {
+const begins = (stepNs: number): Column<LongEvent> => ({
   id: "start",
   header: "Begins",
-  definition: "Time since the window's start.",
-  value: (row) => row.spot.start_ns,
+  definition: DEFINITIONS.eventStart,
+  value: (row) => row.spot.start_ns - stepNs,
   unit: "ns",
   width: "92px",
-};
+});
 const name = (header: string, definition: string, width: string): Column<LongEvent> => ({
   id: "name",
   header,
@@ -46,45 +48,43 @@ const op = (header: string, definition: string): Column<LongEvent> => ({
   width: "190px",
 });
 
-const GAPS = [
-  name("Why idle", "What the GPU waited for, and what the CPU did for most of it.", "230px"),
-  time,
-  share,
-  begins,
-  op("Ended by", "The op that launched what ran next."),
-];
-const GPU = [
-  name("On the GPU", "Kernel, copy or set.", "230px"),
-  time,
-  share,
-  begins,
-  op("Op", "The outermost op that launched it."),
-];
-const OPS = [
-  op("Op", "The outermost op; on the CPU, with all that it called."),
-  time,
-  share,
-  begins,
-  name("Call", "The call's own name.", "200px"),
-];
+/** The columns of the three tables; `stepNs` is where the step begins in the window. */
+function columnsOf(stepNs: number) {
+  const rest = [time, share, begins(stepNs)];
+  return {
+    gaps: [
+      name("Why idle", "The cause of most of the gap, as in the account of a step.", "230px"),
+      ...rest,
+      op("Ended by", "The op that launched what ran next."),
+    ],
+    gpu: [name("On the GPU", "Kernel, copy or set.", "230px"), ...rest, op("Op", "The outermost op that launched it.")],
+    ops: [
+      op("Op", "The outermost op; on the CPU, with all that it called."),
+      ...rest,
+      name("Call", "The call's own name.", "200px"),
+    ],
+  };
+}
 
 export function LongestEvents({ data }: { data: TimelinePage }) {
+  const begin = data.iteration.start_ns;
+  const columns = useMemo(() => columnsOf(begin), [begin]);
   const tables = [
-    ["Longest idle gaps", data.longest_gaps, GAPS, "timeline-gaps"],
-    ["Longest on the GPU", data.longest_gpu, GPU, "timeline-gpu"],
-    ["Longest ops on the CPU", data.longest_ops, OPS, "timeline-ops"],
+    ["Longest idle gaps", data.longest_gaps, columns.gaps, "timeline-gaps"],
+    ["Longest on the GPU", data.longest_gpu, columns.gpu, "timeline-gpu"],
+    ["Longest ops on the CPU", data.longest_ops, columns.ops, "timeline-ops"],
   ] as const;
   return (
     <div class="timeline-longest">
       {tables.map(
-        ([title, rows, columns, testId]) =>
+        ([title, rows, own, testId]) =>
           rows.length > 0 && (
             <Card key={testId} title={title}>
               <DataTable
                 name={`${title.toLowerCase()} ${data.ref.run}`}
                 testId={testId}
                 plain
-                columns={columns}
+                columns={own}
                 rows={rows}
                 rowId={(row) => row.spot.id}
                 selected={eventParam.value}

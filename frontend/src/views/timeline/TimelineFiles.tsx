@@ -3,6 +3,7 @@ import type { TimelineSpot } from "../../api/types";
 import { toCsv, toJson, toTsv } from "../../components/export/formats";
 import { DownloadMenu } from "../../components/export/DownloadMenu";
 import type { Column } from "../../components/table/columns";
+import { DEFINITIONS } from "../../format/definitions";
 import { KIND_WORDS } from "./HoverCard";
 import { firstAbove, type Timeline } from "./model";
 import { pictureOf } from "./picture";
@@ -30,8 +31,8 @@ const columnsOf = (timeline: Timeline): Column<TimelineSpot>[] => [
   {
     id: "start",
     header: "Begins",
-    definition: "Time since the window's start.",
-    value: (row) => row.start_ns,
+    definition: DEFINITIONS.eventStart,
+    value: (row) => timeline.sinceStep(row.start_ns),
     unit: "ns",
     width: "",
   },

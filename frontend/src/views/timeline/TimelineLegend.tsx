@@ -7,19 +7,19 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
   [
     "GPU",
     [
-      ["tensor_core", "Tensor Cores"],
+      ["tensor_core", "Tensor Core kernels"],
       ["other_kernels", "Other kernels"],
       ["unknown_kernels", "Unknown kernels"],
       ["memory", "Copies and sets"],
     ],
   ],
   [
-    "GPU idle",
+    "GPU idle, by cause",
     [
-      ["host_wait", "Launched late"],
-      ["kernel_wait", "Between queued work"],
-      ["gap_other", "Waits for another stream or device"],
-      ["gap_unknown", "Unknown"],
+      ["idle_dataloader", "DataLoader"],
+      ["idle_cpu_launch", "CPU launching work"],
+      ["idle_python", "Python between ops"],
+      ["idle_other", "Other idle time"],
     ],
   ],
   [
@@ -28,7 +28,7 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
       ["forward", "Forward"],
       ["backward", "Backward"],
       ["optimizer", "Optimizer"],
-      ["dataloader", "Data loading"],
+      ["dataloader", "DataLoader"],
       ["other", "Other"],
     ],
   ],
@@ -44,6 +44,8 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
     ],
   ],
 ];
+
+const IDLE = ["idle_dataloader", "idle_cpu_launch", "idle_python", "idle_other"] as const;
 
 export function TimelineLegend({ timeline }: { timeline: Timeline }) {
   const present = new Set<EventKind>([
@@ -69,6 +71,9 @@ export function TimelineLegend({ timeline }: { timeline: Timeline }) {
         );
       })}
       <p class="muted small">
+        {IDLE.some((kind) => present.has(kind))
+          ? "Idle gaps narrower than two pixels: the height of a column is the idle share of its time. "
+          : ""}
         Paler: work of the iterations around. Shaded: before this iteration's work begins on the GPU, or after it ends.
         The profile holds every op, CUDA call, module, annotation and GPU activity; Python stacks, thread names and
         counters are only in the raw trace.

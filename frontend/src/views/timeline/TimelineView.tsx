@@ -163,6 +163,14 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
           >
             −
           </button>
+          <button
+            type="button"
+            class="button button-small"
+            onClick={() => stage?.showStep()}
+            data-testid="timeline-step"
+          >
+            Step
+          </button>
           <button type="button" class="button button-small" onClick={() => stage?.showAll()} data-testid="timeline-all">
             Whole
           </button>

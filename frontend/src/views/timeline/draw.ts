@@ -5,7 +5,7 @@ import { lineTop, type Layout } from "./layout";
 import type { Matches } from "./matches";
 import { firstAbove, type Block, type Coarse, type Lane, type Timeline } from "./model";
 import type { Palette, Theme } from "./palette";
-import { paintLane, type Painter } from "./pixels";
+import { COVERS, COVER_SHARES, paintGaps, paintLane, type GapPainter, type Painter } from "./pixels";
 import { ticks, type Span } from "./viewport";
 
 export interface Scene {
@@ -62,13 +62,14 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
 }
 
 /** Collects rectangles by colour and texts, so that the canvas changes its colour once for each. */
-class Brush implements Painter {
+class Brush implements Painter, GapPainter {
   private readonly rectangles = new Map<string, number[]>();
   private readonly texts: { text: string; x: number; y: number; colour: string }[] = [];
   private readonly pixels: number;
   private top = 0;
   private height = 0;
   private found: Set<number> | null = null;
+  private gaps = false;
 
   constructor(
     private readonly context: CanvasRenderingContext2D,
@@ -83,8 +84,10 @@ class Brush implements Painter {
     this.top = top;
     this.height = height;
     this.found = this.scene.matches ? (this.scene.matches.byTrack.get(lane.track)?.ids ?? NONE) : null;
+    this.gaps = this.scene.timeline.tracks[lane.track]?.kind === "idle";
     if (lane.coarse) this.coarse(lane.coarse);
-    paintLane(lane, this.scene.span, this.pixels, this);
+    if (this.gaps) paintGaps(lane, this.scene.span, this.pixels, this);
+    else paintLane(lane, this.scene.span, this.pixels, this);
   }
 
   wide(block: Block, index: number, x0: number, x1: number): void {
@@ -117,6 +120,16 @@ class Brush implements Painter {
     );
   }
 
+  part(name: number, pixel: number, share: number): void {
+    const known = this.scene.timeline.name(name);
+    this.column(
+      this.shade(this.scene.theme.of[known.kind]!, this.found !== null || known.other, COVERS),
+      pixel,
+      1,
+      share,
+    );
+  }
+
   finish(): void {
     const { context } = this;
     for (const [colour, list] of this.rectangles) {
@@ -137,11 +150,11 @@ class Brush implements Painter {
       for (const [from, to] of timeline.missing(found.start[at]!, found.stop[at]!)) {
         const x0 = Math.max(-1, (from - span.from) * scale);
         const x1 = Math.min(this.pixels + 1, (to - span.from) * scale);
-        this.rectangle(
-          this.shade(theme.of[timeline.page.kinds[found.kind[at]!]!]!, this.found !== null, found.cover[at]!),
-          x0,
-          x1 - x0,
-        );
+        const palette = theme.of[timeline.page.kinds[found.kind[at]!]!]!;
+        const cover = found.cover[at]!;
+        const pale = this.found !== null;
+        if (this.gaps) this.column(this.shade(palette, pale, COVERS), x0, x1 - x0, COVER_SHARES[cover - 1]!);
+        else this.rectangle(this.shade(palette, pale, cover), x0, x1 - x0);
       }
     }
   }
@@ -151,9 +164,14 @@ class Brush implements Painter {
   }
 
   private rectangle(colour: string, x: number, width: number): void {
+    this.column(colour, x, width, 1);
+  }
+
+  /** A share of the line's height, from its bottom. */
+  private column(colour: string, x: number, width: number, share: number): void {
     let list = this.rectangles.get(colour);
     if (!list) this.rectangles.set(colour, (list = []));
-    list.push(x, this.top, width, this.height);
+    list.push(x, this.top + this.height * (1 - share), width, this.height * share);
   }
 
   private text(label: string, keepsEnd: boolean, x: number, room: number, colour: string): void {
@@ -291,7 +309,7 @@ function drawLinks(context: CanvasRenderingContext2D, scene: Scene): void {
   context.restore();
 }
 
-/** Moments above the lines, and where the iteration begins and ends. */
+/** Moments above the lines, counted from where the iteration begins, and where it begins and ends. */
 export function drawRuler(context: CanvasRenderingContext2D, scene: Scene, iteration: TimelineIteration): void {
   const { span, layout, width, theme } = scene;
   const pixels = width - layout.gutter;
@@ -305,10 +323,12 @@ export function drawRuler(context: CanvasRenderingContext2D, scene: Scene, itera
   context.rect(layout.gutter, 0, pixels, RULER_HEIGHT);
   context.clip();
   context.translate(layout.gutter, 0);
-  const moments = ticks(span, pixels, 110);
+  // Counted from where the step begins; what is before has a minus sign.
+  const origin = iteration.start_ns;
+  const moments = ticks({ from: span.from - origin, to: span.to - origin }, pixels, 110);
   const step = (moments[1] ?? 0) - (moments[0] ?? 0);
   for (const moment of moments) {
-    const x = (moment - span.from) * scale;
+    const x = (moment + origin - span.from) * scale;
     context.fillStyle = theme.line;
     context.fillRect(Math.round(x), 16, 1, 10);
     context.fillStyle = theme.muted;
@@ -328,7 +348,8 @@ export function drawRuler(context: CanvasRenderingContext2D, scene: Scene, itera
 /** A moment with the digits that tell it from its neighbours: "12.35 ms" where the step is 10 µs. */
 export function tickText(ns: number, step: number): string {
   if (ns === 0) return "0";
-  const [factor, unit] = ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+  const size = Math.abs(ns);
+  const [factor, unit] = size >= 1e9 ? [1e9, "s"] : size >= 1e6 ? [1e6, "ms"] : size >= 1e3 ? [1e3, "µs"] : [1, "ns"];
   const digits = step > 0 ? Math.max(0, Math.ceil(Math.log10(factor) - Math.log10(step) - 1e-9)) : 0;
   return digits > 6 ? formatNs(ns) : `${(ns / factor).toFixed(digits)} ${unit}`;
 }

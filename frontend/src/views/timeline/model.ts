@@ -71,6 +71,11 @@ export class Timeline {
       this.lane(found.track, found.level).coarse = coarseOf(found, page.window_ns / page.bins);
   }
 
+  /** A moment of the window, counted from where the step begins. */
+  sinceStep(ns: number): number {
+    return ns - this.page.iteration.start_ns;
+  }
+
   /** A line; made where nothing is on it yet. */
   lane(track: number, level: number): Lane {
     const key = `${track} ${level}`;

@@ -10,6 +10,8 @@ export const WIDE_FROM = 2;
 /** Where the steps from 1 to 4 of how much is covered begin, as in the server's segments. */
 const COVER_STEPS = [1 / 16, 1 / 4, 5 / 8] as const;
 export const COVERS = COVER_STEPS.length + 1;
+/** About what is covered in each step. */
+export const COVER_SHARES = [1 / 32, 5 / 32, 7 / 16, 13 / 16] as const;
 
 export interface Painter {
   /** An event by itself, from `x0` to `x1`. */
@@ -24,6 +26,46 @@ export function paintLane(lane: Lane, span: Span, pixels: number, painter: Paint
   let seen = 0;
   for (const block of lane.blocks) seen += paintBlock(block, span, scale, painter);
   return seen;
+}
+
+export interface GapPainter {
+  wide(block: Block, index: number, x0: number, x1: number): void;
+  /** A pixel of which a share (above 0, at most 1) is covered, most of it by events of the name. */
+  part(name: number, pixel: number, share: number): void;
+}
+
+/**
+ * Reports the idle gaps of a line: what is narrower than `WIDE_FROM` by the share that it has of each pixel, exactly, so that the
+ * area that is drawn is the time. Steps of cover, as other events have, would make many short gaps look like long ones.
+ */
+export function paintGaps(lane: Lane, span: Span, pixels: number, painter: GapPainter): void {
+  const scale = pixels / (span.to - span.from);
+  const covered = new Float64Array(Math.ceil(pixels));
+  const longest = new Float64Array(covered.length);
+  const names = new Int32Array(covered.length);
+  for (const block of lane.blocks) {
+    for (let index = firstAbove(block.reach, span.from); index < block.start.length; index++) {
+      if (block.start[index]! >= span.to) break;
+      const x0 = (block.start[index]! - span.from) * scale;
+      const x1 = (block.stop[index]! - span.from) * scale;
+      if (x1 - x0 >= WIDE_FROM) {
+        painter.wide(block, index, x0, x1);
+        continue;
+      }
+      for (let pixel = Math.max(0, Math.floor(x0)); pixel < Math.min(covered.length, x1); pixel++) {
+        const inside = Math.min(x1, pixel + 1) - Math.max(x0, pixel);
+        if (inside <= 0) continue;
+        covered[pixel]! += inside;
+        if (inside > longest[pixel]!) {
+          longest[pixel] = inside;
+          names[pixel] = block.name[index]!;
+        }
+      }
+    }
+  }
+  covered.forEach((share, pixel) => {
+    if (share > 0) painter.part(names[pixel]!, pixel, Math.min(1, share));
+  });
 }
 
 function paintBlock(block: Block, { from, to }: Span, scale: number, painter: Painter): number {

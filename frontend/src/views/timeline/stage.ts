@@ -8,7 +8,7 @@ import { lineAt, lineTop, type Layout } from "./layout";
 import { inOrder, spotOfMatch, type Matches } from "./matches";
 import { eventAt, neighbour, placeOf, type Place, type Timeline } from "./model";
 import type { Theme } from "./palette";
-import { clamp, fit, pan, reveal, whole, zoom, type Span } from "./viewport";
+import { clamp, fit, pan, reveal, stepOf, whole, zoom, type Span } from "./viewport";
 
 export interface StageEvents {
   /** A click or Enter on an event; null for a click on nothing, or Escape. */
@@ -59,7 +59,7 @@ export class Stage {
     public theme: Theme,
     private readonly events: StageEvents,
   ) {
-    this.span = whole(timeline.windowNs);
+    this.span = stepOf(timeline.page.iteration, timeline.windowNs);
     const on = <K extends keyof HTMLElementEventMap>(
       target: HTMLElement,
       type: K,
@@ -162,6 +162,10 @@ export class Stage {
 
   panBy(share: number, glide = false): void {
     this.look(pan(glide ? this.settled : this.span, share, this.timeline.windowNs), glide);
+  }
+
+  showStep(): void {
+    this.look(stepOf(this.timeline.page.iteration, this.timeline.windowNs), true);
   }
 
   showAll(): void {

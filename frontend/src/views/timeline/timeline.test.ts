@@ -1,14 +1,15 @@
 import { describe, expect, it, vi } from "vitest";
 import type { TimelineLane, TimelinePage } from "../../api/types";
 import { shorten, tickText } from "./draw";
+import { spanText } from "./Figure";
 import { foldedAtFirst, GUTTER_FROM, layOut, lineAt, lineTop } from "./layout";
 import { chunksIn, farthest, LOAD_ALL_UP_TO, nextChunk } from "./loader";
 import { decodeMatches, inOrder, spotOfMatch } from "./matches";
 import { eventAt, firstAbove, neighbour, placeOf, Timeline, type Place } from "./model";
 import { rgb, textOn, themeOf } from "./palette";
-import { paintLane } from "./pixels";
+import { paintGaps, paintLane } from "./pixels";
 import { inView } from "./TimelineFiles";
-import { clamp, CLOSEST_NS, fit, pan, reveal, ticks, whole, zoom } from "./viewport";
+import { clamp, CLOSEST_NS, fit, pan, reveal, stepOf, ticks, whole, zoom } from "./viewport";
 import { filled, filledAll, type Given } from "../../testing/filled";
 
 const TRACKS = filledAll("TimelineTrack", [
@@ -195,6 +196,52 @@ describe("what can be downloaded", () => {
   });
 });
 
+describe("what is drawn of idle gaps", () => {
+  function painted(events: [number, number, number, number][]) {
+    const painter = { wide: vi.fn(), part: vi.fn() };
+    paintGaps(timeline([lane(1, 0, events)]).lane(1, 0), whole(10_000), 100, painter);
+    return {
+      wide: painter.wide.mock.calls.map(([, index, x0, x1]) => [index, x0, x1]),
+      parts: painter.part.mock.calls as [number, number, number][],
+    };
+  }
+
+  it("is as wide as it is, and below two pixels its share of each pixel", () => {
+    const { wide, parts } = painted([
+      [1, 0, 1000, 2],
+      [2, 5000, 10, 2],
+      [3, 5050, 30, 3],
+      [4, 6090, 20, 2],
+    ]);
+    expect(wide).toEqual([[0, 0, 10]]);
+    expect(parts.map(([name, pixel, share]) => [name, pixel, Number(share.toFixed(6))])).toEqual([
+      [3, 50, 0.4], // a tenth and three tenths, named after the longer
+      [2, 60, 0.1],
+      [2, 61, 0.1],
+    ]);
+  });
+
+  it("has the area of the time, however many gaps there are", () => {
+    // 1 % idle: a gap of 1 ns in each 100.
+    const { wide, parts } = painted(Array.from({ length: 100 }, (_, index) => [index, index * 100, 1, 2]));
+    expect(wide).toEqual([]);
+    expect(parts.reduce((sum, [, , share]) => sum + share, 0)).toBeCloseTo(0.01 * 100);
+  });
+});
+
+describe("the axis of the opened view", () => {
+  it("begins and ends with the step, and says what is before it", () => {
+    const made = timeline([]);
+    const step = stepOf(made.page.iteration, made.windowNs);
+    expect(step).toEqual({ from: 1000, to: 10_000 });
+    expect(spanText(made, step)).toBe(
+      "Shows the step on the GPU, 9.00 µs. The CPU began it 1.00 µs before: Whole shows that, too",
+    );
+    expect(spanText(made, whole(10_000))).toBe("Shows 10.0 µs of 10.0 µs");
+    expect([made.sinceStep(1000), made.sinceStep(0)]).toEqual([0, -1000]);
+  });
+});
+
 describe("what is drawn of a line", () => {
   function painted(made: Timeline, span = whole(10_000), pixels = 100) {
     const painter = { wide: vi.fn(), run: vi.fn() };
@@ -297,6 +344,8 @@ describe("the visible span", () => {
 
   it("has a ruler of round moments", () => {
     expect(ticks({ from: 120, to: 1010 }, 900, 110)).toEqual([200, 400, 600, 800, 1000]);
+    expect(ticks({ from: -250, to: 150 }, 400, 110)).toEqual([-200, 0]);
+    expect([tickText(-200_000_000, 5e7), tickText(-0, 5e7)]).toEqual(["-200 ms", "0"]);
     expect([tickText(0, 500), tickText(12_350_000, 50_000), tickText(2_000_000_000, 5e8), tickText(1500, 500)]).toEqual(
       ["0", "12.35 ms", "2.0 s", "1.5 µs"],
     );

@@ -12,6 +12,10 @@ const MARGIN = 1;
 
 export const whole = (limit: number): Span => ({ from: 0, to: limit });
 
+/** The measured step alone: without what the CPU does before the GPU begins it. */
+export const stepOf = ({ start_ns, stop_ns }: { start_ns: number; stop_ns: number }, limit: number): Span =>
+  clamp({ from: start_ns, to: stop_ns }, limit);
+
 /** The nearest span inside the window. */
 export function clamp(span: Span, limit: number): Span {
   const length = Math.min(limit, Math.max(CLOSEST_NS, span.to - span.from));

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
@@ -30,6 +31,7 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
         ),
     ),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _TO_GPU = """loader = torch.utils.data.DataLoader(dataset, ..., pin_memory=True)

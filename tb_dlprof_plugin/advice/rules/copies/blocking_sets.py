@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import saved, without_waits
@@ -30,6 +31,7 @@ RULE = Rule(
             "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",
         ),
     ),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _CODE = """// in the extension

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import first_tensor
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
@@ -201,8 +202,8 @@ def _waits(view: ProfileView, kind: Ints, call: Ints) -> Ints:
     behind = np.full(len(kind), -1, dtype=np.int64)
     behind[view.call_parent[waits]] = waits
     parent = view.call_parent[call]
-    is_op = view.profile.ops.kind[view.profile.calls.op[np.maximum(parent, 0)]] == CallKind.OP
-    found = np.where((parent >= 0) & is_op, behind[np.maximum(parent, 0)], -1)
+    is_op = view.profile.ops.kind[view.profile.calls.op] == CallKind.OP
+    found = take_or(np.where(is_op, behind, -1), parent, -1)
     own = (kind[call] == SyncKind.COPY) | (kind[call] == SyncKind.PAGEABLE_COPY)
     return np.where(found > call, found, np.where(own, call, -1))
 

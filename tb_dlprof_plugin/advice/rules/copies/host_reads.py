@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import copy_waits
@@ -41,6 +42,7 @@ RULE = Rule(
             "#avoid-unnecessary-cpu-gpu-synchronization",
         ),
     ),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _NOT_READS = ("c10d::", "nccl:", "gloo:", "record_param_comms", "DistributedDataParallel")

@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import saved, without_waits
@@ -39,6 +40,7 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
         ),
     ),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _CODE = """start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

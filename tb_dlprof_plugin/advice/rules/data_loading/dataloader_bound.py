@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, settings_raised, worker_processes
@@ -43,6 +44,7 @@ RULE = Rule(
         ),
     ),
     facts=("workers",),
+    needs=(Need.INPUT_PIPELINE,),
 )
 
 _WORKERS = 4

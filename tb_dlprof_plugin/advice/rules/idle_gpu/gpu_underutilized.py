@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.data_loading import dataloader_bound
@@ -36,6 +37,7 @@ RULE = Rule(
         Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
     ),
     facts=("batch_size", "compiled"),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, every_tensor, shape_at, tensors_of
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, subtree_ends
@@ -161,5 +162,5 @@ def _launched_by(view: ProfileView, paths: Sequence[str]) -> Bools:
         dtype=np.bool_,
     )
     group = view.launch_group
-    result: Bools = (group >= 0) & inside[np.maximum(group, 0)] if len(inside) else np.zeros(len(group), dtype=np.bool_)
+    result: Bools = take_or(inside, group, False)
     return result

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import optimizer_work
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -45,6 +46,7 @@ RULE = Rule(
         ),
     ),
     facts=("batch_size", "compiled"),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # launches are replayed as CUDA graphs\n'

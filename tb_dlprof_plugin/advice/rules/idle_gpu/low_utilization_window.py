@@ -22,6 +22,7 @@ from tb_dlprof_plugin.advice.thresholds import (
 )
 from tb_dlprof_plugin.metrics.iteration_pace import iteration_pace
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.change import Change
@@ -144,7 +145,7 @@ def _look(view: ProfileView, selection: Selection) -> LowStretch | None:
 def launched_in(view: ProfileView, windows: Intervals) -> Ints:
     """Rows of `Profile.launches` whose call began in the disjoint windows."""
     calls, launches = view.profile.calls, view.profile.launches
-    at = np.where(launches.call >= 0, calls.start_ns[np.maximum(launches.call, 0)], -1)
+    at = take_or(calls.start_ns, launches.call, -1)
     return np.flatnonzero((launches.call >= 0) & (covered(windows, at, at + 1) > 0))
 
 

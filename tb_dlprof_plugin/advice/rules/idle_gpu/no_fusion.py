@@ -13,6 +13,7 @@ from tb_dlprof_plugin.advice.rules.idle_gpu.pointwise_chains import Chains, chai
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Floats, Role
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -109,7 +110,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 def _left(found: Chains, at: int) -> Floats:
     """Per launch the share of its time that is left of it in a fused kernel."""
     share = found.fused_ns[:, at] / np.maximum(found.time_ns, 1)
-    result: Floats = np.where(found.of_launch >= 0, share[np.maximum(found.of_launch, 0)], 1.0)
+    result: Floats = take_or(share, found.of_launch, 1.0)
     return result
 
 

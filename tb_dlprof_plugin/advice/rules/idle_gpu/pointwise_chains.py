@@ -16,6 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.advice.thresholds import CHAIN_KERNELS, CHAIN_NS
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.dtypes import InputDtypes, element_bytes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
@@ -146,7 +147,7 @@ def _members(view: ProfileView) -> Bools:
     excluded |= profile.ops.role == Role.OPTIMIZER
     result: Bools = pointwise[launches.kernel] & (op >= 0)
     if len(excluded):
-        result &= ~excluded[np.maximum(op, 0)]
+        result &= ~take_or(excluded, op, False)
     return result
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -43,7 +44,7 @@ def filling(view: ProfileView, selection: Selection) -> Filling:
     known = (grid > 0).all(axis=1) if len(grid) else np.zeros(0, dtype=np.bool_)
     of_config = np.where(known, grid.prod(axis=1), 0) if len(grid) else np.zeros(0, dtype=np.int64)
     config = launches.config
-    blocks = np.where(config >= 0, of_config[np.maximum(config, 0)], 0) if len(of_config) else np.zeros(len(launches))
+    blocks = take_or(of_config, config, 0)
     communicates = np.array([strings[i] == _COMMUNICATION for i in kernels.family.tolist()], dtype=np.bool_)
     computes = (kernels.kind == KernelKind.KERNEL) & ~communicates
     counted = computes[launches.kernel] & (blocks > 0) & view.selected_launches(selection)

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.names.ops import COPY
@@ -161,7 +162,7 @@ def _attention(
 def _copies(context: RuleContext, products: Bools) -> Bools:
     """Copies without a cast inside the outermost ops of the products."""
     ops, strings, launches = context.profile.ops, context.profile.strings, context.profile.launches
-    top = np.where(launches.call >= 0, context.view.call_top[np.maximum(launches.call, 0)], -1)
+    top = take_or(context.view.call_top, launches.call, -1)
     row = context.view.launch_op
     copies = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op in np.unique(row[np.isin(top, np.unique(top[products])) & (top >= 0) & (row >= 0)]).tolist():

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Role
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_depthwise, is_vector_op
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -161,7 +162,7 @@ def _factors(parts: tuple[tuple[Bools, tuple[SpeedupRange, SpeedupRange]], ...])
 def _launched_by(context: RuleContext, wanted: Callable[[str], bool]) -> Bools:
     ops = ops_named(context, wanted)
     op = context.view.launch_op
-    launched: Bools = context.kernel_launches & (op >= 0) & ops[np.maximum(op, 0)]
+    launched: Bools = context.kernel_launches & take_or(ops, op, False)
     return launched
 
 
@@ -189,7 +190,7 @@ def _norms(context: RuleContext) -> Bools:
         return np.zeros(len(context.profile.launches), dtype=np.bool_)
     named = np.array([strings[i] == _NORM for i in groups.op_type.tolist()], dtype=np.bool_)
     group = context.view.launch_group
-    norms: Bools = (group >= 0) & named[np.maximum(group, 0)] & _of_family(context, "normalization")
+    norms: Bools = take_or(named, group, False) & _of_family(context, "normalization")
     return norms
 
 
@@ -203,7 +204,5 @@ def _depthwise(context: RuleContext) -> Bools:
         dtype=np.bool_,
     )
     op = context.view.launch_op
-    depthwise: Bools = (
-        context.kernel_launches & (op >= 0) & alone[np.maximum(op, 0)] & _of_family(context, "convolution")
-    )
+    depthwise: Bools = context.kernel_launches & take_or(alone, op, False) & _of_family(context, "convolution")
     return depthwise

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import faster_kernels
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -103,7 +104,7 @@ def _convolution_launches(context: RuleContext) -> Bools:
     profile = context.profile
     convolution = np.array([is_convolution(profile.strings[i]) for i in profile.ops.name.tolist()], dtype=np.bool_)
     op = context.view.launch_op
-    return context.kernel_launches & (op >= 0) & convolution[np.maximum(op, 0)]
+    return context.kernel_launches & take_or(convolution, op, False)
 
 
 def _input_shapes(context: RuleContext, launches: Bools) -> int:

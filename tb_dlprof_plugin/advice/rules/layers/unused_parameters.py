@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import first_tensor, shape_at
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -199,7 +200,7 @@ def _starved_after_search(context: RuleContext) -> int:
     inputs = [profile.input_shapes[which] for which in ops.shapes.tolist()]
     agreed = np.array([len(shapes) > 1 and shapes[0] == shape for shapes in inputs], dtype=np.bool_)
     row = context.view.launch_op
-    read = context.view.selected_launches(context.selection) & (row >= 0) & agreed[np.maximum(row, 0)]
+    read = context.view.selected_launches(context.selection) & take_or(agreed, row, False)
     read &= np.array(["DtoH" in strings[name] for name in profile.kernels.name.tolist()])[launches.kernel]
     ends: Ints = launches.start_ns[read] + launches.duration_ns[read]
     after = np.searchsorted(launches.start_ns, ends, side="left")

@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
@@ -34,6 +35,7 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
         ),
     ),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _ALLOCATES = (

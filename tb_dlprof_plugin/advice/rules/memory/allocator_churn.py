@@ -12,6 +12,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import listed
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import op_name
 
@@ -161,7 +162,7 @@ def _kept_by(context: RuleContext, memory: DeviceMemory) -> list[tuple[str, int]
     """Ops whose allocations are kept, with bytes per step, the largest first."""
     view, groups, strings = context.view, context.view.groups, context.profile.strings
     rows = np.flatnonzero(kept_allocations(memory, context.selection))
-    group = np.where(memory.call[rows] >= 0, view.call_group[np.maximum(memory.call[rows], 0)], -1)
+    group = take_or(view.call_group, memory.call[rows], -1)
     inside = group >= 0
     sizes = np.bincount(group[inside], weights=memory.bytes[rows[inside]], minlength=len(groups))
     found = []

@@ -13,6 +13,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
@@ -133,7 +134,7 @@ def _adds(context: RuleContext) -> tuple[Bools, Intervals]:
     )
     around = nearest(accumulate, view.call_parent)
     call = context.profile.launches.call
-    adds = (call >= 0) & (around[np.maximum(call, 0)] >= 0) if len(around) else np.zeros(len(call), dtype=np.bool_)
+    adds = take_or(around >= 0, call, False)
     return adds, union(calls.start_ns[accumulate], calls.start_ns[accumulate] + calls.duration_ns[accumulate])
 
 

@@ -19,6 +19,7 @@ from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import HALF
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Role
 from tb_dlprof_plugin.model.shapes import Shape, shape_at, tensors_of
 from tb_dlprof_plugin.names.ops import COPY
@@ -170,7 +171,7 @@ def _casts(context: RuleContext, full: Bools) -> Bools:
     elements = {math.prod(shape) for shape in shapes}
     wanted = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op in np.flatnonzero(ops_named(context, _CASTS.__contains__)).tolist():
-        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]]
+        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]] or [""]
         shape = shape_at(context.profile.shapes_of(op), 0)
         if shape is None or len(types) < 2 or math.prod(shape) not in elements:
             continue
@@ -188,17 +189,17 @@ def _round_trips(context: RuleContext) -> Bools:
     """
     ops, _strings, view = context.profile.ops, context.profile.strings, context.view
     row, group, call = view.launch_op, view.launch_group, context.profile.launches.call
-    copies = context.kernel_launches & (row >= 0) & ops_named(context, _CASTS.__contains__)[np.maximum(row, 0)]
+    copies = context.kernel_launches & take_or(ops_named(context, _CASTS.__contains__), row, False)
     if not copies.any():
         return copies
     careful = np.unique(ops.module[ops_named(context, _CAREFUL.__contains__)])
     top = context.profile.calls.op[np.maximum(view.call_top[np.maximum(call, 0)], 0)]
     explicit = ops_named(context, lambda name: name == "aten::to")[top] & ~np.isin(ops.module[row], careful)
-    matrix = (group >= 0) & view.groups_with_matrix_op[np.maximum(group, 0)]
+    matrix = take_or(view.groups_with_matrix_op, group, False)
     backward = context.in_role(Role.BACKWARD)
     to_full, to_half, size = np.zeros_like(copies), np.zeros_like(copies), np.zeros(len(copies), dtype=np.int64)
     for op in np.unique(row[copies]).tolist():
-        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]]
+        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]] or [""]
         shape = shape_at(context.profile.shapes_of(op), 0)
         mine = copies & (row == op)
         size[mine] = math.prod(shape) if shape else 0

@@ -10,6 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import PRECISIONS, RuleContext
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
@@ -45,6 +46,7 @@ RULE = Rule(
             "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
         ),
     ),
+    needs=(Need.SHAPES,),
 )
 
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::addmm_", "aten::_addmm_activation", "aten::_scaled_mm"})

@@ -44,6 +44,8 @@ def check(context: RuleContext) -> Finding | Silent:
     modules = ops.kind == CallKind.MODULE
     if modules.any():
         return Silent(f"{len(np.unique(ops.module[modules]))} modules were recorded.")
+    if (ops.module > 0).any():
+        return Silent(f"Ops name {len(np.unique(ops.module[ops.module > 0]))} modules.")
     if run_setup(view).compiled:
         return Silent("The model was compiled: its modules are merged in the code that runs.", applicable=False)
     if context.facts.parallel_wrapper == "DataParallel":

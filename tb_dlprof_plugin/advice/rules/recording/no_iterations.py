@@ -7,6 +7,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes, unmarked
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.found_by import found_by_words
 
 RULE = Rule(
     id="no_iterations",
@@ -40,9 +41,8 @@ def check(context: RuleContext) -> Finding | Silent:
     view = context.view
     iterations = view.profile.iterations
     if not unmarked(view):
-        how = {"profiler_step": "by prof.step()", "optimizer_step": "by the optimizer's steps"}
         count = f"{len(iterations)} iterations were" if len(iterations) > 1 else "1 iteration was"
-        return Silent(f"{count} found {how.get(iterations.found_by, 'in the trace')}.")
+        return Silent(f"{count} found by {found_by_words(iterations.found_by)}.")
     nodes = key_nodes(view, view.selection())
     duration = int(iterations.duration_ns.sum())
     seen = f"Nothing marks a step: the {duration / 1e6:.2f} ms of the recording count as one iteration."

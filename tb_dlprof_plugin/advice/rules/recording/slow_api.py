@@ -8,11 +8,13 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, saved, stated
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
@@ -39,6 +41,7 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis",
         ),
     ),
+    needs=(Need.CUDA_CALLS,),
 )
 
 _CHECKS = ("aten::isnan", "aten::_is_any_true", "aten::any", "aten::item")
@@ -162,7 +165,7 @@ def _fills(context: RuleContext) -> _Aid | None:
     fills = calls_named(view, CallKind.OP, lambda name: name == "aten::fill_")
     around = calls_named(view, CallKind.OP, lambda name: name.startswith(_EMPTY))
     parent = view.call_parent
-    fills &= (parent >= 0) & around[np.maximum(parent, 0)]
+    fills &= take_or(around, parent, False)
     count = int((fills & view.selected_calls(context.selection)).sum()) / context.selection.count
     if not count:
         return None
@@ -194,7 +197,7 @@ def _checks(view: ProfileView) -> Bools:
     nodes = calls_named(view, CallKind.OP, lambda name: name.startswith(AUTOGRAD_NODE))
     parent = view.call_parent
     result: Bools = calls_named(view, CallKind.OP, _CHECKS.__contains__)
-    result &= (parent >= 0) & nodes[np.maximum(parent, 0)]
+    result &= take_or(nodes, parent, False)
     return result
 
 

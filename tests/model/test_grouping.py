@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.analysis.grouping import distinct, first_rows, group_rows
+from tb_dlprof_plugin.model.grouping import distinct, first_rows, group_rows
 
 _VALUE = st.one_of(st.integers(-1, 3), st.integers(0, 2**40))
 

@@ -1,4 +1,4 @@
-"""Kineto's "Input Dims" and "Input type": the shapes and data types of an op's inputs, as JSON text in a trace."""
+"""Shapes and data types of an op's inputs as JSON text: Kineto's "Input Dims" and "Input type", NVTX' "sizes"."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes, dtype_named
 from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, TensorList
+from tb_dlprof_plugin.readers.errors import UNDECODABLE
 
 _LARGEST = 2**63 - 1
 _Size = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
@@ -22,7 +23,7 @@ def parse_shapes(text: bytes | str) -> InputShapes | None:
     try:
         # Hardly an op takes a list of tensors.
         return tuple(_TENSORS.decode(text))
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         inputs = _decoded(text)
         return tuple(map(_shape, inputs)) if isinstance(inputs, list) else None
 
@@ -36,7 +37,7 @@ def parse_dtypes(text: bytes | str) -> InputDtypes | None:
         return None
     try:
         return tuple(map(dtype_named, _NAMES.decode(text)))
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         names = _decoded(text)
     if not isinstance(names, list):
         return None
@@ -59,5 +60,5 @@ def _are_sizes(values: list[Any]) -> bool:
 def _decoded(text: bytes | str) -> object:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None

@@ -1,0 +1,70 @@
+"""Notes on what a recording lacks, in the words of what recorded it: what to do about it differs by format."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.analysis.system_info import is_rocm
+from tb_dlprof_plugin.model.profile import Attribution, CallKind, Ints, Note
+from tb_dlprof_plugin.model.remedies import remedies_of, sentence
+from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+
+
+def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int, kind: Ints) -> list[Note]:
+    """The reader's notes, and those of the analysis.
+
+    Args:
+        timeline: the recording.
+        found_by: what the iterations were found by, as in `Iterations`.
+        attribution: per device event its `Attribution`.
+        unfinished: number of steps that were left out.
+        kind: per host event its `CallKind`.
+    """
+    remedies = remedies_of(timeline.format, timeline.framework)
+    notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
+    if found_by == "optimizer_step":
+        notes.append(
+            Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration.")
+        )
+    elif found_by == "none":
+        what = "No iterations were found, and the recording counts as one"
+        notes.append(Note("no_steps", sentence(what, remedies.steps)))
+    elif found_by == "program_run":
+        what = "No steps are marked; each run of the compiled program with most GPU time begins an iteration"
+        notes.append(Note("steps_from_program", sentence(what, remedies.steps)))
+    if unfinished:
+        notes.append(
+            Note("unfinished_step", "The loop ended while the profiler recorded: the step after it is left out.")
+        )
+    if not (kind == CallKind.MODULE).any() and not any(op.module for op in timeline.stated_ops.values()):
+        notes.append(Note("no_modules", sentence("Module names were not recorded", remedies.modules)))
+    elif (timeline.host.kind == HostKind.PYTHON_MODULE).any():
+        notes.append(
+            Note(
+                "modules_from_stacks", "Module paths come from Python frames: classes, numbered; pass model= for names."
+            )
+        )
+    if not len(timeline.device) and not any(note.code == "no_gpu_trace" for note in notes):
+        notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
+    orphans = int((attribution == Attribution.ORPHAN).sum())
+    if orphans:
+        notes.append(
+            Note("orphans", "Kernels were launched before the recording began; they are in no op's time.", orphans)
+        )
+    lost = int((attribution == Attribution.UNATTRIBUTED).sum())
+    if lost:
+        notes.append(Note("unattributed", "GPU activities have no recorded op; they are in no op's time.", lost))
+    by_time = int((attribution == Attribution.BY_TIME).sum())
+    if by_time:
+        share = 100 * float(timeline.device.duration_ns[attribution == Attribution.BY_TIME].sum())
+        share /= max(1.0, float(timeline.device.duration_ns.sum()))
+        text = (
+            f"{share:.0f} % of the GPU time was attributed by time: a thread without ranges launched it while another "
+            "waited in one."
+        )
+        notes.append(Note("by_time", text, by_time))
+    if len(timeline.device) and is_rocm(timeline):
+        notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
+    if not np.any(timeline.host.shapes > 0):
+        notes.append(Note("no_shapes", sentence("Input shapes were not recorded", remedies.shapes)))
+    return notes

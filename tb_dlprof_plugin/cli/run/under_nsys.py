@@ -1,0 +1,148 @@
+"""``tb-dlprof run --nsys``: any program under the user's own Nsight Systems, and the recording imported at its end.
+
+For what has no Python of ours in it: C++, TensorRT's server, TensorFlow. The report stays in the run's directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_dlprof_plugin.analysis import analyze_ranks
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
+from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old
+from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
+from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.pages.stored_summary import write_run
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, find_nsys
+from tb_dlprof_plugin.readers.options import Markers, ReadOptions
+
+_TRACED = "cuda,nvtx,cudnn,cublas"
+_PYTORCH = "autograd-shapes-nvtx"
+"""Value of nsys' own ``--pytorch``, with which it turns ``emit_nvtx`` on; its help says whether it has the option."""
+_HELP_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NsysRun:
+    """What is run, and how it is recorded. Times in seconds."""
+
+    command: Sequence[str]
+    output: OutputDirectory
+    level: Level
+    simple: bool = False
+    graph_nodes: bool = False
+    delay_s: float = 0.0
+    duration_s: float | None = None
+    between_marks: bool = False
+    options: str = ""
+
+    def line(self, nsys: str, pytorch: bool) -> list[str]:
+        """The command line; ``pytorch`` says that this nsys can turn on PyTorch's ranges."""
+        line = [
+            nsys, "profile", f"--trace={_TRACED}", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
+            f"--output={self._report}",
+        ]  # fmt: skip
+        if self.graph_nodes:
+            line.append("--cuda-graph-trace=node")
+        if pytorch and not self.simple:
+            line.append(f"--pytorch={_PYTORCH}")
+        if self.delay_s:
+            line.append(f"--delay={_seconds(self.delay_s)}")
+        if self.duration_s is not None:
+            line.append(f"--duration={_seconds(self.duration_s)}")
+        if self.between_marks:
+            line += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+        return [*line, *shlex.split(self.options), *self.command]
+
+    def run(self) -> int:
+        """The program's exit status as nsys returns it; at least 1 where nothing was recorded."""
+        nsys = find_nsys()
+        if nsys is None:
+            refuse(
+                "there is no nsys on PATH; install Nsight Systems (https://developer.nvidia.com/nsight-systems), or "
+                "leave out --nsys to record a Python training with the hook"
+            )
+        line = self.line(nsys, _has_pytorch_option(nsys))
+        if self.level is Level.verbose:
+            tell(f"tb-dlprof: {shlex.join(line)}")
+        status = _wait(line)
+        written = self._import()
+        if not written:
+            return status or 1
+        remove_old(self.output.before)
+        self._print(written)
+        return status
+
+    @property
+    def _report(self) -> Path:
+        return self.output.directory / self.output.directory.name
+
+    def _import(self) -> list[Written]:
+        names = [self._report.with_name(self._report.name + ending) for ending in REPORT_ENDINGS]
+        report = next((one for one in names if one.is_file()), None)
+        if report is None:
+            tell("tb-dlprof: nsys wrote no report; its own messages above say why.")
+            return []
+        options = ReadOptions(Markers.NONE if self.simple else Markers.AUTO)
+        try:
+            for profile in analyze_ranks(report, session=self._report.name, options=options):
+                write_run(self.output.directory, profile)
+        except (TraceError, OSError) as error:
+            tell(f"tb-dlprof: {error}")
+            return []
+        return read_written(self.output.directory, self.output.before)
+
+    def _print(self, written: list[Written]) -> None:
+        if self.level is Level.quiet:
+            return
+        if self.level is Level.minimal:
+            tell(f"tb-dlprof: the profile is in {self.output.directory}.")
+            return
+        if self.simple:
+            print_totals(written, self.output.script)
+        else:
+            print_summary(written, self.output.script)
+        if self.level is Level.verbose:
+            print_details(written, [])
+        print_where(self.output.directory, self.simple)
+
+
+def _seconds(value: float) -> str:
+    return str(max(1, round(value)))
+
+
+def _has_pytorch_option(nsys: str) -> bool:
+    try:
+        done = subprocess.run(
+            [nsys, "profile", "--help"], capture_output=True, text=True, errors="replace", timeout=_HELP_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return _PYTORCH in done.stdout
+
+
+def _wait(line: Sequence[str]) -> int:
+    with _interrupts_left_to_the_program():
+        try:
+            return subprocess.run(line, check=False).returncode
+        except OSError as error:
+            refuse(f"{line[0]} cannot be started: {error.strerror}")
+
+
+@contextlib.contextmanager
+def _interrupts_left_to_the_program() -> Iterator[None]:
+    """Ctrl-C reaches the whole foreground group: nsys ends the program and writes what it has."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,82 @@
+"""Stores what tables of many runs show of one with its profile, so that such a table opens no profile.
+
+A summary holds what this very code computed: another version, which may compute better, opens the profile.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import zlib
+from pathlib import Path
+
+import msgspec
+
+from tb_dlprof_plugin.comparison.run_table import NamedRun
+from tb_dlprof_plugin.metrics.run_figures import RunFigures
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.pages.recorded_run import RecordedRun, RunAdvice, recorded_run
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.code_version import code_version
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.profile_store import reopened
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+_MOST_BYTES = 1_000_000
+"""Unpacked; that of a real run has 3 to 20 kB."""
+
+
+class _Stored(msgspec.Struct):
+    code_version: str
+    figures: RunFigures
+    advice: list[RunAdvice]
+
+
+def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
+    """`write_profile` with a summary. A profile that the summary cannot be made of is written without.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    try:
+        # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
+        view = ProfileView(reopened(profile))
+        ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
+        summary = encode_summary(recorded_run(view, ref, view.selection()))
+    except Exception:
+        # What is recorded must not be lost for the sake of a faster table.
+        summary = None
+    return write_profile(directory, profile, summary)
+
+
+def encode_summary(recorded: RecordedRun) -> bytes:
+    """The bytes to store."""
+    stored = _Stored(code_version(), recorded.run.figures, recorded.advice)
+    return gzip.compress(msgspec.json.encode(stored), compresslevel=6, mtime=0)
+
+
+def decode_summary(data: bytes, ref: RunRef) -> RecordedRun | None:
+    """What `encode_summary` stored, of a run that may have been renamed since.
+
+    None where other code wrote it, and where it is damaged or holds what no run has: the profile is asked then.
+    """
+    try:
+        unpacked = zlib.decompressobj(wbits=31).decompress(data, _MOST_BYTES)
+        stored = msgspec.json.decode(unpacked, type=_Stored)
+    except (zlib.error, msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    if stored.code_version != code_version() or not _can_be(stored.figures):
+        return None
+    return RecordedRun(ref, NamedRun(ref.run, stored.figures), stored.advice)
+
+
+def _can_be(figures: RunFigures) -> bool:
+    """Whether tables can be made of the figures: anybody may have written the file."""
+    step = figures.step
+    times = (step.ns, step.low_ns, step.high_ns, step.recorded_ns, *figures.iteration_ns)
+    return (
+        figures.iterations == len(figures.iteration_ns) >= 1
+        and all(math.isfinite(time) and 0 <= time < 1 << 63 for time in times)
+        and step.low_ns <= step.high_ns
+    )

@@ -1,0 +1,95 @@
+"""What a database holds about all processes, as columns, before it is cut into a Timeline for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tb_dlprof_plugin.model.run_facts import System
+from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
+from tb_dlprof_plugin.readers.nvtx.meanings import Tables
+from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Calls:
+    """CUDA calls, or what the profiler itself took on a thread. ``process`` and ``thread`` are keys of the recording,
+    ``name`` indexes the strings, ``correlation`` is -1 where there is none. Times in ns on the file's clock."""
+
+    process: Ints
+    thread: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    correlation: Ints
+    name: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(slots=True)
+class Activities:
+    """Kernels, copies and sets; ``device`` is CUDA's ordinal in the process, ``config`` a row of the configs."""
+
+    process: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    device: Ints
+    context: Ints
+    stream: Ints
+    correlation: Ints
+    name: Ints
+    kind: Ints
+    bytes: Ints
+    config: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFacts:
+    """What is known of one process besides its events."""
+
+    pid: int | None = None
+    rank: int | None = None
+    devices: list[DeviceProperties] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Recording:
+    """A database's contents. ``texts`` and ``domains`` are what `Ranges` index."""
+
+    source: str
+    format: str
+    tables: Tables
+    calls: Calls
+    activities: Activities
+    overhead: Calls
+    ranges: Ranges
+    texts: list[str | Emitted]
+    domains: list[str]
+    configs: list[LaunchConfig]
+    processes: dict[int, ProcessFacts] = field(default_factory=dict)
+    epoch_unix_ns: int = 0
+    system: System = field(default_factory=System)
+    cuda_driver_version: int | None = None
+    notes: list[TraceNote] = field(default_factory=list)
+    rows: int = 0
+
+
+def joined(parts: list[_T], kind: type[_T]) -> _T:
+    """Several tables of one kind as one; one without rows where there is none."""
+    nothing = np.zeros(0, dtype=np.int64)
+    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
+    return kind(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))
+
+
+def rows_of(table: Any, rows: Ints | np.ndarray[Any, Any]) -> Any:
+    """Some rows of a table of columns."""
+    return type(table)(*(getattr(table, one.name)[rows] for one in fields(table)))

@@ -1,0 +1,355 @@
+"""Cuts a recording into one Timeline for each process that used a GPU, and decides which ranges are ops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.model.grouping import distinct, group_rows
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.model.timeline import (
+    DeviceEvents,
+    HostEvents,
+    HostKind,
+    Ints,
+    PythonFrames,
+    StatedOp,
+    StepMarks,
+    Timeline,
+    TraceNote,
+)
+from tb_dlprof_plugin.names.ops import MODULE_PREFIX
+from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, rows_of
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.nvtx import xla
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
+from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
+from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, meanings
+from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
+from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla
+from tb_dlprof_plugin.readers.options import Markers
+from tb_dlprof_plugin.readers.sqlite_tables import MISSING
+
+_LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
+_MODULE, _RANGE, _CALL = 0, 1, 2  # at the same times, what stands first is around what follows
+
+
+def timelines(recording: Recording, markers: Markers, nothing: str) -> list[Timeline]:
+    """The Timelines of the processes with GPU work; where none has any, of those with ranges or CUDA calls.
+
+    Args:
+        recording: of all processes.
+        markers: the convention of the ranges.
+        nothing: what to say, after the file's name, where there is neither.
+
+    Raises:
+        TraceError: there is nothing that counts.
+    """
+    _sound(recording)
+    if markers is Markers.NONE:
+        recording.ranges = Ranges.none()
+    if not len(recording.activities) and not len(recording.ranges):
+        raise TraceError(f"{recording.source} {nothing}")
+    keys, note = _processes(recording)
+    found = _all_meanings(recording, markers)
+    made = [_Process(recording, key, markers, *found).timeline(len(keys)) for key in keys]
+    if note is not None:
+        made[0].notes.append(note)
+    return made
+
+
+def _processes(recording: Recording) -> tuple[list[int], TraceNote | None]:
+    worked = set(distinct_keys(recording.activities.process))
+    named = set(distinct_keys(recording.ranges.process))
+    kept = worked or named or set(distinct_keys(recording.calls.process))
+    facts = recording.processes
+    others = len(named - kept)
+    note = None
+    if others:
+        text = "Processes without GPU work pushed ranges; they are left out, because others of the file worked."
+        note = TraceNote("processes_left_out", text, others)
+    return sorted(kept, key=lambda key: (_rank(facts.get(key)), key)), note
+
+
+def _rank(facts: ProcessFacts | None) -> int:
+    return facts.rank if facts is not None and facts.rank is not None else -1
+
+
+def distinct_keys(column: Ints) -> list[int]:
+    """The different values of a column of keys."""
+    keys: list[int] = np.unique(column).tolist()
+    return keys
+
+
+def _sound(recording: Recording) -> None:
+    """Takes out rows with absurd times, ends before their start, and what is open ends with the recording."""
+    tables = (recording.calls, recording.activities, recording.overhead, recording.ranges)
+    starts = np.concatenate([table.start_ns for table in tables])
+    starts = starts[np.abs(starts) < 2**62]
+    middle = int(np.sort(starts)[len(starts) // 2]) if len(starts) else 0
+    lost, last = 0, middle
+    for name in ("calls", "activities", "overhead", "ranges"):
+        table = getattr(recording, name)
+        start, stop = table.start_ns, table.stop_ns
+        in_reach = (start > middle - _LONGEST_RECORDING_NS) & (start < middle + _LONGEST_RECORDING_NS)
+        open_ = stop == MISSING
+        kept = in_reach & (open_ | ((stop > middle - _LONGEST_RECORDING_NS) & (stop < middle + _LONGEST_RECORDING_NS)))
+        if not kept.all():
+            lost += int((~kept).sum())
+            table = rows_of(table, kept)
+            setattr(recording, name, table)
+        ended = table.stop_ns[table.stop_ns != MISSING]
+        last = max(last, int(ended.max(initial=middle)), int(table.start_ns.max(initial=middle)))
+    for name in ("calls", "activities", "overhead", "ranges"):
+        table = getattr(recording, name)
+        stop = np.where(table.stop_ns == MISSING, last, table.stop_ns)
+        table.stop_ns = np.maximum(stop, table.start_ns)
+    if lost:
+        recording.notes.append(TraceNote("absurd_time", "Events with impossible times were left out.", lost))
+
+
+def _all_meanings(recording: Recording, markers: Markers) -> tuple[Ints, Meanings]:
+    """Per range the row of its meaning, and the meanings of all texts."""
+    ranges = recording.ranges
+    if not len(ranges):
+        return np.zeros(0, dtype=np.int64), meanings([], markers, recording.tables)
+    (text, domain), row = group_rows(ranges.text, ranges.domain)
+    texts, domains = recording.texts, recording.domains
+    pairs = [(texts[t], domains[d]) for t, d in zip(text.tolist(), domain.tolist(), strict=True)]
+    return row, meanings(pairs, markers, recording.tables)
+
+
+class _Process:
+    """One process of a recording."""
+
+    def __init__(self, recording: Recording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
+        self._recording, self._markers, self._found = recording, markers, found
+        self._facts = recording.processes.get(key, ProcessFacts())
+        self._calls: Calls = rows_of(recording.calls, recording.calls.process == key)
+        self._activities: Activities = rows_of(recording.activities, recording.activities.process == key)
+        self._overhead: Calls = rows_of(recording.overhead, recording.overhead.process == key)
+        mine = recording.ranges.process == key
+        kept = mine & (found.kind[row] != LEFT_OUT) if len(row) else mine
+        self._ranges = recording.ranges.only(kept)
+        self._row = row[kept]
+        self._texts = [one.name if isinstance(one, Emitted) else one for one in recording.texts]
+
+    def timeline(self, processes: int) -> Timeline:
+        """The process's Timeline; ``processes`` is how many the recording has."""
+        recording, tables = self._recording, self._recording.tables
+        thread_of, call_thread, overhead_thread, range_thread = self._threads()
+        kind, name, steps = self._kinds(range_thread)
+        host = self._host(kind, name, range_thread, call_thread, overhead_thread)
+        device = self._device()
+        first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
+        for start in (host.start_ns, device.start_ns):
+            start -= first
+        frames = self._frames(range_thread, first)
+        if steps is not None:
+            steps = StepMarks(steps.number, steps.start_ns - first, steps.stop_ns - first, steps.found_by)
+        used = set(distinct(device.device).tolist()) if len(device) else set()
+        return Timeline(
+            source=recording.source,
+            base_time_unix_ns=recording.epoch_unix_ns + first,
+            strings=list(tables.strings.values),
+            host=host,
+            device=device,
+            launch_configs=recording.configs,
+            device_properties=[one for one in self._facts.devices if one.id in used or not used],
+            rank=self._facts.rank,
+            cuda_driver_version=recording.cuda_driver_version,
+            notes=[*recording.notes, *self._notes(thread_of)],
+            frames=frames,
+            frame_places=tables.places.values,
+            events=recording.rows if processes == 1 else len(host) + len(device),
+            input_shapes=tables.shapes.values,
+            input_dtypes=tables.dtypes.values,
+            format=recording.format,
+            framework=framework_of(self._found.conventions, self._kernel_names(), self._range_texts()),
+            system=recording.system,
+            step_marks=steps,
+            stated_ops={tables.strings.add(name): StatedOp(of) for name, of in tables.op_types.items()},
+            by_time=True,
+        )
+
+    def _threads(self) -> tuple[int, Ints, Ints, Ints]:
+        """How many threads there are, and the number of each call's, overhead's and range's.
+
+        Start/end ranges of a domain in which one ends on another thread belong to no thread's calls: they get a lane of
+        their own behind the threads.
+        """
+        ranges = self._ranges
+        keys = np.unique(np.concatenate((self._calls.thread, self._overhead.thread, ranges.thread)))
+        number = [
+            np.searchsorted(keys, column) for column in (self._calls.thread, self._overhead.thread, ranges.thread)
+        ]
+        lanes = ~ranges.nested & (ranges.end_thread != ranges.thread)
+        crossing = distinct(ranges.domain[lanes]) if lanes.any() else np.zeros(0, dtype=np.int64)
+        for lane, domain in enumerate(crossing.tolist()):
+            number[2] = np.where(~ranges.nested & (ranges.domain == domain), len(keys) + lane, number[2])
+        of_calls, of_overhead, of_ranges = (column.astype(np.int64) for column in number)
+        return len(keys), of_calls, of_overhead, of_ranges
+
+    def _kinds(self, thread: Ints) -> tuple[Ints, Ints, StepMarks | None]:
+        """Kind and name of each range, and the iterations that they mark."""
+        found, row, tables = self._found, self._row, self._recording.tables
+        kind, name, users = found.kind[row], found.name[row], found.users[row]
+        if not len(row):
+            return kind, name, None
+        of_domain = np.array([one == xla.DOMAIN for one in self._recording.domains], dtype=np.bool_)
+        of_thunk = np.array([xla.is_xla(one) for one in self._texts], dtype=np.bool_)
+        of_xla_rows = of_domain[self._ranges.domain] | of_thunk[self._ranges.text]
+        # What lies in what matters to these alone, and ops of PyTorch are many.
+        matters = np.flatnonzero(users | of_xla_rows)
+        inner = parent_rows(thread[matters], self._ranges.start_ns[matters], self._ranges.stop_ns[matters])
+        parent = np.full(len(row), -1, dtype=np.int64)
+        parent[matters] = np.where(inner >= 0, matters[np.maximum(inner, 0)] if len(matters) else inner, -1)
+        steps, marks = iterations(
+            MarkedRanges(
+                thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,
+                self._launched_ns(thread), self._texts,
+            )
+        )  # fmt: skip
+        kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
+        by_hand = self._markers is Markers.RANGES or (
+            self._markers in (Markers.AUTO, Markers.TENSORFLOW) and not (kind == HostKind.OP).any()
+        )
+        if by_hand:
+            kind, name = by_structure(users & ~marks, kind, name, parent, tables.strings)
+        return kind, name, steps
+
+    def _launched_ns(self, thread: Ints) -> Ints:
+        """GPU time that each outermost XLA module launched; 0 for every other range."""
+        ranges, calls, device = self._ranges, self._calls, self._activities
+        result = np.zeros(len(ranges), dtype=np.int64)
+        of_text = np.array([one.startswith(xla.MODULE) for one in self._texts], dtype=np.bool_)
+        rows = np.flatnonzero(of_text[ranges.text])
+        if not len(rows) or not len(calls) or not len(device):
+            return result
+        rows = rows[np.argsort(ranges.start_ns[rows], kind="stable")]
+        order = np.argsort(calls.correlation, kind="stable")
+        at = np.minimum(np.searchsorted(calls.correlation[order], device.correlation), len(order) - 1)
+        call = order[at]
+        known = calls.correlation[call] == device.correlation
+        time = calls.start_ns[call]
+        position = np.searchsorted(ranges.start_ns[rows], time, side="right") - 1
+        inside = known & (position >= 0)
+        target = rows[np.maximum(position, 0)]
+        inside &= (time < ranges.stop_ns[target]) & (ranges.thread[target] == calls.thread[call])
+        np.add.at(result, target[inside], (device.stop_ns - device.start_ns)[inside])
+        return result
+
+    def _host(self, kind: Ints, name: Ints, range_thread: Ints, call_thread: Ints, overhead_thread: Ints) -> HostEvents:
+        found, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables
+        strings = tables.strings
+        # A module's range and the module of an op are named as the hook names its own.
+        modules = kind == HostKind.PYTHON_MODULE
+        paths = {
+            index: strings.add(MODULE_PREFIX + strings.values[index]) for index in np.unique(name[modules]).tolist()
+        }
+        named = name.copy()
+        for index, path in paths.items():
+            named[modules & (name == index)] = path
+        works_for = (
+            np.flatnonzero((found.module[row] > 0) & (kind == HostKind.OP)) if len(row) else modules.nonzero()[0]
+        )
+        of_module = found.module[row][works_for]
+        module_names = np.zeros(len(strings.values) + 1, dtype=np.int64)
+        for index in np.unique(of_module).tolist():
+            module_names[index] = strings.add(MODULE_PREFIX + strings.values[index])
+        backward = found.backward[row] if len(row) else np.zeros(0, dtype=np.bool_)
+        count, calls, overhead = len(ranges), self._calls, self._overhead
+
+        def column(of_ranges: Ints, of_modules: int | Ints, of_calls: int | Ints, of_overhead: int | Ints) -> Ints:
+            parts = ((of_modules, len(works_for)), (of_calls, len(calls)), (of_overhead, len(overhead)))
+            return np.concatenate(
+                [of_ranges, *(np.full(n, p, dtype=np.int64) if isinstance(p, int) else p for p, n in parts)]
+            )
+
+        duration, module_duration = ranges.stop_ns - ranges.start_ns, (ranges.stop_ns - ranges.start_ns)[works_for]
+        columns = {
+            "name": column(named, module_names[of_module], calls.name, overhead.name),
+            "kind": column(
+                np.where(modules, int(HostKind.ANNOTATION), kind), int(HostKind.ANNOTATION), int(HostKind.RUNTIME),
+                int(HostKind.OVERHEAD),
+            ),
+            "thread": column(range_thread, range_thread[works_for], call_thread, overhead_thread),
+            "start_ns": column(ranges.start_ns, ranges.start_ns[works_for], calls.start_ns, overhead.start_ns),
+            "duration_ns": column(
+                duration, module_duration, calls.stop_ns - calls.start_ns, overhead.stop_ns - overhead.start_ns
+            ),
+            "correlation": column(np.full(count, -1, dtype=np.int64), -1, calls.correlation, -1),
+            "external_id": column(np.maximum(found.op_id[row], ranges.op_id), -1, -1, -1),
+            "sequence_number": column(np.maximum(found.sequence_number[row], ranges.sequence_number), -1, -1, -1),
+            # The forward op's thread is not recorded: any number above 0 says that this is a backward node.
+            "forward_thread": column(np.where(backward, 1, -1), -1, -1, -1),
+            "shapes": column(found.shapes[row], 0, 0, 0),
+            "dtypes": column(found.dtypes[row], 0, 0, 0),
+        }  # fmt: skip
+        rank = column(np.where(modules, _MODULE, _RANGE), _MODULE, _CALL, _CALL)
+        order = np.lexsort((rank, -columns["duration_ns"], columns["start_ns"], columns["thread"]))
+        return HostEvents(**{key: values[order] for key, values in columns.items()})
+
+    def _device(self) -> DeviceEvents:
+        one = self._activities
+        stream = one.stream
+        pairs, _ = group_rows(np.maximum(one.device, -1), np.maximum(stream, -1), np.maximum(one.context, -1))
+        together = np.unique(np.stack(pairs[:2]), axis=1).shape[1] if len(one) else 0
+        if len(one) and together < len(pairs[0]):
+            # Streams are numbered in each context.
+            _, stream = group_rows(np.maximum(one.context, -1), np.maximum(stream, -1))
+        order = np.argsort(one.start_ns, kind="stable")
+        columns = {
+            "name": one.name, "kind": one.kind, "device": np.maximum(one.device, 0), "stream": stream,
+            "start_ns": one.start_ns, "duration_ns": one.stop_ns - one.start_ns, "correlation": one.correlation,
+            "external_id": np.full(len(one), -1, dtype=np.int64), "bytes": one.bytes, "config": one.config,
+        }  # fmt: skip
+        return DeviceEvents(**{key: values[order] for key, values in columns.items()})
+
+    def _frames(self, thread: Ints, first: int) -> PythonFrames:
+        if not len(self._row):
+            return PythonFrames.none()
+        place = self._found.place[self._row]
+        rows = np.flatnonzero(place > 0)
+        ranges = self._ranges
+        return PythonFrames(
+            place[rows], thread[rows], ranges.start_ns[rows] - first, (ranges.stop_ns - ranges.start_ns)[rows]
+        )
+
+    def _kernel_names(self) -> list[str]:
+        strings = self._recording.tables.strings.values
+        return [strings[index] for index in np.unique(self._activities.name).tolist()]
+
+    def _range_texts(self) -> list[str]:
+        return [self._texts[index] for index in np.unique(self._ranges.text).tolist()]
+
+    def _notes(self, threads: int) -> list[TraceNote]:
+        notes = []
+        activities, strings = self._activities, self._recording.tables.strings.values
+        if len(activities):
+            duration = activities.stop_ns - activities.start_ns
+            graph = _graphs(strings)[activities.name]
+            if graph.any():
+                share = 100 * int(duration[graph].sum()) / max(1, int(duration.sum()))
+                notes.append(
+                    TraceNote(
+                        "whole_graphs",
+                        f"{share:.0f} % of the GPU's time ran in CUDA graphs that were recorded whole: their kernels "
+                        "are not recorded. nsys profile --cuda-graph-trace=node records each.",
+                        int(graph.sum()),
+                    )
+                )
+        if not len(activities):
+            notes.append(
+                TraceNote("no_gpu_trace", "No kernel was recorded; nsys profile --trace=cuda,nvtx records kernels too.")
+            )
+        return notes
+
+
+GRAPH_PREFIX = "CUDA graph "
+"""Before the number of a graph that was recorded whole."""
+
+
+def _graphs(strings: list[str]) -> Bools:
+    return np.array([text.startswith(GRAPH_PREFIX) for text in strings], dtype=np.bool_)

@@ -1,0 +1,201 @@
+"""Reads the tables of an exported report into a `Recording`.
+
+The schema is that of the nsys that exported, and changes from version to version; tables without rows are absent. So a
+table's columns are asked for, and what is not there counts as missing. What each table holds, and what is wrong in them
+(``CUPTI_ACTIVITY_KIND_RUNTIME`` has a second row for a call with a backtrace, ``syncType`` lies,
+``TARGET_INFO_GPU.id`` is not CUDA's ordinal): docs/inputs.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tb_dlprof_plugin.model.timeline import DeviceKind, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.readers.cupti.columns import (
+    LAUNCH,
+    TIMES,
+    activities,
+    add_configs,
+    kinds,
+    named,
+    positive,
+    string_rows,
+    timed,
+    with_occupancy,
+)
+from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, joined
+from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
+from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
+from tb_dlprof_plugin.readers.nsys.machine import read_machine
+from tb_dlprof_plugin.readers.nsys.ranges import read_ranges
+from tb_dlprof_plugin.readers.nvtx.meanings import Tables
+from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled
+
+KERNELS, COPIES, SETS = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET"))
+GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+RANGES = "NVTX_EVENTS"
+OVERHEAD = "PROFILER_OVERHEAD"
+STRINGS = "StringIds"
+ALL = (KERNELS, COPIES, SETS, GRAPHS, RUNTIME, RANGES, OVERHEAD, STRINGS)
+"""What is read row by row."""
+
+_COMMON = (*TIMES, "globalPid")
+_NAMES = ("demangledName", "shortName", "mangledName")
+_BACKTRACE = 67
+"""``eventClass`` of a call's second row, which has its CUDA backtrace."""
+_VERSION = re.compile(r"(?:_v\d+|_ptsz|_ptds)+\Z")
+_LARGEST_GRAPH = 2**40
+_WARNING = 2
+_LOSS = re.compile(r"(?=.*CUDA).*(?:not all|lost|dropped|incomplete|failed to collect)", re.IGNORECASE | re.DOTALL)
+_TOLD_CHARACTERS = 300
+_MOST_DIAGNOSTICS = 3
+
+
+def read_tables(database: Database, shown: Path) -> Recording:
+    """The contents of an exported report. ``shown`` is the path that the user knows it by."""
+    return _Reader(database, shown).read()
+
+
+class _Reader:
+    def __init__(self, database: Database, shown: Path) -> None:
+        self._database, self._shown = database, shown
+        self._tables = Tables()
+        self._configs: list[LaunchConfig] = [LaunchConfig()]
+        self._notes: list[TraceNote] = []
+
+    def read(self) -> Recording:
+        """Everything."""
+        database = self._database
+        database.expect(ALL)
+        kernels = database.columns(KERNELS, (*_COMMON, *_NAMES, *LAUNCH))
+        calls = database.columns(RUNTIME, ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"))
+        overhead = database.columns(OVERHEAD, ("start", "end", "globalTid", "nameId"))
+        ranges, texts, domains, wanted = read_ranges(database)
+
+        kernel_name = _first_known([kernels[name] for name in _NAMES])
+        for column in (kernel_name, calls["nameId"], overhead["nameId"]):
+            wanted.update(np.unique(column).tolist())
+        found = database.texts(STRINGS, "id", "value", wanted)
+        texts = [found.get(text, "") if isinstance(text, int) else text for text in texts]
+
+        call_rows = self._calls(calls, found)
+        parts = [self._kernels(kernels, kernel_name, found), self._copies(), self._sets(), self._graphs()]
+        work = _with_process(joined(parts, Activities), call_rows)
+        keys = np.unique(np.concatenate((work.process, ranges.process, call_rows.process))).tolist()
+        machine = read_machine(database, keys)
+        if machine.limits is not None:
+            self._configs = [with_occupancy(config, machine.limits) for config in self._configs]
+        self._note_losses()
+        return Recording(
+            source=str(self._shown),
+            format="nsys",
+            tables=self._tables,
+            calls=call_rows,
+            activities=work,
+            overhead=self._overhead(overhead, found),
+            ranges=ranges,
+            texts=texts,
+            domains=domains,
+            configs=self._configs,
+            processes={
+                key: ProcessFacts(pid_of(key), machine.ranks.get(key), machine.devices.get(key, [])) for key in keys
+            },
+            epoch_unix_ns=machine.epoch_unix_ns,
+            system=machine.system,
+            cuda_driver_version=machine.cuda_driver_version,
+            notes=self._notes,
+            rows=database.rows_read,
+        )
+
+    def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
+        kept = (columns["start"] != MISSING) & (columns["eventClass"] != _BACKTRACE)
+        columns = {name: column[kept] for name, column in columns.items()}
+        return Calls(
+            process=filled(process_key(columns["globalTid"]), -1),
+            thread=filled(columns["globalTid"], -1),
+            start_ns=columns["start"],
+            stop_ns=columns["end"],
+            correlation=positive(columns["correlationId"]),
+            name=string_rows(columns["nameId"], found, self._tables.strings, lambda text: _VERSION.sub("", text)),
+        )
+
+    def _overhead(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
+        kept = (columns["start"] != MISSING) & (columns["globalTid"] != MISSING)
+        columns = {name: column[kept] for name, column in columns.items()}
+        return Calls(
+            process=process_key(columns["globalTid"]),
+            thread=columns["globalTid"],
+            start_ns=columns["start"],
+            stop_ns=columns["end"],
+            correlation=np.full(len(columns["start"]), -1, dtype=np.int64),
+            name=string_rows(columns["nameId"], found, self._tables.strings),
+        )
+
+    def _kernels(self, columns: dict[str, Ints], name: Ints, found: dict[int, str]) -> Activities:
+        names = string_rows(name, found, self._tables.strings)
+        made = activities(columns, DeviceKind.KERNEL, process_key(columns["globalPid"]), names)
+        add_configs(made, columns, self._configs)
+        return timed(made)
+
+    def _copies(self) -> Activities:
+        columns = self._database.columns(COPIES, (*_COMMON, "bytes", "copyKind", "srcKind", "dstKind"))
+        numbers = [kinds(columns[one]) for one in ("copyKind", "srcKind", "dstKind")]
+        unified = np.isin(numbers[0], UNIFIED)
+        if unified.any():
+            text = "Page faults copied unified memory: no call asked for these copies, and they are in no op's time."
+            self._notes.append(TraceNote("unified_memory", text, int(unified.sum())))
+        names = named(numbers, self._tables.strings, copy_name)
+        return timed(activities(columns, DeviceKind.MEMCPY, process_key(columns["globalPid"]), names))
+
+    def _sets(self) -> Activities:
+        columns = self._database.columns(SETS, (*_COMMON, "bytes", "memKind"))
+        names = named([kinds(columns["memKind"])], self._tables.strings, set_name)
+        return timed(activities(columns, DeviceKind.MEMSET, process_key(columns["globalPid"]), names))
+
+    def _graphs(self) -> Activities:
+        columns = self._database.columns(GRAPHS, (*_COMMON, "graphId", "graphExecId"))
+        number = np.clip(_first_known([columns["graphExecId"], columns["graphId"]]), -1, _LARGEST_GRAPH)
+        names = named([number], self._tables.strings, lambda one: f"{GRAPH_PREFIX}{one if one >= 0 else '(unknown)'}")
+        return timed(activities(columns, DeviceKind.KERNEL, process_key(columns["globalPid"]), names))
+
+    def _note_losses(self) -> None:
+        damaged = self._database.damaged
+        if damaged:
+            tables = ", ".join(dict.fromkeys(damaged))
+            text = f"The database is damaged: the rest of {tables} could not be read. Export the report again."
+            self._notes.append(TraceNote("database_damaged", text))
+        told: set[str] = set()
+        for levels, texts in self._database.batches("DIAGNOSTIC_EVENT", ("severity",), ("text",)):
+            for level, text in zip(levels, texts, strict=True):
+                serious = isinstance(level, int) and level >= _WARNING and isinstance(text, str)
+                if serious and _LOSS.search(text[:2000]) and len(told) < _MOST_DIAGNOSTICS:
+                    told.add(" ".join(text.split())[:_TOLD_CHARACTERS])
+        self._notes += [TraceNote("nsys_warning", f"Nsight Systems says: {text}") for text in sorted(told)]
+
+
+def _first_known(columns: Sequence[Ints]) -> Ints:
+    """Per row the first value that is not missing."""
+    result = columns[0]
+    for column in columns[1:]:
+        result = np.where(result == MISSING, column, result)
+    return result
+
+
+def _with_process(work: Activities, calls: Calls) -> Activities:
+    """Activities of tables that do not say the process belong to that of the call with their number."""
+    unknown = work.process == MISSING
+    if not unknown.any():
+        return work
+    process = np.full(len(work), int(calls.process.min()) if len(calls) else -1, dtype=np.int64)
+    if len(calls):
+        order = np.argsort(calls.correlation, kind="stable")
+        at = order[np.minimum(np.searchsorted(calls.correlation[order], work.correlation), len(order) - 1)]
+        process = np.where(calls.correlation[at] == work.correlation, calls.process[at], process)
+    work.process = np.where(unknown, process, work.process)
+    return work

@@ -1,0 +1,1 @@
+"""Reads nvprof's databases (``nvprof -o``), which nvvp and PyProf read too."""

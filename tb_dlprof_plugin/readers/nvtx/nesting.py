@@ -1,0 +1,51 @@
+"""How ranges lie in each other on their threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.model.call_tree import depths
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.model.timeline import Ints
+from tb_dlprof_plugin.model.tree import parents
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Ranges in the order of `depths`: by thread, start and falling duration (ns)."""
+
+    thread: Ints
+    start_ns: Ints
+    duration_ns: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+def parent_rows(thread: Ints, start_ns: Ints, stop_ns: Ints) -> Ints:
+    """Per range the row of the innermost one around it, -1 for none. Threads are small numbers."""
+    order = np.lexsort((start_ns - stop_ns, start_ns, thread))
+    sorted_parent = parents(depths(Spans(thread[order], start_ns[order], (stop_ns - start_ns)[order])))
+    parent = np.full(len(order), -1, dtype=np.int64)
+    parent[order] = np.where(sorted_parent >= 0, order[np.maximum(sorted_parent, 0)], -1)
+    return parent
+
+
+def with_children(parent: Ints, rows: Bools) -> Bools:
+    """Which ranges have one of ``rows`` right inside."""
+    result = np.zeros(len(parent), dtype=np.bool_)
+    inside = parent[rows]
+    result[inside[inside >= 0]] = True
+    return result
+
+
+def anything_around(marked: Bools, parent: Ints) -> Bools:
+    """Which ranges lie in a marked one, at whatever depth."""
+    result = np.zeros(len(parent), dtype=np.bool_)
+    while True:
+        around = np.where(parent >= 0, marked[np.maximum(parent, 0)] | result[np.maximum(parent, 0)], False)
+        if len(parent) == 0 or np.array_equal(around, result):
+            return result
+        result = around

@@ -1,0 +1,1 @@
+"""Reads ONNX Runtime's profiles: what ``SessionOptions.enable_profiling`` writes."""

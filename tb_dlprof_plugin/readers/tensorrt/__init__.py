@@ -1,0 +1,1 @@
+"""Reads what ``trtexec`` exports of a TensorRT engine: times, layers and their averages."""

@@ -1,0 +1,1 @@
+"""Reads XPlane files (``*.xplane.pb``): the profiles of TensorFlow, Keras and JAX."""

@@ -1,0 +1,105 @@
+"""``tb-dlprof run --nsys``: the command line that is built, and what comes of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from support.nsys_database import NsysDatabase
+from typer.testing import CliRunner
+
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
+from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
+from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.store.logdir import read_profiles
+
+
+def nsys_run(tmp_path: Path, **values: object) -> NsysRun:
+    output = OutputDirectory(tmp_path / "runs" / "server", frozenset(), "server")
+    return NsysRun(["./server", "--port", "1"], output, Level.normal, **values)  # type: ignore[arg-type]
+
+
+def test_only_gpu_work_and_ranges_are_recorded_unless_more_is_asked_for(tmp_path: Path) -> None:
+    assert nsys_run(tmp_path).line("/opt/nsys", pytorch=False) == [
+        "/opt/nsys", "profile", "--trace=cuda,nvtx,cudnn,cublas", "--sample=none", "--cpuctxsw=none",
+        "--force-overwrite=true", f"--output={tmp_path}/runs/server/server", "./server", "--port", "1",
+    ]  # fmt: skip
+
+
+def test_each_option_is_nsys_own(tmp_path: Path) -> None:
+    run = nsys_run(
+        tmp_path,
+        graph_nodes=True,
+        delay_s=2.4,
+        duration_s=0.2,
+        between_marks=True,
+        options="--gpu-metrics-devices=0 -w true",
+    )
+    assert run.line("nsys", pytorch=True)[7:-3] == [
+        "--cuda-graph-trace=node", "--pytorch=autograd-shapes-nvtx", "--delay=2", "--duration=1",
+        "--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--gpu-metrics-devices=0", "-w", "true",
+    ]  # fmt: skip
+    assert "--pytorch=autograd-shapes-nvtx" not in nsys_run(tmp_path, simple=True).line("nsys", pytorch=True)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path: Path) -> Callable[..., Result]:
+    monkeypatch.chdir(tmp_path)
+    return lambda *args: CliRunner().invoke(app, ["run", *map(str, args)])
+
+
+def test_without_nsys_one_sentence_says_what_to_install(run, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tb_dlprof_plugin.cli.run.under_nsys.find_nsys", lambda: None)
+    result = run("--nsys", "--", "true")
+    assert result.exit_code == 2
+    assert "there is no nsys on PATH; install Nsight Systems" in result.stderr
+    assert not (tmp_path / "runs" / "true").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--nsys", "--iter-start", 3], "--nsys records no iterations apart"),
+        (["--nsys", "--reports", "all"], "--nsys writes no reports"),
+        (["--cuda-graph-nodes"], "are for --nsys"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(run, options: list[object], sentence: str) -> None:
+    result = run(*options, "--", "true")
+    assert (result.exit_code, sentence in result.stderr) == (2, True)
+
+
+def nsys_that(tmp_path: Path, monkeypatch, profile: str) -> None:
+    """A program in place of nsys, which this machine need not have: it exports a database that was made before."""
+    database = NsysDatabase(tmp_path / "made.sqlite")
+    database.range("forward", 0, 20)
+    database.launch("k", 2, 30, 5)
+    program = tmp_path / "nsys"
+    program.write_text(
+        f'#!/bin/sh\ncase "$1 $2" in "profile --help") exit 0;; esac\n'
+        f'for a; do case "$a" in --output=*) out="${{a#--output=}}";; esac; done\n'
+        f'if [ "$1" = profile ]; then {profile}; fi\n'
+        f'while [ "$1" != --output ]; do shift; done; cp "{database.write()}" "$2"\n'
+    )
+    program.chmod(0o755)
+    for module in ("cli.run.under_nsys", "readers.nsys.report_file"):
+        monkeypatch.setattr(f"tb_dlprof_plugin.{module}.find_nsys", lambda: str(program))
+
+
+def test_the_report_becomes_a_run_and_the_status_is_the_program_s(run, monkeypatch, tmp_path: Path) -> None:
+    nsys_that(tmp_path, monkeypatch, ': > "$out.nsys-rep"; exit 3')
+    result = run("--nsys", "--run-name", "mine", "--", "true")
+    assert result.exit_code == 3
+    (stored,) = read_profiles(tmp_path / "runs" / "mine")
+    assert (stored.profile.source.format, len(stored.profile.launches)) == ("nsys", 1)
+    assert (tmp_path / "runs" / "mine" / "mine.nsys-rep").exists()
+
+
+def test_without_a_report_the_run_fails(run, monkeypatch, tmp_path: Path) -> None:
+    nsys_that(tmp_path, monkeypatch, "exit 0")
+    result = run("--nsys", "--", "true")
+    assert result.exit_code == 1
+    assert not (tmp_path / "runs" / "true").exists()

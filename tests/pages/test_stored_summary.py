@@ -1,0 +1,89 @@
+"""Summaries next to profiles: what they give back, and when the profile is asked instead."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_dlprof_plugin.pages import stored_summary
+from tb_dlprof_plugin.pages.recorded_run import RecordedRun, recorded_run
+from tb_dlprof_plugin.pages.stored_summary import decode_summary, encode_summary, write_run
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.logdir import EventFileStore, read_profiles, runs_below
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+REF = RunRef("a/b", "s1", 0, 0)
+
+
+def _recorded(run: Path, ref: RunRef = REF) -> RecordedRun:
+    view = ProfileView(read_profiles(run)[0].profile)
+    return recorded_run(view, ref, view.selection())
+
+
+@pytest.mark.parametrize("run", ["lenet/fp32", "mlp/amp-bf16", "custom/tf32"])
+def test_a_written_run_holds_what_its_profile_says(run: str, tmp_path: Path) -> None:
+    write_run(tmp_path / "run", read_profiles(RECORDED / run)[0].profile)
+    (blob,) = EventFileStore(runs_below(tmp_path)).all()
+    summary = blob.read_summary()
+    assert summary is not None
+    assert len(summary) < 5_000
+    assert decode_summary(summary, blob.ref) == _recorded(tmp_path / "run", blob.ref)
+
+
+def test_it_is_the_runs_under_whatever_name_it_has_now() -> None:
+    summary = encode_summary(_recorded(RECORDED / "lenet" / "fp32"))
+    moved = decode_summary(summary, RunRef("moved", "s1", 0, 0))
+    assert moved is not None
+    assert (moved.ref.run, moved.run.name) == ("moved", "moved")
+
+
+def test_other_code_asks_the_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = encode_summary(_recorded(RECORDED / "lenet" / "fp32"))
+    monkeypatch.setattr(stored_summary, "code_version", lambda: "another")
+    assert decode_summary(summary, REF) is None
+
+
+def _changed(change: Callable[[Any], object]) -> bytes:
+    stored = json.loads(gzip.decompress(encode_summary(_recorded(RECORDED / "lenet" / "fp32"))))
+    change(stored)
+    return gzip.compress(json.dumps(stored).encode())
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        b"",
+        b"no gzip",
+        gzip.compress(b"no JSON"),
+        gzip.compress(b"[" * 100_000),
+        gzip.compress(b'{"code_version": "' + b"x" * 3_000_000),
+        _changed(lambda stored: stored["figures"].update(iterations=0)),
+        _changed(lambda stored: stored["figures"].update(iteration_ns=[], iterations=0)),
+        _changed(lambda stored: stored["figures"].update(iteration_ns=[-1] * stored["figures"]["iterations"])),
+        _changed(lambda stored: stored["figures"]["step"].update(ns=-5.0)),
+        _changed(lambda stored: stored["figures"]["step"].update(ns=1e300)),
+        _changed(lambda stored: stored["figures"]["step"].update(source="guessed")),
+        _changed(lambda stored: stored["figures"].update(setup=None)),
+        _changed(lambda stored: stored.update(advice=[{"rule": 3}])),
+    ],
+)
+def test_what_no_run_has_is_none(summary: bytes) -> None:
+    assert decode_summary(summary, REF) is None
+
+
+def test_a_run_is_written_where_its_summary_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a rule")
+
+    monkeypatch.setattr(stored_summary, "recorded_run", fail)
+    profile = read_profiles(RECORDED / "lenet" / "fp32")[0].profile
+    write_run(tmp_path / "run", profile)
+    (blob,) = EventFileStore(runs_below(tmp_path)).all()
+    assert blob.read_summary() is None
+    assert len(read_profiles(tmp_path)) == 1

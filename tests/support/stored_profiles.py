@@ -1,0 +1,149 @@
+"""Stored profiles for tests: a full one, and blobs that ask for much memory."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gzip
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import (
+    SCHEMA_VERSION,
+    CallPlaces,
+    LightCalls,
+    LightLaunches,
+    LightWindow,
+    Memory,
+    Profile,
+)
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store import dlprof_pb2 as pb
+
+
+def full_profile(view: ProfileView) -> Profile:
+    """A view's profile with every fact set and a row in every table."""
+    system = System(
+        [Gpu(0, "NVIDIA H200", 9, 0, 132, 2**37), Gpu(1, "other")], "cpu", 8, "Linux", "560.1", "12.4", "9.1", "2.2",
+        "2.13", "3.11", "host",
+    )  # fmt: skip
+    facts = RunFacts(
+        "ResNet", 25_557_032, ["float32"], True, True, "float16", True, 65536.0, False, True, True, False, False,
+        False, False, DataLoaderFacts(0, False, 2, False, 64, True, "Data", 782), 64, False, "DDP", 1, 8, "SGD", 2**33,
+        2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
+        1_060_000, 4, True, False, ["CUDA_LAUNCH_BLOCKING=1"], DdpFacts(2**18, True, False, "fp16_compress_hook"),
+        "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
+        [1_010_000, 1_020_000], [1_030_000], 7.5, 16, 1, 2**31, 1755, 1980, 71, ["thermal slowdown"],
+    )  # fmt: skip
+    places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
+    light = LightWindow(
+        boundary_ns=np.array([-2_000_000, -1_000_000]),
+        iteration=np.array([0]),
+        calls=LightCalls(*(np.array(c) for c in ([1, 2], [-1_900_000, -1_500_000], [4_000, 5_000], [0, 0], [4, -1]))),
+        launches=LightLaunches(
+            *(np.array(c) for c in ([0, -1], [-1_890_000, -1_400_000], [9, 8], [0, 0], [7, -1], [3, -1]))
+        ),
+    )
+    memory = Memory(*(np.array(c) for c in ([5, 9], [64, -64], [64, 0], [128, 128], [-1, 0], [2, -1], [1, 0])))
+    return dataclasses.replace(
+        view.profile, system=system, facts=facts, call_places=places, light_window=light, memory=memory
+    )
+
+
+def columns(message: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Every repeated number in the tables of a message: its path, the message that has it, and its descriptor."""
+    for kind in message.DESCRIPTOR.fields:
+        inner = f"{path}.{kind.name}" if path else kind.name
+        if inner in ("source", "system", "facts", "notes"):
+            continue
+        if kind.message_type is not None:
+            yield from columns(getattr(message, kind.name), inner)
+        elif isinstance(getattr(message, kind.name), (int, str)):
+            continue
+        elif kind.cpp_type != kind.CPPTYPE_STRING:
+            yield inner, message, kind
+
+
+_NUMBERS = (0, 1, 2, 3, 5, 7, 2**7, 2**20, 2**31 - 1, 2**31, 2**32 - 1, 2**52, 2**62 - 1, 2**63 - 1)
+
+
+def mutated(profile: Any, source: random.Random) -> Any:
+    """A copy of a message with a few numbers of its tables and facts changed, most of them within what they may be."""
+    message = pb.Profile.FromString(profile.SerializeToString())
+    tables = [(table, kind) for _, table, kind in columns(message) if len(getattr(table, kind.name))]
+    for _ in range(source.choice((1, 1, 2, 4))):
+        if source.random() < 0.25:
+            _change_fact(source.choice((message.facts, message.system, message.source)), source)
+            continue
+        table, kind = source.choice(tables)
+        column = getattr(table, kind.name)
+        at = source.randrange(len(column))
+        other = column[source.randrange(len(column))]
+        # A type that is too narrow for a number refuses it.
+        with contextlib.suppress(ValueError):
+            column[at] = source.choice((other, other, column[at] + 1, -column[at], source.choice(_NUMBERS)))
+    return message
+
+
+def _change_fact(message: Any, source: random.Random) -> None:
+    kind = source.choice(list(message.DESCRIPTOR.fields))
+    if kind.message_type is not None or source.random() < 0.2:
+        message.ClearField(kind.name)
+        return
+    floats = (0.0, -1.0, 1e300, float("nan"), float("inf"), 0.5)
+    values = {kind.CPPTYPE_STRING: ("", "x", "aten::mm", "NVIDIA A100-SXM4-80GB"), kind.CPPTYPE_DOUBLE: floats,
+              kind.CPPTYPE_BOOL: (True, False)}.get(kind.cpp_type, _NUMBERS)  # fmt: skip
+    value = source.choice(values)
+    with contextlib.suppress(ValueError):
+        if isinstance(getattr(message, kind.name), (int, float, str, bool)):
+            setattr(message, kind.name, value)
+        else:
+            getattr(message, kind.name)[:] = [value] * source.choice((1, 3))
+
+
+def packed(message: Any) -> bytes:
+    """The blob of a message, packed as far as gzip can."""
+    return gzip.compress(message.SerializeToString(), mtime=0)
+
+
+def _varint(value: int) -> bytes:
+    return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + _varint(value >> 7)
+
+
+def _inside(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def bombs(size: int = 1_000_000) -> Iterator[tuple[str, bytes]]:
+    """Blobs of at most ``size`` bytes that ask for as much memory as they can, by name."""
+    start = pb.Profile(schema_version=SCHEMA_VERSION, strings=[""]).SerializeToString()
+    calls = pb.Calls(thread=[1], thread_calls=[10**9])
+    yield "run length", packed(pb.Profile(schema_version=SCHEMA_VERSION, calls=calls))
+    yield "gzip", gzip.compress(bytes(300 * size), mtime=0)
+    number = {kind.name: kind.number for kind in pb.Profile.DESCRIPTOR.fields}
+    # What expands a thousand times is refused before it is looked at; what expands by 7 is not.
+    for ratio, noise in ((1000, b""), (7, np.random.default_rng(1).bytes(size // 2))):
+        room = size * ratio // (2 if noise else 20)
+        ballast = _inside(99, noise)
+
+        def blob(content: bytes, ballast: bytes = ballast) -> bytes:
+            return gzip.compress(start + ballast + content, mtime=0)
+
+        yield f"one column x{ratio}", blob(_inside(number["launches"], _inside(1, bytes(room))))
+        every = b"".join(_inside(field, bytes(room // 9)) for field in range(1, 10))
+        yield f"all columns of launches x{ratio}", blob(_inside(number["launches"], every))
+        yield f"unpacked column x{ratio}", blob(_inside(number["launches"], b"\x08\x00" * (room // 2)))
+        yield f"empty strings x{ratio}", blob(_inside(number["strings"], b"") * (room // 2))
+        yield f"notes x{ratio}", blob(_inside(number["notes"], b"") * (room // 2))
+        gpus = b"".join((_inside(1, b""),)) * (room // 2)
+        yield f"GPUs x{ratio}", blob(_inside(number["system"], gpus))
+        yield f"times in the facts x{ratio}", blob(_inside(number["facts"], _inside(68, bytes(room))))
+        yield f"lists of shapes x{ratio}", blob(_inside(number["input_shapes"], _inside(1, bytes(room))))
+        yield f"shapes x{ratio}", blob(_inside(number["input_shapes"], _inside(3, bytes(room))))
+        yield f"unknown fields x{ratio}", blob(_inside(77, b"") * (room // 3))
+    again = pb.InputShapes(dimensions=[-100_002, *[100_000, -100_000] * 50_000, 100_000], sizes=[1] * 100_000)
+    yield "sizes taken again and again", packed(pb.Profile(schema_version=SCHEMA_VERSION, input_shapes=again))
