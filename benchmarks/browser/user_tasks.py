@@ -94,7 +94,10 @@ USER_TASKS = (
         "lenet/fp32",
         (Click(_at("place-explore")), Click(_at("nav-launches"))),
         (Press("g"), Press("l")),
-        (Shown(_at("headline"), r"The CPU sets the pace; .*launch.*Python"),),
+        (
+            Shown(_at("headline"), "The CPU sets the pace; .* mostly while the CPU launches work"),
+            Shown(_at("launches-causes"), r"CPU launching work.*[\d.]+ %.*Python between ops.*[\d.]+ %"),
+        ),
     ),
     UserTask(
         "amp_worth_it",

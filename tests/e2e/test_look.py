@@ -1,4 +1,4 @@
-"""Every page, in both themes and at every width: axe finds nothing, nothing sticks out, every measure says what it is."""
+"""Every page, in both themes and at every width: axe finds nothing, nothing sticks out, every measure has a meaning."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     page = context.new_page()
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
     term = page.get_by_test_id("overview-account").locator(".term", has_text="Step").first
-    tooltip = page.get_by_role("tooltip")
+    tooltip = page.locator("[role=tooltip]")
     term.tap(timeout=_PAGE_MS)
     expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
     page.get_by_test_id("headline").tap()
