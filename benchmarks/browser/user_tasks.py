@@ -94,7 +94,10 @@ USER_TASKS = (
         "lenet/fp32",
         (Click(_at("place-explore")), Click(_at("nav-launches"))),
         (Press("g"), Press("l")),
-        (Shown(_at("headline"), r"The CPU sets the pace; .*while the CPU launches work"),),
+        (
+            Shown(_at("headline"), "The CPU sets the pace; .* mostly while the CPU launches work"),
+            Shown(_at("launches-causes"), r"CPU launching work.*[\d.]+ %.*Python between ops.*[\d.]+ %"),
+        ),
     ),
     UserTask(
         "amp_worth_it",
@@ -201,8 +204,8 @@ USER_TASKS = (
         (Click(_at("place-compare")), Click(_at("nav-runs-models"))),
         (Press("g"), Press("u"), TabTo(_at("nav-runs-models"), back=True), _OPENS),
         (
-            Shown("main", r"ResNet50.*Keep AMP \w+, the fastest recorded"),
-            Shown("main", r"LeNet5.*Stay with \w+"),
+            Shown("main tbody tr:has-text('ResNet50')", r"Keep AMP \w+, the fastest recorded"),
+            Shown("main tbody tr:has-text('LeNet5')", r"Stay with \w+"),
         ),
     ),
 )
