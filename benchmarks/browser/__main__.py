@@ -15,7 +15,6 @@ import argparse
 import gzip
 import os
 import platform
-import shutil
 import tempfile
 from importlib import metadata, resources
 from pathlib import Path
@@ -23,13 +22,12 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from .paint import first_paint
-from .serving import OURS, PEER, make_logdir, tensorboard
+from .serving import OURS, PEER, chromium_path, make_logdir, tensorboard
 from .tables import ACTIONS, follow
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "tests" / "traces" / "resnet50_fp32.pt.trace.json.gz"
 LIMIT_BYTES = 400_000
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def main() -> None:
@@ -41,9 +39,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{_processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {options.trace.name}")
     _print_bundle()
-    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
-    if path is None:
-        raise SystemExit("No Chromium: install it (on Debian: apt-get install -y chromium).")
+    path = chromium_path()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         logdirs = {plugin: Path(folder) / plugin for plugin in (OURS, PEER)}
         for plugin, logdir in logdirs.items():

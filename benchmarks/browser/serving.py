@@ -17,6 +17,15 @@ from pathlib import Path
 OURS, PEER = "tb_dlprof", "pytorch_profiler"
 _TIMEOUT_S = 120
 _POLL_S = 0.02
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def chromium_path() -> str:
+    """Where the distribution installed Chromium."""
+    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        raise SystemExit("No Chromium: install it (on Debian: apt-get install -y chromium).")
+    return path
 
 
 def make_logdir(trace: Path, logdir: Path, plugin: str) -> None:
@@ -55,6 +64,16 @@ def tensorboard(logdir: Path, plugin: str) -> Iterator[tuple[str, float]]:
     finally:
         server.terminate()
         server.wait()
+
+
+def listed_runs(address: str, runs: int) -> None:
+    """Returns once our tab lists that many runs."""
+    for _ in range(int(_TIMEOUT_S / _POLL_S)):
+        with urllib.request.urlopen(f"{address}/data/plugin/{OURS}/runs", timeout=10) as answer:
+            if len(json.load(answer)["runs"]) >= runs:
+                return
+        time.sleep(_POLL_S)
+    sys.exit(f"TensorBoard did not list {runs} runs within {_TIMEOUT_S} s.")
 
 
 def _offered(address: str, plugin: str) -> bool:

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.python_call_sites import call_places
 from tb_dlprof_plugin.analysis.roles import assign_roles
+from tb_dlprof_plugin.analysis.sound_values import with_sound_values
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
 from tb_dlprof_plugin.model.grouping import distinct
@@ -141,7 +142,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline, depth, parent = without_crossings(with_steps_around_closures(with_one_kind_of_module(timeline)))
+    timeline = with_one_kind_of_module(with_sound_values(timeline))
+    timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())

@@ -129,11 +129,17 @@ def timeline_event(runs: OpenRuns, query: q.TimelineEventQuery) -> event.Timelin
 
 
 def timeline_matches(runs: OpenRuns, query: q.TimelineMatchesQuery) -> matches.TimelineMatches:
-    """Where a text, op or kernel is in an iteration."""
+    """Where a text, op, op type or kernel is in an iteration."""
     view, ref, selection = runs.profile(query)
     with _timeline_errors(ref.run):
         return matches.timeline_matches(
-            view, selection, query.iteration, text=query.text, op=query.op, kernel=query.kernel
+            view,
+            selection,
+            query.iteration,
+            text=query.text,
+            op=query.op,
+            op_type=query.op_type,
+            kernel=query.kernel,
         )
 
 

@@ -72,10 +72,11 @@ class TimelineEventQuery(TimelineQuery, frozen=True, kw_only=True):
 
 
 class TimelineMatchesQuery(TimelineQuery, frozen=True, kw_only=True):
-    """What is looked for: a part of a name, or the id of an op or a kernel."""
+    """What is looked for: a part of a name, an op type, or the id of an op or a kernel."""
 
     text: Text | None = None
     op: Text | None = None
+    op_type: Text | None = None
     kernel: Text | None = None
 
 

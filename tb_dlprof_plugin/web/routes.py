@@ -112,7 +112,7 @@ _ALL = (
     ),
     Route(
         "timeline_matches",
-        "where the text, op or kernel runs",
+        "where the text, op, op type or kernel runs",
         query="TimelineMatchesQuery",
         handler="timeline_matches",
         in_file="never",

@@ -11,9 +11,9 @@ from support.nsys_database import NsysDatabase
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.cli.run.messages import Level
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
+from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 

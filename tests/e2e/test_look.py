@@ -1,7 +1,4 @@
-"""Every page, in both themes and at every width: axe finds nothing, nothing sticks out, every measure says what it is.
-
-axe-core is the npm package: rules of WCAG 2.2 and best practices, run in the page itself. Even a minor finding fails.
-"""
+"""Every page, in both themes and at every width: axe finds nothing, nothing sticks out, every measure has a meaning."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from support.axe import add_axe, violations
 from support.marks import short_of
 from support.tensorboard import ROOT, Server
 
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
 
 _PAGE_MS = 30_000
-_AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 _PEERS = ROOT / "docs" / "peers.md"
 _LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
 PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
@@ -46,7 +43,6 @@ def server(shared: Callable[[str], Server]) -> Server:
 @pytest.fixture(scope="module")
 def light(browser: Browser) -> Iterator[BrowserContext]:
     """Light pages of 1440 by 900 into which axe can be put."""
-    assert _AXE.is_file(), "axe-core is missing: run npm ci in frontend"
     context = browser.new_context(
         viewport={"width": 1440, "height": 900}, color_scheme="light", reduced_motion="reduce", bypass_csp=True
     )
@@ -66,29 +62,7 @@ def _open(page: Page, server: Server, address: str) -> None:
     page.goto("about:blank")
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page={address}")
     page.wait_for_function(_SETTLED, timeout=_PAGE_MS)
-    if page.evaluate("window.axe === undefined"):
-        page.add_script_tag(path=_AXE)
-
-
-def _violations(page: Page) -> list[str]:
-    """What axe finds in both themes, as "rule: element: message"; the dark one differs in its colours only."""
-    found: list[str] = []
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-        page.wait_for_selector(f"html[data-theme={theme}]", state="attached", timeout=_PAGE_MS)
-        rules = (
-            "{runOnly: ['color-contrast'], resultTypes: ['violations']}"
-            if theme == "dark"
-            else "{resultTypes: ['violations']}"
-        )
-        # The rows of a table are alike.
-        result = page.evaluate(f"axe.run({{exclude: ['tbody tr:nth-child(n + 4)']}}, {rules})")
-        for violation in result["violations"]:
-            for node in violation["nodes"]:
-                rule = f"{theme}: {violation['id']} ({violation['impact']})"
-                found.append(f"{rule}: {node['html'][:160]}: {node['failureSummary']}")
-    page.emulate_media(color_scheme="light")
-    return found
+    add_axe(page)
 
 
 def _too_wide(page: Page) -> list[str]:
@@ -114,7 +88,7 @@ def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: s
         else "p.tb_dlprof.run=" + ("memory" if address in ("memory", "modules") else "lenet/fp32")
     )
     _open(page, server, f"{address}&{run}")
-    assert _violations(page) == []
+    assert violations(page) == []
     assert page.evaluate(_UNDEFINED) == []
     assert _too_wide(page) == []
     assert re.search(r"\d.*\.$", page.get_by_test_id("headline").inner_text())
@@ -130,7 +104,7 @@ def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: s
 def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, page: Page, address: str) -> None:
     run = "p.tb_dlprof.a.run=cpu&p.tb_dlprof.b.run=cpu" if address == "compare" else "p.tb_dlprof.run=cpu"
     _open(page, server, f"{address}&{run}")
-    assert _violations(page) == []
+    assert violations(page) == []
     assert _too_wide(page) == []
 
 
@@ -168,7 +142,7 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     page = context.new_page()
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
     term = page.get_by_test_id("overview-account").locator(".term", has_text="Step").first
-    tooltip = page.get_by_role("tooltip")
+    tooltip = page.locator("[role=tooltip]")
     term.tap(timeout=_PAGE_MS)
     expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
     page.get_by_test_id("headline").tap()
@@ -180,5 +154,5 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
 
 def test_a_logdir_without_a_run_is_readable(page: Page, shared: Callable[[str], Server]) -> None:
     _open(page, shared("none"), "overview")
-    assert _violations(page) == []
+    assert violations(page) == []
     assert _too_wide(page) == []

@@ -202,13 +202,20 @@ def test_an_op_without_gpu_work_is_found_at_its_longest_call(cpu_trace, ref: Run
     assert found.id.startswith("c")
 
 
-def test_an_op_a_kernel_and_a_text_are_found(gpu_view: ProfileView, ref: RunRef) -> None:
+def test_an_op_an_op_type_a_kernel_and_a_text_are_found(gpu_view: ProfileView, ref: RunRef) -> None:
     every = gpu_view.selection()
     conv = next(r for r in op_rows(gpu_view, Selection(1, 1)) if (r.name, r.direction) == ("conv1/conv2d", "backward"))
     of_op = timeline_matches(gpu_view, every, 1, op=conv.id)
     assert (of_op.count, of_op.on_gpu, of_op.gpu_ns) == (conv.calls + conv.kernel_calls, conv.kernel_calls, conv.gpu_ns)
     assert of_op.first is not None
     assert of_op.first.id.startswith("g")
+
+    of_type = timeline_matches(gpu_view, every, 1, op_type="conv2d")
+    convs = [row for row in op_rows(gpu_view, Selection(1, 1)) if row.op_type == "conv2d"]
+    assert len(convs) > 1
+    assert of_type.count == sum(row.calls + row.kernel_calls for row in convs)
+    assert of_type.gpu_ns == sum(row.gpu_ns or 0 for row in convs)
+    assert timeline_matches(gpu_view, every, 1, op_type="conv").count == 0
 
     kernel = timeline_event(gpu_view, ref, every, 1, timeline_page(gpu_view, ref, every, 1).longest_gpu[0].spot.id)
     assert kernel.gpu is not None

@@ -1157,8 +1157,8 @@ export interface MatchLane {
 
 /**
  * `count` events match, of which the first `shown` in time are in `lanes`; `on_gpu` of them are GPU work,
- * which takes `gpu_ns`. `first` is the one to show first: the longest work of an op on the GPU, without any
- * its longest call; the longest launch of a kernel; the first in time of a text.
+ * which takes `gpu_ns`. `first` is the one to show first: the longest work of an op or op type on the GPU,
+ * without any its longest call; the longest launch of a kernel; the first in time of a text.
  */
 export interface TimelineMatches {
   count: number;
@@ -2472,7 +2472,7 @@ export interface Routes {
   timeline_events: TimelineEventsPage;
   /** An event: its op, its launch, what is around it. */
   timeline_event: TimelineEvent;
-  /** Where the text, op or kernel runs. */
+  /** Where the text, op, op type or kernel runs. */
   timeline_matches: TimelineMatches;
   /** Ops that can use Tensor Cores, and why some do not. */
   tensor_cores: TensorCoresPage;
@@ -2567,10 +2567,11 @@ export interface TimelineEventQuery extends TimelineQuery {
   id: string;
 }
 
-/** What is looked for: a part of a name, or the id of an op or a kernel. */
+/** What is looked for: a part of a name, an op type, or the id of an op or a kernel. */
 export interface TimelineMatchesQuery extends TimelineQuery {
   text?: string | null;
   op?: string | null;
+  op_type?: string | null;
   kernel?: string | null;
 }
 

@@ -64,6 +64,8 @@ export function TooltipLayer() {
     <div
       id={ID}
       role="tooltip"
+      // It describes what is hovered or focused, and is read there; it lies in no landmark.
+      aria-hidden="true"
       class={`tooltip${shown?.below ? " tooltip-below" : ""}`}
       hidden={!shown}
       style={shown ? { left: `${shown.left}px`, top: `${shown.top}px`, maxWidth: `${WIDTH}px` } : undefined}

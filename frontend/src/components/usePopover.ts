@@ -22,6 +22,11 @@ export function usePopover<Box extends HTMLElement>(button: string, { byFocus = 
   useEffect(() => {
     if (!open) return undefined;
     const elsewhere = (event: Event): void => {
+      // A click within the panel on what takes no focus gives it to what is around: it goes back to where it was.
+      if (event instanceof FocusEvent && event.target instanceof Node && event.target.contains(box.current)) {
+        if (event.relatedTarget instanceof HTMLElement) event.relatedTarget.focus();
+        return;
+      }
       if (!(event.target instanceof Node && box.current?.contains(event.target))) setOpen(false);
     };
     const events = byFocus ? ["pointerdown", "focusin"] : ["pointerdown"];

@@ -71,9 +71,7 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
 export function BarsHint() {
   return (
     <span class="muted small">
-      {useFile() === null
-        ? "drag over bars, or arrow keys, to pick a range"
-        : "all iterations: this file holds the whole recording"}
+      {useFile() === null ? "drag to pick a range" : "all iterations: this file holds the whole recording"}
     </span>
   );
 }

@@ -1,4 +1,4 @@
-/** From row to row of a table by keys. Works on what is drawn, so that it serves every table, whatever its rows are. */
+/** From row to row of a table, or of the findings, by keys. Works on what is drawn, so that it serves every table, whatever its rows are. */
 
 const ROWS = "tr.selectable";
 
@@ -21,7 +21,10 @@ function currentTable(page: ParentNode): HTMLElement | null {
  */
 export function moveRow(page: ParentNode, by: 1 | -1): void {
   const table = currentTable(page);
-  if (!table) return;
+  if (!table) {
+    moveLine(page, by);
+    return;
+  }
   const rows = [...table.querySelectorAll<HTMLElement>(ROWS)];
   const selected = rows.findIndex((row) => row.getAttribute("aria-current") === "true");
   const focused = rows.findIndex((row) => row.contains(document.activeElement));
@@ -32,6 +35,13 @@ export function moveRow(page: ParentNode, by: 1 | -1): void {
   const button = next.querySelector<HTMLElement>("button.link");
   button?.focus();
   button?.scrollIntoView?.({ block: "nearest" });
+}
+
+/** Where the page has findings in place of a table. */
+function moveLine(page: ParentNode, by: 1 | -1): void {
+  const lines = [...page.querySelectorAll<HTMLElement>(".finding-line")];
+  const focused = lines.indexOf(document.activeElement as HTMLElement);
+  lines[focused < 0 ? (by > 0 ? 0 : lines.length - 1) : focused + by]?.focus();
 }
 
 /** Shows or hides the filters of the table that has the focus, else of the first of the page. */

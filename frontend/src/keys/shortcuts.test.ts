@@ -80,3 +80,15 @@ it("rows: where one is selected the next is selected with it, elsewhere the focu
   expect(document.activeElement?.textContent).toBe("b");
   page.remove();
 });
+
+it("rows: without a table the focus moves from finding to finding", () => {
+  const page = document.createElement("main");
+  page.innerHTML = '<button class="finding-line">a</button><button>x</button><button class="finding-line">b</button>';
+  document.body.append(page);
+  const reached = ([1, 1, 1, -1] as const).map((by) => {
+    moveRow(page, by);
+    return document.activeElement?.textContent;
+  });
+  expect(reached).toEqual(["a", "b", "b", "a"]);
+  page.remove();
+});

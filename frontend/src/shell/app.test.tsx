@@ -310,7 +310,7 @@ describe("each page draws its answer", () => {
     expect(byId("ops-table")!.textContent).toContain("<img src=x onerror=alert(1)>");
   });
 
-  it("Op types, each of which leads to its ops", async () => {
+  it("Op types, each of which opens from its row and from the first sentence", async () => {
     const type = fixtures.ops.rows[0]!.op_type;
     await open(hash({ page: "op_types", run: "resnet50/fp32" }), {
       ...ANSWERS,
@@ -353,12 +353,13 @@ describe("each page draws its answer", () => {
     await click(byId("op-types-table")!.querySelector("tbody tr"));
     expect(byId("op-type-detail")!.querySelector("h2")!.textContent).toBe(type);
     expect(window.location.hash).toContain(`p.tb_dlprof.type=${encodeURIComponent(type)}`);
+    await click(byId("op-types-table")!.querySelector("tbody tr"));
+    expect(byId("op-type-detail")).toBeNull();
     await click(byId("headline")!.querySelector("button.link"));
-    const shown = [...byId("ops-table")!.querySelectorAll("tbody tr")];
-    const wanted = fixtures.ops.rows.filter((row) => row.op_type === type);
-    expect(shown).toHaveLength(wanted.length);
-    expect(wanted.length).toBeLessThan(fixtures.ops.rows.length);
-    expect(window.location.hash).toContain(`p.tb_dlprof.ops.filter.type=${encodeURIComponent(type)}`);
+    expect(byId("op-type-detail")!.querySelector("h2")!.textContent).toBe(type);
+    await click(byId("op-type-detail")!.querySelector("[data-testid=related-timeline]"));
+    expect(window.location.hash).toContain("page=timeline");
+    expect(window.location.hash).toContain(`p.tb_dlprof.type=${encodeURIComponent(type)}`);
   });
 
   it("Kernels with the selected kernel", async () => {

@@ -48,11 +48,6 @@ export class TableParam implements TableOptions {
     });
   }
 
-  /** The rows with one value in a column, as part of a change. */
-  toRowsOf(id: string, query: string): Assignment {
-    return this.filters.to([{ id, query }]);
-  }
-
   /** The table as it is at first, as part of a change. */
   toDefault(): Assignment[] {
     return [this.sorting.toDefault(), this.filters.toDefault()];

@@ -1,4 +1,4 @@
-"""Finds events of an iteration: those whose name contains a text, all of an op, all of a kernel."""
+"""Finds events of an iteration: those whose name contains a text, all of an op, of an op type, of a kernel."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class MatchLane(msgspec.Struct, frozen=True):
 
 class TimelineMatches(msgspec.Struct, frozen=True):
     """``count`` events match, of which the first ``shown`` in time are in ``lanes``; ``on_gpu`` of them are GPU work,
-    which takes ``gpu_ns``. ``first`` is the one to show first: the longest work of an op on the GPU, without any
-    its longest call; the longest launch of a kernel; the first in time of a text."""
+    which takes ``gpu_ns``. ``first`` is the one to show first: the longest work of an op or op type on the GPU,
+    without any its longest call; the longest launch of a kernel; the first in time of a text."""
 
     count: int
     shown: int
@@ -47,10 +47,11 @@ def timeline_matches(
     *,
     text: str | None = None,
     op: str | None = None,
+    op_type: str | None = None,
     kernel: str | None = None,
 ) -> TimelineMatches:
-    """The events that match one of a text in their name (any case), an op's id, a kernel's id; of this iteration only
-    where it is an op or a kernel.
+    """The events that match one of a text in their name (any case), an op's id, an op type's name, a kernel's id; of
+    this iteration only, but for a text.
 
     Raises:
         ValueError: there is no such iteration.
@@ -58,7 +59,9 @@ def timeline_matches(
     one = one_iteration(view, selection, iteration)
     events = timeline_events(view, one)
     if op is not None:
-        found, first = _of_op(view, events, op)
+        found, first = _of_groups(view, events, np.array([one == op for one in view.groups.ids], dtype=np.bool_))
+    elif op_type is not None:
+        found, first = _of_groups(view, events, _of_type(view, op_type))
     elif kernel is not None:
         found = _of_kernel(view, events, kernel)
         first = _longest(events, found)
@@ -79,15 +82,19 @@ def timeline_matches(
     )
 
 
-def _of_op(view: ProfileView, events: TimelineEvents, op: str) -> tuple[Ints, int]:
+def _of_groups(view: ProfileView, events: TimelineEvents, wanted: Bools) -> tuple[Ints, int]:
+    """Outermost calls and GPU work of the wanted ops, and the longest work, without any the longest call."""
     calls, launched = places(events, "c"), places(events, "g")
-    if op not in view.groups.ids:
-        return np.zeros(0, dtype=np.int64), -1
-    group = view.groups.ids.index(op)
+    groups = np.flatnonzero(wanted)
     row = events.row[calls]
-    outermost = calls[(view.call_group[row] == group) & (view.call_top[row] == row) & events.own[calls]]
-    work = launched[(view.launch_group[events.row[launched]] == group) & events.own[launched]]
+    outermost = calls[np.isin(view.call_group[row], groups) & (view.call_top[row] == row) & events.own[calls]]
+    work = launched[np.isin(view.launch_group[events.row[launched]], groups) & events.own[launched]]
     return np.sort(np.concatenate((outermost, work))), _longest(events, work if len(work) else outermost)
+
+
+def _of_type(view: ProfileView, op_type: str) -> Bools:
+    strings = view.profile.strings
+    return np.array([strings[name] == op_type for name in view.groups.op_type.tolist()], dtype=np.bool_)
 
 
 def _of_kernel(view: ProfileView, events: TimelineEvents, kernel: str) -> Ints:

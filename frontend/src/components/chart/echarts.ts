@@ -1,26 +1,9 @@
 /** The parts of ECharts that the page draws with; imported lazily by `Chart`, so that it is a chunk of its own. */
-import { BarChart, LineChart, PieChart, ScatterChart } from "echarts/charts";
-import {
-  BrushComponent,
-  DataZoomInsideComponent,
-  GridComponent,
-  MarkLineComponent,
-  TooltipComponent,
-} from "echarts/components";
+import { BarChart, LineChart, ScatterChart } from "echarts/charts";
+import { DataZoomInsideComponent, GridComponent, TooltipComponent } from "echarts/components";
 import { getInstanceByDom, init, use } from "echarts/core";
 import { CanvasRenderer } from "echarts/renderers";
 
-use([
-  BarChart,
-  LineChart,
-  PieChart,
-  ScatterChart,
-  BrushComponent,
-  DataZoomInsideComponent,
-  GridComponent,
-  MarkLineComponent,
-  TooltipComponent,
-  CanvasRenderer,
-]);
+use([BarChart, LineChart, ScatterChart, DataZoomInsideComponent, GridComponent, TooltipComponent, CanvasRenderer]);
 
 export { getInstanceByDom, init };

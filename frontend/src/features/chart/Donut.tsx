@@ -6,10 +6,7 @@ import { formatPercent } from "../../format/number";
 import { SLICES } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import { Legend } from "../../components/Legend";
-import { Chart } from "../../components/chart/Chart";
-import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
 import { perStep, useIterations } from "../../components/sums";
-import { themeSignal } from "../../state/theme";
 
 interface DonutProps {
   name: string;
@@ -22,6 +19,9 @@ interface DonutProps {
 }
 
 const SIZE = 148;
+/** Radii of the ring, in units of half its box. */
+const INNER = 0.66;
+const OUTER = 0.96;
 
 export function Donut(props: DonutProps) {
   return (
@@ -32,8 +32,6 @@ export function Donut(props: DonutProps) {
 }
 
 function Ring({ name, slices, context, centre, centreLabel, definitions }: DonutProps) {
-  const theme = themeSignal.value;
-  const iterations = useIterations();
   const drawn = slices
     .map((slice, index) => ({ ...slice, property: colourProperty(slice.key, index, context) }))
     .filter((slice) => (slice.value_ns ?? 0) > 0);
@@ -41,42 +39,9 @@ function Ring({ name, slices, context, centre, centreLabel, definitions }: Donut
     <div class="donut">
       <div class="donut-ring">
         {drawn.length > 0 ? (
-          <Chart
-            height={SIZE}
-            theme={theme}
-            inputs={[slices, iterations]}
+          <Arcs
+            slices={drawn}
             label={`${name}: ${slices.map((slice) => `${slice.label} ${formatPercent(slice.percent)}`).join(", ")}`}
-            option={(colour) => ({
-              animation: false,
-              tooltip: {
-                ...tooltipStyle(colour),
-                confine: false,
-                formatter: ({ dataIndex }: { dataIndex: number }) => {
-                  const slice = drawn[dataIndex]!;
-                  return tooltipElement(slice.label, [
-                    {
-                      colour: colour(slice.property),
-                      label: formatPercent(slice.percent),
-                      value: formatNs(perStep(slice.value_ns, iterations)),
-                    },
-                  ]);
-                },
-              },
-              series: [
-                {
-                  type: "pie",
-                  radius: ["66%", "96%"],
-                  label: { show: false },
-                  emphasis: { scale: false },
-                  itemStyle: { borderColor: colour("--surface"), borderWidth: 2 },
-                  data: drawn.map((slice) => ({
-                    name: slice.label,
-                    value: slice.value_ns,
-                    itemStyle: { color: colour(slice.property) },
-                  })),
-                },
-              ],
-            })}
           />
         ) : (
           <div class="donut-empty" style={{ width: `${SIZE}px`, height: `${SIZE}px` }} />
@@ -92,5 +57,37 @@ function Ring({ name, slices, context, centre, centreLabel, definitions }: Donut
         <p class="missing donut-none">no GPU work recorded</p>
       )}
     </div>
+  );
+}
+
+/** The slices clockwise from the top, each an arc that says on hover what it is. */
+function Arcs({ slices, label }: { slices: (Slice & { property: string })[]; label: string }) {
+  const iterations = useIterations();
+  const whole = slices.reduce((sum, { value_ns }) => sum + value_ns!, 0);
+  let before = 0;
+  const arcs = slices.map((slice) => {
+    const arc = { slice, start: before / whole, share: slice.value_ns! / whole };
+    before += slice.value_ns!;
+    return arc;
+  });
+  return (
+    <svg class="donut-arcs" viewBox="-1 -1 2 2" width={SIZE} height={SIZE} role="img" aria-label={label}>
+      {arcs.map(({ slice, start, share }) => (
+        <circle
+          key={slice.key}
+          r={(INNER + OUTER) / 2}
+          pathLength={1}
+          stroke-width={OUTER - INNER}
+          stroke-dasharray={`${share} ${1 - share}`}
+          transform={`rotate(${360 * start - 90})`}
+          style={{ stroke: `var(${slice.property})` }}
+          data-tip={`${slice.label}: ${formatPercent(slice.percent)}, ${formatNs(perStep(slice.value_ns, iterations))}`}
+        />
+      ))}
+      {arcs.length > 1 &&
+        arcs.map(({ slice, start }) => (
+          <line key={slice.key} x1={INNER} x2={OUTER} transform={`rotate(${360 * start - 90})`} />
+        ))}
+    </svg>
   );
 }

@@ -3,7 +3,7 @@
  * that iteration; Ctrl and the wheel zoom. With the keyboard the arrow keys move over the bars, with Shift they extend the range,
  * Enter takes it and Escape goes back to all.
  */
-import type { BarSeriesOption, ScatterSeriesOption } from "echarts/charts";
+import type { BarSeriesOption, LineSeriesOption, ScatterSeriesOption } from "echarts/charts";
 import type { ECharts } from "echarts/core";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -47,10 +47,16 @@ export function stepLine(step: StepFigures): number | null {
   return step.source === "recorded" ? null : step.ms * NS_PER_MS;
 }
 
-/** ECharts' event of a finished drag; `coordRange` holds indices of bars. */
-interface BrushEnd {
-  areas: { coordRange?: [number, number] }[];
+/** Where the pointer is in a chart, in pixels. */
+interface Pointed {
+  offsetX: number;
+  offsetY: number;
 }
+
+/** A shorter drag is a click. */
+const LEAST_DRAG_PX = 4;
+const WIDEST_BAR_PX = 56;
+const TOP_PX = 12;
 
 export function IterationBars(props: IterationBarsProps) {
   const { name, iterations, categories, hidden = NONE, children } = props;
@@ -89,6 +95,8 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
   select.current = fixed ? () => undefined : onSelect;
   const wired = useRef<ECharts | null>(null);
   const [marked, setMarked] = useState<Marked | null>(null);
+  /** The bars under a drag. */
+  const [dragged, setDragged] = useState<IterationRange | null>(null);
 
   const bars = useRef(iterations);
   bars.current = iterations;
@@ -98,55 +106,55 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
     last: bars.current[last]!.last,
   });
 
-  const mark = (next: Marked | null): void => {
-    setMarked(next);
-    const span = next && spanOf(next);
-    wired.current?.dispatchAction({
-      type: "brush",
-      areas: span ? [{ brushType: "lineX", xAxisIndex: 0, coordRange: [span.first, span.last] }] : [],
-    });
-  };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const first = iterations.findIndex((bar) => bar.selected);
     if (event.key === "Enter" || event.key === " ") {
       if (marked) onSelect(iterationsOf(spanOf(marked)));
-      mark(null);
+      setMarked(null);
     } else if (event.key === "Escape") {
       if (!marked) onSelect(null);
-      mark(null);
+      setMarked(null);
     } else {
       const next = movedBy(event.key, event.shiftKey, marked, first, iterations.length);
       if (!next) return;
-      mark(next);
+      setMarked(next);
     }
     event.preventDefault();
   };
 
   const onReady = (chart: ECharts): void => {
-    if (fixed) return;
-    chart.dispatchAction({
-      type: "takeGlobalCursor",
-      key: "brush",
-      brushOption: { brushType: "lineX", brushMode: "single" },
-    });
-    if (wired.current === chart) return;
+    if (fixed || wired.current === chart) return;
     wired.current = chart;
-    const pick = (low: number, high: number): void => {
-      const clamp = (index: number): number => Math.max(0, Math.min(bars.current.length - 1, index));
-      select.current(iterationsOf({ first: clamp(low), last: clamp(high) }));
+    const drawing = chart.getZr();
+    const inGrid = ({ offsetX, offsetY }: Pointed): boolean => chart.containPixel("grid", [offsetX, offsetY]);
+    const barAt = (x: number): number => {
+      const index = Math.round(chart.convertFromPixel({ xAxisIndex: 0 }, x) as number);
+      return Math.max(0, Math.min(bars.current.length - 1, index));
     };
-    chart.on("brushEnd", (event: unknown) => {
-      const range = (event as BrushEnd).areas[0]?.coordRange;
-      if (!range) return;
-      pick(Math.min(...range), Math.max(...range));
-      chart.dispatchAction({ type: "brush", areas: [] });
+    let from: number | null = null;
+    const span = (to: number): IterationRange | null => {
+      if (from === null || Math.abs(to - from) < LEAST_DRAG_PX) return null;
+      const [one, other] = [barAt(from), barAt(to)];
+      return { first: Math.min(one, other), last: Math.max(one, other) };
+    };
+    drawing.on("mousedown", (event: Pointed) => {
+      from = inGrid(event) ? event.offsetX : null;
     });
-    chart.getZr().on("click", ({ offsetX, offsetY }: { offsetX: number; offsetY: number }) => {
-      if (!chart.containPixel("grid", [offsetX, offsetY])) return;
-      const place = chart.convertFromPixel({ seriesIndex: 0 }, [offsetX, offsetY]) as number[];
-      const index = Math.round(place[0] ?? -1);
-      if (index >= 0) pick(index, index);
+    // ECharts goes on saying where the pointer is when it leaves the chart with its button down.
+    drawing.on("mousemove", ({ offsetX }: Pointed) => {
+      if (from !== null) setDragged(span(offsetX));
+    });
+    drawing.on("mouseup", ({ offsetX }: Pointed) => {
+      const picked = span(offsetX);
+      from = null;
+      setDragged(null);
+      if (picked) select.current(iterationsOf(picked));
+    });
+    drawing.on("click", (event: Pointed) => {
+      if (!inGrid(event)) return;
+      const index = barAt(event.offsetX);
+      select.current(iterationsOf({ first: index, last: index }));
     });
   };
 
@@ -156,7 +164,6 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
   const recorded = shown.filter(({ category }) => category.recorded);
   const span = marked && spanOf(marked);
   const merged = isMerged(iterations);
-  const highest = Math.max(...iterations.map((bar) => bar.longest_ns));
   return (
     <div
       class="bars-keys"
@@ -170,7 +177,7 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
               "Pick a range of iterations: arrow keys move, Shift extends, Enter takes the range, Escape goes back to all",
             onKeyDown,
           })}
-      onBlur={() => mark(null)}
+      onBlur={() => setMarked(null)}
     >
       <Chart
         height={220}
@@ -180,7 +187,14 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
         label={`Recorded time of ${(iterations[iterations.length - 1]?.last ?? -1) + 1} iterations by category${merged ? `, in ${iterations.length} bars` : ""}${stepNs === null ? "" : `; a line at ${formatNs(stepNs)}, the step without the profiler`}.`}
         option={(colour) => ({
           animation: false,
-          grid: { left: 4, right: 12, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+          grid: {
+            left: 4,
+            right: 12,
+            top: TOP_PX,
+            bottom: 4,
+            outerBoundsMode: "same",
+            outerBoundsContain: "axisLabel",
+          },
           tooltip: {
             ...tooltipStyle(colour),
             trigger: "axis",
@@ -195,33 +209,39 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
               return tooltipElement(titleOf(bar), lines);
             },
           },
-          brush: {
-            xAxisIndex: 0,
-            brushStyle: { color: colour("--brush"), borderColor: colour("--accent"), borderWidth: 1 },
-            throttleType: "debounce",
-            throttleDelay: 80,
-          },
-          dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false }],
-          xAxis: {
-            type: "category",
-            data: iterations.map((bar) => String(bar.number)),
-            axisTick: { show: false },
-            axisLine: { lineStyle: { color: colour("--line") } },
-            axisLabel: { color: colour("--muted"), hideOverlap: true },
-          },
+          dataZoom: [
+            {
+              type: "inside",
+              xAxisIndex: 0,
+              zoomOnMouseWheel: "ctrl",
+              moveOnMouseMove: false,
+              moveOnMouseWheel: false,
+            },
+          ],
+          xAxis: [
+            {
+              type: "category",
+              data: iterations.map((bar) => String(bar.number)),
+              axisTick: { show: false },
+              axisLine: { lineStyle: { color: colour("--line") } },
+              axisLabel: { color: colour("--muted"), hideOverlap: true },
+            },
+            // The line at the step reaches from side to side, not from the first bar's middle to the last one's.
+            { type: "value", show: false, min: 0, max: 1, axisPointer: { show: false, triggerTooltip: false } },
+          ],
           yAxis: {
             type: "value",
-            // ECharts leaves lines out of the axis' extent.
-            ...(stepNs !== null && stepNs > highest ? { max: stepNs * 1.05 } : {}),
+            axisLine: { show: false },
+            axisTick: { show: false },
             axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
             splitLine: { lineStyle: { color: colour("--line-soft") } },
           },
           series: recorded
-            .map<BarSeriesOption | ScatterSeriesOption>(({ category, index }) => ({
+            .map<BarSeriesOption | LineSeriesOption | ScatterSeriesOption>(({ category, index }) => ({
               type: "bar",
               stack: "all",
               name: category.label,
-              barMaxWidth: 56,
+              barMaxWidth: WIDEST_BAR_PX,
               barCategoryGap: iterations.length > 100 ? "0%" : "18%",
               itemStyle: { color: colour(colourProperty(category.key, index, context)) },
               emphasis: { disabled: true },
@@ -230,15 +250,14 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
                 itemStyle: { opacity: bar.selected ? 1 : FADED },
               })),
             }))
-            .map((series, index) =>
-              index === 0 && stepNs !== null ? { ...series, markLine: lineAt(stepNs, colour) } : series,
-            )
-            .concat(merged ? [longestMarks(iterations, colour("--text"))] : []),
+            .concat(merged ? [longestMarks(iterations, colour("--text"))] : [])
+            .concat(stepNs === null ? [] : [lineAt(stepNs, colour)]),
         })}
       />
+      <Span chart={wired.current} bars={iterations.length} span={span ?? dragged} />
       {stepNs !== null && (
         <p class="step-line muted small">
-          <span class="step-line-mark" aria-hidden="true" /> {formatNs(stepNs)}, the step without the profiler
+          <span class="step-line-mark" aria-hidden="true" /> {formatNs(stepNs)} without the profiler
         </p>
       )}
       <p class="hidden" role="status" data-testid="iteration-bars-marked">
@@ -249,14 +268,44 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
   );
 }
 
-function lineAt(stepNs: number, colour: Colour): NonNullable<BarSeriesOption["markLine"]> {
+interface SpanProps {
+  chart: ECharts | null;
+  bars: number;
+  span: IterationRange | null;
+}
+
+/** Marks bars of the chart. */
+function Span({ chart, bars, span }: SpanProps) {
+  if (!chart || !span) return null;
+  const centre = (bar: number): number => chart.convertToPixel({ xAxisIndex: 0 }, bar) as number;
+  const half = (bars > 1 ? centre(1) - centre(0) : WIDEST_BAR_PX) / 2;
+  const left = centre(span.first) - half;
+  return (
+    <div
+      class="bars-span"
+      aria-hidden="true"
+      style={{
+        left: `${left}px`,
+        width: `${centre(span.last) + half - left}px`,
+        top: `${TOP_PX}px`,
+        height: `${(chart.convertToPixel({ yAxisIndex: 0 }, 0) as number) - TOP_PX}px`,
+      }}
+    />
+  );
+}
+
+function lineAt(stepNs: number, colour: Colour): LineSeriesOption {
   return {
+    type: "line",
+    name: "step",
+    xAxisIndex: 1,
     silent: true,
-    animation: false,
     symbol: "none",
     lineStyle: { color: colour("--text"), type: "dashed", width: 1 },
-    label: { show: false },
-    data: [{ yAxis: stepNs }],
+    data: [
+      [0, stepNs],
+      [1, stepNs],
+    ],
   };
 }
 

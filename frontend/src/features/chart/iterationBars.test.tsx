@@ -36,7 +36,7 @@ it("picks all iterations of the bars that are marked", async () => {
       root,
     ),
   );
-  expect(root.querySelector(".step-line")!.textContent).toContain("90.0 ns, the step without the profiler");
+  expect(root.querySelector(".step-line")!.textContent).toContain("90.0 ns without the profiler");
   const press = (key: string, shiftKey = false): void => {
     act(
       () =>

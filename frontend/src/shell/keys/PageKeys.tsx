@@ -19,8 +19,8 @@ export function PageKeys({ onSearch, onHelp }: PageKeysProps) {
   useShortcut("/", "Search", "Anywhere", onSearch);
   useShortcut("mod+k", "Search", "Anywhere", onSearch);
   useShortcut("?", "This list", "Anywhere", onHelp);
-  useShortcut("j", "Next row of the table", "Tables", rowBy(1));
-  useShortcut("k", "Row before", "Tables", rowBy(-1));
+  useShortcut("j", "Next row or finding", "Tables", rowBy(1));
+  useShortcut("k", "Row or finding before", "Tables", rowBy(-1));
   useShortcut("f", "Filter the table", "Tables", () => toggleFilters(document.querySelector("main") ?? document));
   return (
     <>

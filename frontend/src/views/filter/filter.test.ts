@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ALL_PARAMS } from "../../shell/routes";
 import { connectAddress } from "../../state/address";
 import { goTo } from "../../state/navigate";
-import { filterParam, kernelParam, moduleParam, opParam, pageParam } from "../../state/sharedParams";
+import { filterParam, kernelParam, moduleParam, opParam, opTypeParam, pageParam } from "../../state/sharedParams";
 import { parseSubject, subjectText } from "../../state/subject";
 import { readAddress } from "../../testing/address";
 import { findingParam } from "../advice/params";
@@ -60,12 +60,21 @@ describe("what the pages are filtered to", () => {
 
   it("leads to every page that shows it; its own page selects it", () => {
     const pages = ["ops", "kernels", "modules", "advice", "tensor_cores", "roofline", "launches", "memory"];
-    const own = { op: ["ops", opParam], kernel: ["kernels", kernelParam], module: ["modules", moduleParam] } as const;
-    for (const kind of ["op", "kernel", "module"] as const) {
+    const own = {
+      op: ["ops", opParam],
+      op_type: ["op_types", opTypeParam],
+      kernel: ["kernels", kernelParam],
+      module: ["modules", moduleParam],
+    } as const;
+    for (const kind of ["op", "op_type", "kernel", "module"] as const) {
       const subject = { kind, id: "x" };
       const links = linksOf(subject);
       // Where a module runs stands on the timeline by itself.
-      expect(links.map(({ page }) => page)).toEqual(kind === "module" ? pages : [...pages, "timeline"]);
+      expect(links.map(({ page }) => page)).toEqual([
+        ...(kind === "op_type" ? ["op_types"] : []),
+        ...pages,
+        ...(kind === "module" ? [] : ["timeline"]),
+      ]);
       const [page, param] = own[kind];
       for (const link of links)
         expect(link.changes).toContainEqual(

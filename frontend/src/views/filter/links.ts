@@ -39,9 +39,18 @@ export function linksOf(subject: Subject): RelatedLink[] {
     filtered("roofline", "Roofline"),
     filtered("launches", "Launches"),
     filtered("memory", "Memory"),
-    // Where a module runs stands on the timeline by itself; an op type runs nearly everywhere.
-    ...(kind === "module" || kind === "op_type"
+    // Where a module runs stands on the timeline by itself.
+    ...(kind === "module"
       ? []
-      : [selected("timeline", "Timeline", opParam.to(own("op")), kernelParam.to(own("kernel")), eventParam.to(null))]),
+      : [
+          selected(
+            "timeline",
+            "Timeline",
+            opParam.to(own("op")),
+            opTypeParam.to(own("op_type")),
+            kernelParam.to(own("kernel")),
+            eventParam.to(null),
+          ),
+        ]),
   ];
 }

@@ -85,7 +85,7 @@ function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps)
       label={`Allocated memory over ${iterations.length} iterations${known.length > 0 ? " by category" : ""}; most, ${formatBytes(peak.allocated_bytes)}, in iteration ${peak.iteration_number}. The tables below hold the values.`}
       option={(colour) => ({
         animation: false,
-        grid: { left: 4, right: 16, top: 26, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+        grid: { left: 4, right: 16, top: 8, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
         tooltip: {
           ...tooltipStyle(colour),
           trigger: "axis",
@@ -107,31 +107,58 @@ function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps)
         dataZoom: [
           {
             type: "inside",
+            xAxisIndex: [0, 1],
             zoomOnMouseWheel: "ctrl",
             moveOnMouseMove: false,
             moveOnMouseWheel: false,
             filterMode: "none",
           },
         ],
-        xAxis: {
-          type: "value",
-          min: 0,
-          max: curve.stop_ns,
-          axisTick: { show: false },
-          axisLine: { lineStyle: { color: colour("--line") } },
-          axisLabel: {
-            color: colour("--muted"),
-            hideOverlap: true,
-            showMaxLabel: false,
-            formatter: (value: number) => formatNs(value),
+        xAxis: [
+          {
+            type: "value",
+            min: 0,
+            max: curve.stop_ns,
+            axisTick: { show: false },
+            axisLine: { lineStyle: { color: colour("--line") } },
+            axisLabel: {
+              color: colour("--muted"),
+              hideOverlap: true,
+              showMaxLabel: false,
+              formatter: (value: number) => formatNs(value),
+            },
+            splitLine: { show: false },
           },
-          splitLine: { show: false },
-        },
+          // Above: where iterations begin, with the numbers of some.
+          {
+            type: "value",
+            position: "top",
+            min: 0,
+            max: curve.stop_ns,
+            axisPointer: { show: false, triggerTooltip: false },
+            axisTick: { show: false, customValues: iterations.map(({ start_ns }) => start_ns) },
+            axisLine: { show: false },
+            axisLabel: {
+              color: colour("--muted"),
+              customValues: iterations.filter((_, index) => index % every === 0).map(({ start_ns }) => start_ns),
+              formatter: (value: number) => String(iterations.find(({ start_ns }) => start_ns === value)?.number ?? ""),
+              margin: 4,
+              align: "left",
+            },
+            splitLine: {
+              show: iterations.length <= 60,
+              lineStyle: { color: colour("--muted"), width: 1, type: [2, 3], opacity: 0.9 },
+            },
+            z: 3,
+          },
+        ],
         yAxis: {
           type: "value",
           min: 0,
           max: Math.ceil(Math.max(highest, line ?? 0) / step) * step,
           interval: step,
+          axisLine: { show: false },
+          axisTick: { show: false },
           axisLabel: { color: colour("--muted"), formatter: (value: number) => formatBytes(value) },
           splitLine: { lineStyle: { color: colour("--line-soft") } },
         },
@@ -170,44 +197,37 @@ function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps)
             itemStyle: { color: colour("--text"), borderColor: colour("--surface"), borderWidth: 2 },
             data: [[peak.time_ns, peak.allocated_bytes]],
             z: 5,
-            markLine: {
-              silent: true,
-              symbol: "none",
-              animation: false,
-              data: [
-                ...iterations.map((iteration, index) => ({
-                  xAxis: iteration.start_ns,
-                  lineStyle: {
-                    color: colour("--muted"),
-                    width: 1,
-                    type: [2, 3],
-                    opacity: iterations.length > 60 ? 0 : 0.9,
-                  },
-                  label: {
-                    show: index % every === 0,
-                    formatter: String(iteration.number),
-                    color: colour("--muted"),
-                    position: "end",
-                    distance: 4,
-                    align: "left",
-                  },
-                })),
-                ...(line === null
-                  ? []
-                  : [
-                      {
-                        yAxis: line,
-                        lineStyle: { color: colour("--bad"), width: 1.5, type: "solid" },
-                        label: {
-                          formatter: `device: ${formatBytes(line)}`,
-                          color: colour("--bad"),
-                          position: "insideEndTop",
-                        },
-                      },
-                    ]),
-              ],
-            },
           },
+          // Draws nothing: an axis without a series is not drawn.
+          { type: "line", xAxisIndex: 1, data: [], silent: true },
+          ...(line === null
+            ? []
+            : [
+                {
+                  type: "line",
+                  name: "Device",
+                  symbol: "none",
+                  silent: true,
+                  tooltip: { show: false },
+                  lineStyle: { color: colour("--bad"), width: 1.5 },
+                  data: [
+                    [0, line],
+                    {
+                      value: [curve.stop_ns, line],
+                      symbol: "circle",
+                      symbolSize: 0.01,
+                      label: {
+                        show: true,
+                        formatter: `device: ${formatBytes(line)}`,
+                        color: colour("--bad"),
+                        position: "left",
+                        verticalAlign: "bottom",
+                        offset: [0, -2],
+                      },
+                    },
+                  ],
+                },
+              ]),
         ],
       })}
     />

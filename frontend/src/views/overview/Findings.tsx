@@ -13,7 +13,7 @@ import { type Interval, type Scale, SavingLine, scaleOf } from "../advice/Saving
 import { type Aside, asideOf, namesSetAside, setAside } from "../advice/setAside";
 
 /** The other findings are one click away. */
-const SHOWN = 4;
+const SHOWN = 3;
 
 export function Findings({ findings, entries }: { findings: FindingLine[]; entries: RunEntry[] }) {
   const [opened, setOpened] = useState<string | null>(null);
@@ -148,7 +148,9 @@ function Finding({ finding, number, scale, entries, open, onToggle, onSetAside }
             saves {formatNs(saving.expected_ns)} ({Math.round(finding.saving_percent ?? 0)} %)
           </span>
         ) : (
-          <span class="finding-line-saving missing">saving unknown</span>
+          <span class="finding-line-saving missing" title="Its saving is unknown">
+            unknown
+          </span>
         )}
         <span class="finding-line-open muted" aria-hidden="true">
           ▸

@@ -1,5 +1,5 @@
 /** The Summary page, the verdict first: where a step's time goes, what would save most of it, and how iterations vary. */
-import type { Overview, RunEntry } from "../../api/types";
+import type { Category, Overview, RunEntry } from "../../api/types";
 import { Card } from "../../components/Card";
 import { Legend } from "../../components/Legend";
 import { Term } from "../../components/Term";
@@ -11,7 +11,7 @@ import { rangeParam } from "../../state/sharedParams";
 import { Findings } from "./Findings";
 import { KeyFigures } from "./KeyFigures";
 import { More } from "./More";
-import { StepBar } from "./StepBar";
+import { LEAST_PERCENT, listedParts, StepBar } from "./StepBar";
 
 export function OverviewPage({ data, entries }: { data: Overview; entries: RunEntry[] }) {
   return (
@@ -27,8 +27,14 @@ export function OverviewPage({ data, entries }: { data: Overview; entries: RunEn
 }
 
 function Iterations({ data }: { data: Overview }) {
+  const largest = data.buckets.map((_, index) =>
+    Math.max(...data.iterations.map((bar) => (bar.category_ns[index] ?? 0) / bar.duration_ns)),
+  );
   // What no iteration has is in no bar and needs no colour.
-  const inBars = data.buckets.filter((_, index) => data.iterations.some((bar) => bar.category_ns[index]));
+  const inBars = data.buckets.filter((_, index) => largest[index]! > 0);
+  // The list of the step's parts names most colours.
+  const named = new Set(listedParts(data.account).map(({ key }) => key));
+  const unnamed = data.buckets.filter(({ key }, index) => largest[index]! >= LEAST_PERCENT / 100 && !named.has(key));
   return (
     <Card title={<Term of="iterations">Iterations</Term>} testId="overview-iterations">
       <IterationBars
@@ -40,14 +46,23 @@ function Iterations({ data }: { data: Overview }) {
         onSelect={(range) => assign(rangeParam.to(range))}
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <Legend
-          slices={inBars.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }))}
-          context="account"
-          definitions={new Map(data.buckets.map(({ key, definition }) => [key, definition]))}
-          plain
-        />
+        <div class="not-in-picture">
+          <Colours of={unnamed} />
+        </div>
+        <div class="in-picture">
+          <Colours of={inBars} />
+        </div>
         <BarsHint />
       </IterationBars>
     </Card>
   );
 }
+
+const Colours = ({ of }: { of: readonly Category[] }) => (
+  <Legend
+    slices={of.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }))}
+    context="account"
+    definitions={new Map(of.map(({ key, definition }) => [key, definition]))}
+    plain
+  />
+);

@@ -10,7 +10,14 @@ import { exactNs, formatNs } from "../../format/duration";
 import { formatInterval, formatPercent } from "../../format/number";
 
 /** What takes less of the step has no line of its own in the list. */
-const LEAST_PERCENT = 1;
+export const LEAST_PERCENT = 1;
+
+/** The parts with a line of their own: all but the small ones, where these are several. */
+export function listedParts(account: readonly Slice[]): Slice[] {
+  const taken = account.filter((slice) => slice.value_ns);
+  const large = taken.filter((slice) => (slice.percent ?? 0) >= LEAST_PERCENT);
+  return taken.length - large.length > 1 ? large : taken;
+}
 
 /** As short as possible, but neither 0 nor 100 where it is not; the exact share is in the title. */
 function shortPercent(value: number | null): string {
@@ -82,25 +89,22 @@ function Bar({ account }: { account: Slice[] }) {
 }
 
 function List({ account, step }: { account: Slice[]; step: number }) {
-  const taken = account.filter((slice) => slice.value_ns);
-  const small = taken.filter((slice) => (slice.percent ?? 0) < LEAST_PERCENT);
-  const grouped = small.length > 1 ? small : [];
+  const listed = listedParts(account);
+  const grouped = account.filter((slice) => slice.value_ns && !listed.includes(slice));
   const rest = grouped.reduce((sum, slice) => sum + (slice.value_ns ?? 0), 0);
   return (
     <ul class="step-legend">
-      {taken
-        .filter((slice) => !grouped.includes(slice))
-        .map((slice) => (
-          <li key={slice.key} data-testid={`account-${slice.key}`} data-value={String(slice.value_ns)}>
-            <span class="swatch" style={{ background: colour(slice) }} />
-            <span class="step-legend-label">
-              <Defined text={SLICES["account"]?.[slice.key] ?? slice.label}>{slice.label}</Defined>
-            </span>
-            <span class="num" title={shareOf(slice, step)}>
-              {formatNs(slice.value_ns)} <span class="muted">{shortPercent(slice.percent)}</span>
-            </span>
-          </li>
-        ))}
+      {listed.map((slice) => (
+        <li key={slice.key} data-testid={`account-${slice.key}`} data-value={String(slice.value_ns)}>
+          <span class="swatch" style={{ background: colour(slice) }} />
+          <span class="step-legend-label">
+            <Defined text={SLICES["account"]?.[slice.key] ?? slice.label}>{slice.label}</Defined>
+          </span>
+          <span class="num" title={shareOf(slice, step)}>
+            {formatNs(slice.value_ns)} <span class="muted">{shortPercent(slice.percent)}</span>
+          </span>
+        </li>
+      ))}
       {grouped.length > 0 && (
         <li data-testid="account-rest">
           <span class="step-legend-label">

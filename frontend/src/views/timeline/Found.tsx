@@ -20,7 +20,7 @@ export function Found({ wanted, resource, byText, onClear, onStep }: FoundProps)
       {resource.error
         ? resource.error.message
         : found
-          ? words(found, byText ? null : wanted["op"] ? "op" : "kernel")
+          ? words(found, byText ? null : (wanted["op_type"] ?? `The selected ${wanted["op"] ? "op" : "kernel"}`))
           : resource.slow
             ? "Looking …"
             : ""}
@@ -47,11 +47,10 @@ export function Found({ wanted, resource, byText, onClear, onStep }: FoundProps)
   );
 }
 
-function words(found: TimelineMatches, of: "op" | "kernel" | null): string {
-  if (found.count === 0)
-    return of ? `The selected ${of} does not run in this iteration` : "Nothing has this in its name";
+function words(found: TimelineMatches, of: string | null): string {
+  if (found.count === 0) return of ? `${of} does not run in this iteration` : "Nothing has this in its name";
   const events = found.count === 1 ? "1 event" : `${formatInteger(found.count)} events`;
   const gpu = found.on_gpu > 0 ? `, ${formatInteger(found.on_gpu)} on the GPU taking ${formatNs(found.gpu_ns)}` : "";
   const cut = found.shown < found.count ? `; the first ${formatInteger(found.shown)} are marked` : "";
-  return `${of ? `The selected ${of}: ` : ""}${events}${gpu}${cut}`;
+  return `${of ? `${of}: ` : ""}${events}${gpu}${cut}`;
 }

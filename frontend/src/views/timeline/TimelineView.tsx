@@ -16,7 +16,7 @@ import { TimelineFiles } from "./TimelineFiles";
 import { TimelineLegend } from "./TimelineLegend";
 import { useChunks } from "./useChunks";
 import { assign, useParam } from "../../state/param";
-import { kernelParam, opParam } from "../../state/sharedParams";
+import { kernelParam, opParam, opTypeParam } from "../../state/sharedParams";
 import { eventParam } from "./params";
 
 export function TimelineView({ timeline, query }: { timeline: Timeline; query: Query }) {
@@ -31,6 +31,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
   const byText = text.trim() !== "";
   const byOp = !byText && sought && selected === null && opParam.value !== null;
   const byKernel = !byText && sought && selected === null && opParam.value === null && kernelParam.value !== null;
+  const byType = !byText && sought && selected === null && !byOp && !byKernel && opTypeParam.value !== null;
   const inFile = useFile() !== null;
   const wanted: Record<string, string | null> | null = inFile
     ? null
@@ -40,7 +41,9 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
         ? { op: opParam.value }
         : byKernel
           ? { kernel: kernelParam.value }
-          : null;
+          : byType
+            ? { op_type: opTypeParam.value }
+            : null;
   const found = useResource("timeline_matches", wanted && { ...query, ...wanted }, JSON.stringify(wanted));
   // biome-ignore lint/correctness/useExhaustiveDependencies: the answer says what was asked for; apart from it only whether anything is asked for matters.
   const matches = useMemo(
@@ -52,9 +55,9 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
     if (!stage) return;
     stage.matches = matches;
     stage.redraw();
-    // A search only marks; what another page selected is also gone to.
+    // A search only marks, and so does an op type, which runs nearly everywhere; what else another page selected is also gone to.
     const first = found.data?.first;
-    if (first && !byText && !found.stale) {
+    if (first && !byText && !byType && !found.stale) {
       stage.setCursor(first);
       stage.focusOn(first);
     }
@@ -135,7 +138,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
             if (byText) setText("");
             else {
               setSought(false);
-              assign(opParam.to(null), kernelParam.to(null));
+              assign(opParam.to(null), kernelParam.to(null), opTypeParam.to(null));
             }
           }}
           onStep={(step) => matches && stage?.stepTo(matches, step)}

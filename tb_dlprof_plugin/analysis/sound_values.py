@@ -1,0 +1,53 @@
+"""Numbers of a recording that cannot be what their column holds are as if they had not been recorded.
+
+Every format's reader takes what a file says; files are damaged, and written by others. What a profile may hold is
+declared with its columns (`tb_dlprof_plugin.model.profile`), and a stored profile that does not is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tb_dlprof_plugin.model.column import BYTES_OR_NONE, NUMBER, Between
+from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.timeline import LaunchConfig, Timeline
+
+_NOT_RECORDED = -1
+_MOST_BYTES = Between(_NOT_RECORDED, min(BYTES_OR_NONE.high, 2**52))
+"""Of a copy or set: what an x86-64 processor can address at most, 4 PiB."""
+
+
+def with_sound_values(timeline: Timeline) -> Timeline:
+    """With devices, streams, bytes and launch configurations that can be; -1 or None in place of others."""
+    device = timeline.device
+    device = replace(
+        device,
+        device=_within(device.device, NUMBER),
+        stream=_within(device.stream, NUMBER),
+        bytes=_within(device.bytes, _MOST_BYTES),
+    )
+    return replace(timeline, device=device, launch_configs=[_sound(config) for config in timeline.launch_configs])
+
+
+def _within(values: Ints, allowed: Between) -> Ints:
+    return np.where((values >= allowed.low) & (values <= allowed.high), values, _NOT_RECORDED)
+
+
+def _sound(config: LaunchConfig) -> LaunchConfig:
+    return LaunchConfig(
+        grid=config.grid if config.grid is not None and all(map(_can_be, config.grid)) else None,
+        block=config.block if config.block is not None and all(map(_can_be, config.block)) else None,
+        registers_per_thread=_number(config.registers_per_thread),
+        shared_memory_bytes=_number(config.shared_memory_bytes),
+        occupancy_percent=_number(config.occupancy_percent),
+    )
+
+
+def _can_be(value: int) -> bool:
+    return 0 <= value <= NUMBER.high
+
+
+def _number(value: int | None) -> int | None:
+    return value if value is not None and _can_be(value) else None
