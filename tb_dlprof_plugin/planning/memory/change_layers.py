@@ -60,7 +60,7 @@ def with_layers(program: StepProgram, module: str, count: int) -> StepProgram:
     end = own.backward_last + 1
     rewrite.put(end, _frees(left_kept, handed, copies[-1]))
     for number in reversed(range(count)):
-        new, behind = order[number], order[number + 1]
+        new, behind = copies[number], order[number + 1]
         theirs = {slot: order[number - 1][mine] if number else slot for slot, mine in kept.items()}
         theirs |= {slot: behind[mine] for slot, mine in gradients.items()}
         rewrite.put(end, _within(program, backward, {**theirs, **new}))
