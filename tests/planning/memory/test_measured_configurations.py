@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 from benchmarks.memory_plan.compare import compared
+from tb_dlprof_plugin.planning.memory.change_batch import with_batch
 from tb_dlprof_plugin.planning.memory.plan import Bytes
+from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT
 
 RECORDED = ROOT / "benchmarks" / "memory_plan" / "recorded"
@@ -72,3 +76,16 @@ def test_the_smallest_limit_is_within_four_percent() -> None:
     assert 0 < off[0] < 0.04
     assert len(others) == 5
     assert max(map(abs, others)) < 0.004
+
+
+@pytest.mark.parametrize("model", ["convnext", "gpt", "perceptron"])
+def test_allocations_of_twice_the_batch_are_those_that_were_recorded_with_it(model: str) -> None:
+    half, twice = (
+        recorded_program(ProfileView(read_profiles(RECORDED / model / name)[0].profile)) for name in ("base", "twice")
+    )
+    forecast, recorded = with_batch(half, 2.0), twice
+    # A batch with more samples may have reductions with a buffer that the smaller one had not.
+    assert 0 <= len(recorded.slots) - len(forecast.slots) <= 2
+    large = [sorted((size for size in one.sizes if size > 1 << 20), reverse=True) for one in (forecast, recorded)]
+    assert len(large[0]) == len(large[1])
+    assert sum(abs(a - b) for a, b in zip(*large, strict=True)) <= 0.004 * sum(large[1])
