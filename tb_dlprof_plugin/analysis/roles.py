@@ -51,7 +51,8 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     top = is_op & (top_call == np.arange(len(host)))
 
     module = module_paths(timeline, parent)
-    has_path = (kind == CallKind.MODULE) | _state_modules(timeline, module)
+    stated = _state_modules(timeline, module)
+    has_path = (kind == CallKind.MODULE) | stated
     in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent)
     module = inherit(module, has_path, parent)
 
@@ -70,7 +71,7 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     # A backward node works for the module that ran its forward op.
     has_forward = forward_call >= 0
     module[has_forward] = module[forward_call[has_forward]]
-    module = inherit(module, has_forward | (role != Role.BACKWARD), parent)
+    module = inherit(module, has_forward | stated | (role != Role.BACKWARD), parent)
     return Roles(kind, role, module, forward_call, top, top_call)
 
 

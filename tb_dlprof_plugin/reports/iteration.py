@@ -28,7 +28,7 @@ COLUMNS = (
     "Stream ID", "API Call", "Registers per Thread", "Shared Memory (bytes)", "Occupancy (%)", "Copied or Set (bytes)",
     "Precision", "Module",
 )  # fmt: skip
-_NOT_RECORDED = "Parameters and Output Shapes are empty: PyTorch's profiler does not record them."
+_NOT_RECORDED = "Parameters and Output Shapes are empty: recordings do not have them."
 
 
 def iteration_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:

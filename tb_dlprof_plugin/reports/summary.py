@@ -34,8 +34,8 @@ _DURATIONS = {
     "cpu": "CPU Duration %",
     "other": "Other Duration %",
 }
-_NSYS = "NSys Version is empty: PyTorch's profiler records, not Nsight Systems. DLProf Build is empty: there is none."
-_IO = "I/O Duration % is empty: PyTorch's profiler does not record file I/O; its time is in CPU and Other."
+_NSYS = "NSys Version and DLProf Build are empty: the first is not kept, the second does not exist."
+_IO = "I/O Duration % is empty: file I/O is not recorded; its time is in CPU and Other."
 _UNKNOWN_KERNELS = (
     "Tensor Core Kernel Duration % and its counterpart are empty: for too much of the kernel time their use is unknown."
 )

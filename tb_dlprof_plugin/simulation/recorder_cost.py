@@ -30,7 +30,7 @@ steps right before and after."""
 SPREAD = 0.25
 """Two standard deviations of the logarithm of the remaining CPU time over that predicted by these shares."""
 NSYS_SHARE = 0.55
-"""The same of Nsight Systems, with ``emit_nvtx`` and shapes as with ranges and calls alone: it records each CUDA call
+"""The same of Nsight Systems with NVTX ranges around ops, by ``emit_nvtx`` or XLA: it records each CUDA call
 and range by a call of its own. On three CPU-paced recordings (benchmarks/formats) 0.37 to 0.45 of the time remained."""
 NSYS_SPREAD = 0.4
 _STACKS_LEAST = 0.5
@@ -50,14 +50,14 @@ class CpuShare:
 def unprofiled_share(view: ProfileView, _: Selection) -> CpuShare:
     """The remaining share of the CPU's recorded time without the recorder."""
     profile = view.profile
-    if profile.source.format in ("nsys", "nvprof"):
-        left = 1.0 - NSYS_SHARE
-        return CpuShare(left * math.exp(-NSYS_SPREAD), left, min(left * math.exp(NSYS_SPREAD), 1.0))
     kind = profile.ops.kind[profile.calls.op]
     ops, ranges = int((kind == CallKind.OP).sum()), int((kind == CallKind.MODULE).sum())
     if not ops:
         left = 1.0 - LIGHT_SHARE
         return CpuShare(left * math.exp(-SPREAD), left, 1.0)
+    if profile.source.format in ("nsys", "nvprof"):
+        left = 1.0 - NSYS_SHARE
+        return CpuShare(left * math.exp(-NSYS_SPREAD), left, min(left * math.exp(NSYS_SPREAD), 1.0))
     left = 1.0 - EVENTS_SHARE - RANGE_SHARE * ranges / ops
     if _has_shapes(view):
         left -= SHAPES_SHARE

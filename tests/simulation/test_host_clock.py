@@ -102,4 +102,4 @@ def test_a_run_that_the_gpu_paces_waits_for_most_of_its_time(recorded: Callable[
     view = recorded("vgg16/fp32")
     iterations = view.profile.iterations
     whole = clock_of(view, 1.0).at(iterations.host_stop_ns)[-1]
-    assert whole < 0.2 * (iterations.host_stop_ns[-1] - iterations.host_start_ns[0])
+    assert whole < 0.3 * (iterations.host_stop_ns[-1] - iterations.host_start_ns[0])

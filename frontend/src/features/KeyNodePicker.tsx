@@ -25,6 +25,12 @@ interface KeyNodePickerProps {
 
 const FOUND_BY: Record<string, string> = {
   profiler_step: "prof.step()",
+  step_annotation: "step annotations",
+  program_run: "program runs",
+  xla_modules: "program runs",
+  inference: "inferences",
+  nvtx_ranges: "NVTX ranges",
+  tensorrt_executions: "TensorRT executions",
   optimizer_step: "optimizer steps",
   none: "nothing",
 };
