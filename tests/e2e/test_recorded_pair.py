@@ -88,6 +88,7 @@ def test_overview_shows_what_the_analysis_gives(server: Server, watched: Watched
 
 
 _AT_SHARE = """(ring, share) => {
+    ring.scrollIntoView({ block: "center" });
     const { left, top, width, height } = ring.getBoundingClientRect();
     const angle = 2 * Math.PI * share, radius = 0.81 * width / 2;
     const x = left + width / 2 + radius * Math.sin(angle), y = top + height / 2 - radius * Math.cos(angle);
