@@ -74,6 +74,7 @@ def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched
 
     # Another run, by keys alone.
     frame.get_by_test_id("run-picker").press("Enter")
+    expect(frame.get_by_test_id("run-picker-search")).to_be_focused()
     page.keyboard.type("lenet/tf")
     page.keyboard.press("Enter")
     expect(frame.get_by_test_id("run-picker")).to_be_focused()

@@ -87,6 +87,35 @@ def test_overview_shows_what_the_analysis_gives(server: Server, watched: Watched
     nothing_went_wrong(watched)
 
 
+_AT_SHARE = """(ring, share) => {
+    ring.scrollIntoView({ block: "center" });
+    const { left, top, width, height } = ring.getBoundingClientRect();
+    const angle = 2 * Math.PI * share, radius = 0.81 * width / 2;
+    const x = left + width / 2 + radius * Math.sin(angle), y = top + height / 2 - radius * Math.cos(angle);
+    return document.elementFromPoint(x, y).closest("[data-tip]")?.dataset.tip ?? "nothing";
+}"""
+"""What a ring shows at a share of its way around, clockwise from the top."""
+
+
+def test_a_ring_shows_each_part_in_its_place(server: Server, watched: Watched) -> None:
+    expected = [slice_ for slice_ in overview_of(AMP).resource_usage if slice_.value_ns]
+    frame = open_page(server, watched, "overview", run=AMP)
+    frame.get_by_test_id("overview-more").locator("> summary").click()
+    ring = frame.get_by_role("img", name="Resource usage:")
+    ring.scroll_into_view_if_needed()
+    whole, before = sum(slice_.value_ns or 0 for slice_ in expected), 0
+    large = []
+    for slice_ in expected:
+        value = slice_.value_ns or 0
+        if value > 0.02 * whole:
+            large.append(slice_.label)
+            for part in (0.2, 0.5, 0.8):
+                assert ring.evaluate(_AT_SHARE, (before + part * value) / whole).startswith(f"{slice_.label}: ")
+        before += value
+    assert len(large) > 1
+    nothing_went_wrong(watched)
+
+
 def test_tensor_cores_are_idle_in_fp32_and_work_under_amp() -> None:
     assert overview_of(FP32).summary.tensor_core_kernel_utilization_percent == 0
     amp = overview_of(AMP).summary.tensor_core_kernel_utilization_percent

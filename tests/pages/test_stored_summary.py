@@ -60,9 +60,9 @@ def _changed(change: Callable[[Any], object]) -> bytes:
     [
         b"",
         b"no gzip",
-        gzip.compress(b"no JSON"),
-        gzip.compress(b"[" * 100_000),
-        gzip.compress(b'{"code_version": "' + b"x" * 3_000_000),
+        gzip.compress(b"no JSON", mtime=0),
+        gzip.compress(b"[" * 100_000, mtime=0),
+        gzip.compress(b'{"code_version": "' + b"x" * 3_000_000, mtime=0),
         _changed(lambda stored: stored["figures"].update(iterations=0)),
         _changed(lambda stored: stored["figures"].update(iteration_ns=[], iterations=0)),
         _changed(lambda stored: stored["figures"].update(iteration_ns=[-1] * stored["figures"]["iterations"])),

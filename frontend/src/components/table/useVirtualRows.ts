@@ -3,7 +3,7 @@ import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
 /** Below this every row is drawn: the browser's own search then finds all of them. */
-export const VIRTUAL_ABOVE = 200;
+export const VIRTUAL_ABOVE = 100;
 export const ROW_HEIGHT = 33;
 /** Rows drawn on each side beyond what is in sight. */
 const OVERSCAN = 8;

@@ -19,9 +19,11 @@ interface DonutProps {
 }
 
 const SIZE = 148;
-/** Radii of the ring, in units of half its box. */
-const INNER = 0.66;
-const OUTER = 0.96;
+/** Radii of the ring in px. Browsers measure dashes too coarsely where a drawing is a few units wide. */
+const INNER = 49;
+const OUTER = 71;
+const RADIUS = (INNER + OUTER) / 2;
+const AROUND = 2 * Math.PI * RADIUS;
 
 export function Donut(props: DonutProps) {
   return (
@@ -71,14 +73,20 @@ function Arcs({ slices, label }: { slices: (Slice & { property: string })[]; lab
     return arc;
   });
   return (
-    <svg class="donut-arcs" viewBox="-1 -1 2 2" width={SIZE} height={SIZE} role="img" aria-label={label}>
+    <svg
+      class="donut-arcs"
+      viewBox={`${-SIZE / 2} ${-SIZE / 2} ${SIZE} ${SIZE}`}
+      width={SIZE}
+      height={SIZE}
+      role="img"
+      aria-label={label}
+    >
       {arcs.map(({ slice, start, share }) => (
         <circle
           key={slice.key}
-          r={(INNER + OUTER) / 2}
-          pathLength={1}
+          r={RADIUS}
           stroke-width={OUTER - INNER}
-          stroke-dasharray={`${share} ${1 - share}`}
+          stroke-dasharray={`${AROUND * share} ${AROUND}`}
           transform={`rotate(${360 * start - 90})`}
           style={{ stroke: `var(${slice.property})` }}
           data-tip={`${slice.label}: ${formatPercent(slice.percent)}, ${formatNs(perStep(slice.value_ns, iterations))}`}

@@ -1,5 +1,5 @@
 /** One of many runs: a list to search, by groups, of which only what is in sight is drawn. */
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { RunEntry } from "../../api/types";
 import { Popover } from "../../components/Popover";
 import { useVirtualRows } from "../../components/table/useVirtualRows";
@@ -68,7 +68,8 @@ function RunList({ items, run, label, testId, onPick }: RunListProps) {
   const placeOf = (wanted: string | null): number =>
     lines.findIndex((line) => line.kind === "run" && line.item.run === wanted);
   const current = placeOf(at) >= 0 ? placeOf(at) : (places[0] ?? -1);
-  useEffect(() => search.current?.focus(), []);
+  // Before it is painted: what is typed at once is in the field.
+  useLayoutEffect(() => search.current?.focus(), []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other lines put the chosen one elsewhere; scrollTo is a new function in each rendering.
   useEffect(() => {
     if (current >= 0) virtual.scrollTo(current);

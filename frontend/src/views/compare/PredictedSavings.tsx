@@ -1,4 +1,5 @@
 /** What was predicted from the base alone and what was measured: the forecast, and the savings that the advice stated. */
+import { useState } from "preact/hooks";
 import type { ComparePage, KeptForecastPanel, KeptOpRow, KeptSavingRow } from "../../api/types";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
@@ -248,23 +249,27 @@ const COLUMNS: Column<KeptOpRow>[] = [
 ];
 
 function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
+  const [shown, setShown] = useState(false);
   const open = (row: KeptOpRow): void => {
     const pair = data.ops.find((op) => op.a_id === row.id);
     drill(data, pairModuleParam.to(keyOfModule(row.module)), pairParam.to(pair?.id ?? null));
     document.querySelector('[data-testid="compare-drill"]')?.scrollIntoView?.({ block: "start" });
   };
   return (
-    <details class="promise-ops">
+    <details class="promise-ops" onToggle={(event) => setShown((event.currentTarget as HTMLDetailsElement).open)}>
       <summary>Each op: forecast and measured, what was missed by most first</summary>
-      <DataTable
-        name={`predicted ops ${panel.precision}`}
-        testId="promised-ops"
-        columns={COLUMNS}
-        rows={panel.ops}
-        rowId={(op) => op.id}
-        totalRows={panel.total_rows}
-        onSelect={open}
-      />
+      {/* Hundreds of rows, which most readers of the page leave closed. */}
+      {shown && (
+        <DataTable
+          name={`predicted ops ${panel.precision}`}
+          testId="promised-ops"
+          columns={COLUMNS}
+          rows={panel.ops}
+          rowId={(op) => op.id}
+          totalRows={panel.total_rows}
+          onSelect={open}
+        />
+      )}
     </details>
   );
 }
