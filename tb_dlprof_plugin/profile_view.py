@@ -186,6 +186,15 @@ class ProfileView:
         return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
 
     @cached_property
+    def launch_is_collective(self) -> Bools:
+        """Whether the activity is a kernel of a collective or of a message between ranks."""
+        strings, kernels = self.profile.strings, self.profile.kernels
+        of_kernel = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
+        of_kernel &= kernels.kind == KernelKind.KERNEL
+        result: Bools = of_kernel[self.profile.launches.kernel]
+        return result
+
+    @cached_property
     def launch_in_matrix_op(self) -> Bools:
         """Whether the activity was launched by an op that can use Tensor Cores, or is such work without such an op."""
         call = self.profile.launches.call

@@ -44,9 +44,9 @@ class Step:
     by_type: dict[str, float]
 
 
-def measure(profile: Profile, unprofiled_ms: float | None) -> Step:
+def measure(view: ProfileView, unprofiled_ms: float | None) -> Step:
     """The figures of a profile's iterations, a step each."""
-    view = ProfileView(profile)
+    profile = view.profile
     selection = view.selection()
     inside = view.selected_launches(selection)
     kernels = inside & (profile.kernels.kind[profile.launches.kernel] == KernelKind.KERNEL)
@@ -79,6 +79,13 @@ def read(path: Path) -> list[Profile]:
     return analyze_ranks(path)
 
 
+def ranks(folder: Path, pattern: str, files: list[Path]) -> ProfileView:
+    """The first rank of a recording, which knows the others: those of its file, and those of files beside it."""
+    others = [file for file in folder.glob(pattern.replace("rank0", "rank*")) if file != files[-1]]
+    first, *more = [profile for file in (files[-1], *sorted(others)) for profile in read(file)]
+    return ProfileView(first, lambda: map(ProfileView, more))
+
+
 def _truth(folder: Path, recorder: str) -> float | None:
     name = "nsys" if recorder.startswith("nsys") else "profiler"
     path = folder / f"truth.{name}.0.json"
@@ -99,7 +106,7 @@ def main() -> None:
             if not files:
                 continue
             try:
-                step = found[recorder] = measure(read(files[-1])[0], _truth(folder, recorder))
+                step = found[recorder] = measure(ranks(folder, pattern, files), _truth(folder, recorder))
             except Exception as error:  # A benchmark's table shows what failed and goes on.
                 print(f"{folder.name:26s} {recorder:10s} {type(error).__name__}: {error}")
                 continue

@@ -16,12 +16,11 @@ import numpy as np
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
-_FAMILY = "communication"
 _RANGES = ("nccl:", "gloo:")
 _ONE_BYTE = 1
 
@@ -67,11 +66,7 @@ class Waiting:
 
 def is_collective(view: ProfileView) -> Bools:
     """Per row of `Profile.launches`."""
-    strings, kernels = view.profile.strings, view.profile.kernels
-    of_kernel = np.array([strings[i] == _FAMILY for i in kernels.family.tolist()], dtype=np.bool_)
-    of_kernel &= kernels.kind == KernelKind.KERNEL
-    result: Bools = of_kernel[view.profile.launches.kernel]
-    return result
+    return view.launch_is_collective
 
 
 @per_selection

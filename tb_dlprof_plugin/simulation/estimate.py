@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
-from tb_dlprof_plugin.simulation.basis import basis
+from tb_dlprof_plugin.simulation.basis import Basis, basis
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.collective_waits import compared, without_waiting
 from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR, LEAST_STEPS, timed_step
 
 StepSource = Literal["measured", "light", "simulated", "recorded"]
@@ -80,6 +82,38 @@ def step_estimate(view: ProfileView, selection: Selection) -> StepEstimate:
     return _replayed(view, selection, recorded)
 
 
+def _paces(known: Basis, changes: Sequence[Change] = ()) -> tuple[float, float, float]:
+    """The step with the CPU as fast as it may be, as expected, and as slow."""
+    # The error of the replay of the recorded step applies to this replay too.
+    error = 1.0 + (known.off_percent or 0.0) / 100.0
+    share = known.share
+    low, middle, high = (known.run(one, changes).step_ns / error for one in (share.low, share.expected, share.high))
+    return low, middle, high
+
+
+def _of_all_ranks(
+    view: ProfileView, known: Basis, low: float, middle: float, high: float
+) -> tuple[float, float, float]:
+    """The step of a rank that works with others: that of the rank which waits least for them, as it sets the pace.
+
+    The others wait for it in collectives that slow down the kernels beside them, so that their own pace is too slow: it
+    is the upper end. Where no other rank was recorded, the waiting may be the recorder's or the job's: the interval
+    reaches from a step without collectives to one with them as recorded.
+    """
+    ranks = view.ranks or (view,)
+    if not compared(view, ranks):
+        own = without_waiting(view, ranks)
+        return (low if own is None else _paces(known, [own.change])[0]), middle, high
+    found: list[tuple[float, tuple[float, float, float]]] = []
+    for rank in ranks:
+        own = without_waiting(rank, ranks)
+        of_rank = known if rank is view else basis(rank, rank.selection())
+        if own is not None and of_rank.off_percent is not None and of_rank.light is None:
+            found.append((own.waited_ns, _paces(of_rank, [own.change])))
+    _, (low, middle, high) = min(found)
+    return low, middle, max(high, *(pace[1] for _, pace in found))
+
+
 def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
     return StepEstimate(*timed_step(groups), "measured", recorded, sum(len(group) for group in groups))
 
@@ -90,12 +124,9 @@ def _replayed(view: ProfileView, selection: Selection, recorded: float) -> StepE
     off = known.off_percent
     if off is None:
         return StepEstimate(recorded, recorded, recorded, "recorded", recorded)
-    # The error of the replay of the recorded step applies to this replay too.
-    low, middle, high = (
-        known.run(share).step_ns / (1.0 + off / 100.0)
-        for share in (known.share.low, known.share.expected, known.share.high)
-    )
+    low, middle, high = _paces(known)
     if known.light is None:
+        low, middle, high = _of_all_ranks(view, known, low, middle, high)
         # The profiler makes no step shorter.
         low, middle, high = (min(step, recorded) for step in (low, middle, high))
     error = max(LEAST_ERROR, abs(off) / 100.0) * middle
