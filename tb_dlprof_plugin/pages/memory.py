@@ -387,8 +387,8 @@ class _Builder:
         notes = []
         if self.device == CPU:
             notes.append(
-                "torch counts the CPU's memory only while it records: weights and all else allocated before are in no "
-                "figure."
+                "The CPU's memory is counted only while the profiler records: weights and all else allocated before "
+                "are in no figure."
             )
             if memory.before_known:
                 notes.append(

@@ -695,7 +695,7 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows: `remedy` says what to do, for PyTorch it is "".
+ * are no rows: `remedy` says what to do, for PyTorch's own profiler it is "".
  * `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
