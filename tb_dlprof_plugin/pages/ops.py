@@ -125,6 +125,8 @@ def eligibility_reason(view: ProfileView, selection: Selection, group: int, elig
     if eligible == "yes":
         can = f"{op_type} multiplies matrices, which the Tensor Cores of this GPU can do."
         return f"{can} Time off them: {reason}" if reason else can
+    if eligible == "unknown" and view.compute_capability is not None:
+        return f"{op_type} launched a CUDA graph that was recorded whole: what it computes is not known."
     if eligible == "unknown":
         return f"{op_type} multiplies matrices, but the run used no GPU or its compute capability was not recorded."
     if reason:
@@ -135,8 +137,10 @@ def eligibility_reason(view: ProfileView, selection: Selection, group: int, elig
 def _eligible(view: ProfileView, totals: OpTotals, group: int) -> Verdict:
     if totals.eligible[group]:
         return "yes"
-    # Without a GPU or its compute capability the eligibility of every matrix op is unknown, else of none.
+    # Without a GPU or its compute capability the eligibility of every matrix op is unknown, else that of graphs alone
+    # that were recorded whole.
     unknown = bool((view.profile.ops.tensor_core_eligible == Verdicts.UNKNOWN).any())
+    unknown |= bool((view.launch_by_kernel == Verdicts.UNKNOWN).any())
     return "unknown" if unknown and view.groups_with_matrix_op[group] else "no"
 
 

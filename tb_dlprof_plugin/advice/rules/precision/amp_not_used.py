@@ -61,7 +61,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
     matrix = context.kernel_launches & context.view.launch_in_matrix_op
     eligible = context.per_step(matrix)
-    if not eligible and not time_split(context.view, context.selection).tensor_cores_known:
+    if not context.product_launches.any() and not time_split(context.view, context.selection).tensor_cores_known:
         return Silent("Which ops could use Tensor Cores is unknown, as most kernels are.", applicable=False)
     if not eligible:
         return Silent("No op could use Tensor Cores.", applicable=False)
