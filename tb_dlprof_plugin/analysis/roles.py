@@ -58,21 +58,20 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     module = inherit(module, has_path, parent)
 
     seed = _seed_roles(timeline, kind)
-    role = inherit(seed, seed != Role.OTHER, parent)
+    # Of an op of a training that the format itself describes, nothing is guessed from what is around it.
+    described = is_op & np.isin(host.name, list(timeline.stated_ops)) & bool((seed == Role.BACKWARD).any())
+    role = inherit(seed, (seed != Role.OTHER) | described, parent)
     forward_call = _forward_calls(timeline, is_op, role, top_call)
     linked = np.zeros(len(host), dtype=np.bool_)
     linked[forward_call[forward_call >= 0]] = True
     rest = (role == Role.OTHER) & is_op
-    # Of an op that the format itself describes, nothing is guessed from what is around it.
-    described = rest & np.isin(host.name, list(timeline.stated_ops))
-    forward = rest & (in_module | linked)
-    trained = bool((role == Role.BACKWARD).any())
-    if not trained:
+    forward = rest & (in_module | linked) & ~described
+    if not (role == Role.BACKWARD).any():
         # Inference without module ranges: all that is left is the forward pass. XLA's ranges name instructions, which
         # are of either pass.
         forward = rest & (timeline.framework != JAX or timeline.format == "xplane")
     seed = np.where(forward, int(Role.FORWARD), role)
-    role = inherit(seed, (seed != Role.OTHER) | (described & trained), parent)
+    role = inherit(seed, (seed != Role.OTHER) | described, parent)
 
     # A backward node works for the module that ran its forward op.
     has_forward = forward_call >= 0
