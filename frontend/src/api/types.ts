@@ -302,7 +302,11 @@ export interface IterationBar {
   selected: boolean;
 }
 
-/** One op of the model: all calls with the same module, type and direction in the selected iterations. */
+/**
+ * One op of the model: all calls with the same module, type and direction in the selected iterations.
+ *
+ * CPU times are None where the recording has none of its calls: averages of TensorRT's layers, ops in command buffers.
+ */
 export interface OpRow {
   id: string;
   name: string;
@@ -311,8 +315,8 @@ export interface OpRow {
   direction: Direction;
   role: Role;
   calls: number;
-  cpu_total_ns: number;
-  cpu_self_ns: number;
+  cpu_total_ns: number | null;
+  cpu_self_ns: number | null;
   gpu_ns: number | null;
   gpu_percent: number | null;
   kernel_calls: number;
@@ -448,8 +452,8 @@ export interface OpTypeRow {
   eligible_ns: number | null;
   tc_ns: number | null;
   utilization_percent: number | null;
-  cpu_total_ns: number;
-  cpu_self_ns: number;
+  cpu_total_ns: number | null;
+  cpu_self_ns: number | null;
 }
 
 /**
