@@ -290,9 +290,12 @@ class _Builder:
         if not self.memory.partners_known:
             return []
         own = self.memory.own_category_peaks(self.window)
+        # What memory is for follows from ops of PyTorch; in other recordings most of it is in no category of its own.
+        told = self.view.profile.source.framework == PYTORCH
         return [
             MemoryCategory(key, *_LABELS[key], at_peak, percent(at_peak, self.peak.allocated), highest)
             for key, at_peak, highest in zip(_LABELS, self.peak.category_bytes, own, strict=True)
+            if told or highest
         ]
 
     def _curve(self) -> MemoryCurve:
