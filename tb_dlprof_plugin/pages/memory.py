@@ -198,7 +198,7 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
         ref=ref,
         headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
-        how_to_record=HOW_TO_RECORD if view.profile.source.framework == PYTORCH else "",
+        how_to_record=HOW_TO_RECORD if view.profile.source.format == "kineto" else "",
         devices=[], device=None, figures=None, peak=None, peak_parts=[], categories=[], curve=None, iterations=[],
         not_attributed="", modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
@@ -224,7 +224,7 @@ class _Builder:
             ref=ref,
             headline=self._headline(label, figures, moment, categories, modules),
             range=selected_range(self.view, self.selection),
-            how_to_record=HOW_TO_RECORD if self.view.profile.source.framework == PYTORCH else "",
+            how_to_record=HOW_TO_RECORD if self.view.profile.source.format == "kineto" else "",
             devices=devices,
             device=key,
             figures=figures,
