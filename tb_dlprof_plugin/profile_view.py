@@ -16,7 +16,8 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
-from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel
+from tb_dlprof_plugin.names.kernel_rules import WHOLE_GRAPH
+from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel, tensor_core_precisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,12 @@ class ProfileView:
         return computes
 
     @cached_property
+    def _launch_is_whole_graph(self) -> Bools:
+        kernels, strings = self.profile.kernels, self.profile.strings
+        whole = np.array([strings[rule] == WHOLE_GRAPH for rule in kernels.rule.tolist()], dtype=np.bool_)
+        return whole[self.profile.launches.kernel]
+
+    @cached_property
     def launch_by_kernel(self) -> Ints:
         """Per activity a `Verdict`: whether it is work for Tensor Cores by its kernel alone, see `eligible_by_kernel`.
 
@@ -224,6 +231,9 @@ class ProfileView:
         """
         kernels, launches, strings = self.profile.kernels, self.profile.launches, self.profile.strings
         result = np.full(len(launches), int(Verdict.NO), dtype=np.int64)
+        if self.compute_capability is None or tensor_core_precisions(self.compute_capability):
+            # What a graph that was recorded whole computes is not known.
+            result[self._launch_is_whole_graph & (launches.call >= 0)] = int(Verdict.UNKNOWN)
         rows = np.flatnonzero(self.launch_computes_product & (self.launch_op >= 0))
         if not len(rows):
             return result

@@ -96,7 +96,7 @@ def advise(
             outcome: RuleOutcome = "silent" if answer.applicable else "not_applicable"
             statuses.append(RuleStatus(rule.id, title, outcome, plain_words(framework, answer.why)))
         else:
-            answer = replace(answer, item=in_words_of(framework, answer.item))
+            answer = replace(answer, item=in_words_of(view.profile.source, answer.item))
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))

@@ -1,7 +1,9 @@
 """The remedies of rules in the words of frameworks other than PyTorch, whose words the rules themselves have.
 
 A rule applies to another framework if it has a remedy for it here, or if its text is about no framework. All others are
-not applicable: what they look for are PyTorch's ops, settings and habits.
+not applicable: what they look for are PyTorch's ops, settings and habits. Where a recording does not say its framework,
+remedies are those of any program that calls CUDA. How to record better depends on the recorder: what PyTorch's own
+profiler needs is of no use under Nsight Systems.
 """
 
 from __future__ import annotations
@@ -10,8 +12,17 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tb_dlprof_plugin.advice.finding import FindingItem, Reference
-from tb_dlprof_plugin.model.frameworks import JAX, ONNXRUNTIME, PYTORCH, TENSORFLOW, TENSORRT, recording_of
+from tb_dlprof_plugin.advice.finding import EvidenceRow, FindingItem, Reference
+from tb_dlprof_plugin.model.frameworks import (
+    JAX,
+    ONNXRUNTIME,
+    PYTORCH,
+    TENSORFLOW,
+    TENSORRT,
+    is_of_python,
+    recording_of,
+)
+from tb_dlprof_plugin.model.profile import Source
 
 ANY_FRAMEWORK = frozenset({"bad_iteration_range", "bad_tensor_shape", "imbalanced_gpu"})
 """Rules whose texts hold for every framework; code of PyTorch is left out."""
@@ -62,7 +73,45 @@ _TF_PIPELINE = """dataset = (
 _KERAS_STEPS = """model.compile(..., steps_per_execution=10, jit_compile=True)
 """
 
+_GUIDE = Reference(
+    "CUDA C++ Best Practices Guide", "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html"
+)
+_GRAPHS = Reference(
+    "CUDA C++ Programming Guide: CUDA graphs",
+    "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-graphs",
+)
+_NVTX = Reference("NVTX: annotating C, C++ and Python", "https://nvidia.github.io/NVTX/")
+_NSYS = Reference("Nsight Systems User Guide", "https://docs.nvidia.com/nsight-systems/UserGuide/index.html")
+_TRTEXEC = Reference(
+    "TensorRT: trtexec", "https://docs.nvidia.com/deeplearning/tensorrt/latest/reference/command-line-programs.html"
+)
+_ORT_CUDA = Reference(
+    "ONNX Runtime: CUDA execution provider",
+    "https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html",
+)
+_ANY = ""
+"""A recording that does not say its framework: any program that calls CUDA."""
+
 _LAUNCHING = {
+    _ANY: Remedy(
+        "Launch larger kernels, or record the launches that repeat as a CUDA graph once and replay them in one call.",
+        "cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n"
+        "step(stream);  // the launches of one step\n"
+        "cudaStreamEndCapture(stream, &graph);\n"
+        "cudaGraphInstantiate(&executable, graph, 0);\n"
+        "for (...) cudaGraphLaunch(executable, stream);\n",
+        (_GRAPHS,),
+    ),
+    TENSORRT: Remedy(
+        "Run the engine as a CUDA graph, or with a larger batch.",
+        "trtexec --loadEngine=model.engine --useCudaGraph\n",
+        (_TRTEXEC,),
+    ),
+    ONNXRUNTIME: Remedy(
+        "Run the model as a CUDA graph, with inputs and outputs bound to GPU memory.",
+        'providers = [("CUDAExecutionProvider", {"enable_cuda_graph": "1"})]\n',
+        (_ORT_CUDA,),
+    ),
     JAX: Remedy(
         "Put the whole step, the optimizer with it, into one jax.jit, and let XLA replay it as command buffers (CUDA "
         "graphs). A loop of equal layers or steps is one launch by jax.lax.scan.",
@@ -77,6 +126,21 @@ _LAUNCHING = {
     ),
 }
 _COPIES = {
+    _ANY: Remedy(
+        "Allocate the buffers on the CPU as pinned memory, and copy them by cudaMemcpyAsync on a stream of its own "
+        "while kernels run.",
+        "cudaMallocHost(&batch, bytes);\n"
+        "cudaMemcpyAsync(on_gpu, batch, bytes, cudaMemcpyHostToDevice, copies);\n"
+        "cudaEventRecord(ready, copies);\n"
+        "cudaStreamWaitEvent(work, ready, 0);\n",
+        (_GUIDE,),
+    ),
+    ONNXRUNTIME: Remedy(
+        "Bind inputs and outputs to GPU memory, so that no run copies them.",
+        'binding = session.io_binding()\nbinding.bind_ortvalue_input("x", on_gpu)\nbinding.bind_output("y", "cuda")\n'
+        "session.run_with_iobinding(binding)\n",
+        (_ORT_CUDA,),
+    ),
     JAX: Remedy(
         "Copy the next batches by jax.device_put while this one is trained on: it returns before the copy ends.",
         _JAX_PIPELINE,
@@ -89,6 +153,12 @@ _COPIES = {
     ),
 }
 _WAITS = {
+    _ANY: Remedy(
+        "Wait for events of the streams that matter, and only where a result is read: cudaDeviceSynchronize and copies "
+        "of pageable memory stop the thread that launches.",
+        "cudaEventRecord(done, stream);\n...\ncudaEventSynchronize(done);  // where the result is read\n",
+        (_GUIDE,),
+    ),
     JAX: Remedy(
         "Read values of the GPU (float(loss), np.asarray, print, block_until_ready) once in many steps, not in each: "
         "JAX runs ahead of the GPU until a value is read.",
@@ -186,6 +256,9 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
     "low_utilization_stretch": _LAUNCHING,
     "gpu_underutilized": _LAUNCHING,
     "gpu_gaps": {
+        _ANY: Remedy(
+            "Do what the CPU does in the gap once, in another thread, or after the next launches.", references=(_GUIDE,)
+        ),
         JAX: Remedy(
             "Take what Python does in the gap out of the step: do it once, in another thread, or inside jax.jit. "
             "Values read from the GPU (float(loss)) make such gaps, too.",
@@ -216,6 +289,11 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
         ),
     },
     "no_iterations": {
+        _ANY: Remedy(
+            "Push an NVTX range around each step.",
+            '#include <nvtx3/nvToolsExt.h>\n\nnvtxRangePushA("iteration 1");\n...\nnvtxRangePop();\n',
+            (_NVTX,),
+        ),
         JAX: Remedy(
             "Mark each step.",
             "for step in range(steps):\n"
@@ -238,6 +316,11 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
         ),
     },
     "missing_annotations": {
+        _ANY: Remedy(
+            "Push an NVTX range around each part of the program.",
+            'nvtxRangePushA("solver");\n...\nnvtxRangePop();\n',
+            (_NVTX,),
+        ),
         JAX: Remedy(
             "Name the parts of the model. Flax names its modules by itself.",
             'with jax.named_scope("attention"):\n    y = attention(x)\n',
@@ -263,6 +346,41 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
     },
 }
 
+_STEP_RANGES = """for step, batch in enumerate(loader):
+    torch.cuda.nvtx.range_push(f"iteration {step}")
+    ...
+    torch.cuda.nvtx.range_pop()
+"""
+_MODULE_RANGES = """def begin(module, args):
+    torch.cuda.nvtx.range_push(module.path)
+
+for path, module in model.named_modules():
+    module.path = path
+    module.register_forward_pre_hook(begin)
+    module.register_forward_hook(lambda *_: torch.cuda.nvtx.range_pop())
+"""
+_WINDOW = """if step == 10:
+    torch.cuda.profiler.start()
+if step == 20:
+    torch.cuda.profiler.stop()
+# nsys profile --trace=cuda,nvtx --capture-range=cudaProfilerApi python train.py
+"""
+_OF_PYTORCH_UNDER_NSYS = {
+    "no_iterations": Remedy("Push an NVTX range around each pass through the loop.", _STEP_RANGES, (_NVTX,)),
+    "missing_annotations": Remedy(
+        "Push an NVTX range around each module.", _MODULE_RANGES, (_NVTX,), "The recording has no module names"
+    ),
+    "profiling_window": Remedy("Record some ten steps, after the first ones.", _WINDOW, (_NSYS,)),
+}
+"""How PyTorch under a profiler of CUDA is recorded better, in place of options of PyTorch's own profiler."""
+_OF_CUDA = ("nsys", "nvprof")
+
+
+def _remedy(rule: str, source: Source) -> Remedy | None:
+    if source.framework == PYTORCH:
+        return _OF_PYTORCH_UNDER_NSYS.get(rule) if source.format in _OF_CUDA else None
+    return _REMEDIES.get(rule, {}).get(source.framework)
+
 
 def why_not(rule: str, framework: str) -> str:
     """The reason why a rule does not apply to a framework; "" where it does."""
@@ -271,25 +389,37 @@ def why_not(rule: str, framework: str) -> str:
     return f"Not applicable: the rule is about PyTorch, and {recording_of(framework)}."
 
 
-def in_words_of(framework: str, item: FindingItem) -> FindingItem:
-    """A finding with the framework's own remedy in place of PyTorch's."""
-    if framework == PYTORCH:
+def in_words_of(source: Source, item: FindingItem) -> FindingItem:
+    """A finding with the remedy of what was recorded in place of that of PyTorch under its own profiler."""
+    remedy = _remedy(item.rule, source)
+    if remedy is None and source.framework == PYTORCH:
         return item
-    remedy = _REMEDIES.get(item.rule, {}).get(framework)
     if remedy is None:
         code = item.code if item.code.startswith("tb-dlprof ") else ""
-        return msgspec.structs.replace(item, code=code, references=[])
+        return msgspec.structs.replace(
+            item,
+            title=plain_words(source.framework, item.title),
+            seen=plain_words(source.framework, item.seen),
+            change=plain_words(source.framework, item.change),
+            evidence=_rows(source, item),
+            code=code,
+            references=[],
+        )
     _, colon, after = item.title.partition(":")
     return msgspec.structs.replace(
         item,
-        title=(f"{remedy.title}{colon}{after}" if colon else remedy.title) if remedy.title else item.title,
-        seen=_plain(item.seen),
+        title=plain_words(
+            source.framework,
+            (f"{remedy.title}{colon}{after}" if colon else remedy.title) if remedy.title else item.title,
+        ),
+        seen=plain_words(source.framework, item.seen),
         change=remedy.change,
         code=remedy.code,
-        confirm=_plain(item.confirm),
+        evidence=_rows(source, item),
+        confirm=plain_words(source.framework, item.confirm),
         saving=None
         if item.saving is None
-        else msgspec.structs.replace(item.saving, derivation=_plain(item.saving.derivation)),
+        else msgspec.structs.replace(item.saving, derivation=plain_words(source.framework, item.saving.derivation)),
         references=list(remedy.references),
     )
 
@@ -304,9 +434,21 @@ _WORDS = (
         "least by torch.compile alone, most with all of the step in CUDA graphs",
         "most with all of the step in CUDA graphs",
     ),
+    (" TF32: matmul is not recorded, cuDNN is not recorded.", ""),
+    ("the CPU runs Python code outside of PyTorch", "the CPU runs Python between ops"),
     ("DataLoader", "input pipeline"),
 )
 """Words of PyTorch in what rules have seen, and the plain ones."""
+_WORDS_OF_PYTHON = (
+    ("the CPU runs Python between ops", "the CPU is between recorded calls"),
+    ("waits for Python", "waits for the CPU between recorded calls"),
+    ("Python with the GPU idle", "the CPU between recorded calls, with the GPU idle"),
+    ("The training loop", "The program"),
+    (" of the training)", " of the run)"),
+    ("is part of the training", "is part of the program"),
+    (", such as those of a training whose input sizes vary", ", such as those whose input sizes vary"),
+)
+"""Of a training in Python, for programs of any language."""
 
 
 def title_in(framework: str, rule: str, title: str) -> str:
@@ -317,13 +459,15 @@ def title_in(framework: str, rule: str, title: str) -> str:
 
 def plain_words(framework: str, text: str) -> str:
     """A sentence of a rule without words of PyTorch, for another framework."""
-    return text if framework == PYTORCH else _plain(text)
-
-
-def _plain(text: str) -> str:
-    for pytorch, plain in _WORDS:
+    if framework == PYTORCH:
+        return text
+    for pytorch, plain in _WORDS if is_of_python(framework) else _WORDS + _WORDS_OF_PYTHON:
         text = text.replace(pytorch, plain)
     return text.strip()
+
+
+def _rows(source: Source, item: FindingItem) -> list[EvidenceRow]:
+    return [msgspec.structs.replace(row, label=plain_words(source.framework, row.label)) for row in item.evidence]
 
 
 def precision_remedy(precision: str, framework: str) -> tuple[str, str, str] | None:

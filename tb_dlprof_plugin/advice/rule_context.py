@@ -123,6 +123,12 @@ class RuleContext:
         used: Bools = self.profile.kernels.tensor_core[self.profile.launches.kernel] == Verdict.YES
         return used
 
+    @cached_property
+    def off_tensor_cores(self) -> Bools:
+        """Which launches are kernels that are known not to use Tensor Cores."""
+        unused: Bools = self.profile.kernels.tensor_core[self.profile.launches.kernel] == Verdict.NO
+        return unused
+
     def per_step(self, launches: Bools) -> int:
         """GPU time of the launches per step."""
         return int(self.profile.launches.duration_ns[launches].sum()) // self.selection.count

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
-from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
+from tb_dlprof_plugin.analysis.categories import time_categories, unrecorded_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
@@ -187,7 +187,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             ),
             gpu_ids=gpu_ids,
             found_by=steps.found_by,
-            unrecorded_categories=UNRECORDED,
+            unrecorded_categories=unrecorded_categories(timeline, roles.role),
         ),
         ops=ops,
         calls=Calls(op_of_call, host.start_ns, host.duration_ns, depth, host.thread),

@@ -13,8 +13,24 @@ import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, exclusive, union
 from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.timeline import Timeline
 
-UNRECORDED = ("io",)
+_FILES = "io"
+_LOADERS_SHOW = ("kineto", "tensorflow")
+"""Format and framework whose recordings name the loader of batches wherever there is one."""
+
+
+def unrecorded_categories(timeline: Timeline, role: Ints) -> tuple[str, ...]:
+    """The time categories that a recording cannot show: unknown, not 0.
+
+    Args:
+        timeline: the recording.
+        role: per host event its `Role`.
+    """
+    shows = timeline.format in _LOADERS_SHOW or timeline.framework in _LOADERS_SHOW or (role == Role.DATALOADER).any()
+    return (_FILES,) if shows else ("dataloader", _FILES)
+
+
 """Categories that no trace records."""
 
 

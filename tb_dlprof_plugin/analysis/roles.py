@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.analysis.module_paths import module_paths
+from tb_dlprof_plugin.model.frameworks import JAX
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
@@ -57,16 +58,20 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     module = inherit(module, has_path, parent)
 
     seed = _seed_roles(timeline, kind)
-    role = inherit(seed, seed != Role.OTHER, parent)
+    # Of an op of a training that the format itself describes, nothing is guessed from what is around it.
+    described = is_op & np.isin(host.name, list(timeline.stated_ops)) & bool((seed == Role.BACKWARD).any())
+    role = inherit(seed, (seed != Role.OTHER) | described, parent)
     forward_call = _forward_calls(timeline, is_op, role, top_call)
     linked = np.zeros(len(host), dtype=np.bool_)
     linked[forward_call[forward_call >= 0]] = True
-    forward = (role == Role.OTHER) & is_op & (in_module | linked)
+    rest = (role == Role.OTHER) & is_op
+    forward = rest & (in_module | linked) & ~described
     if not (role == Role.BACKWARD).any():
-        # Inference without module ranges: all that is left is the forward pass.
-        forward = (role == Role.OTHER) & is_op
+        # Inference without module ranges: all that is left is the forward pass. XLA's ranges name instructions, which
+        # are of either pass.
+        forward = rest & (timeline.framework != JAX or timeline.format == "xplane")
     seed = np.where(forward, int(Role.FORWARD), role)
-    role = inherit(seed, seed != Role.OTHER, parent)
+    role = inherit(seed, (seed != Role.OTHER) | described, parent)
 
     # A backward node works for the module that ran its forward op.
     has_forward = forward_call >= 0

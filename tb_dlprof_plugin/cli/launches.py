@@ -114,7 +114,7 @@ def _syncs(page: LaunchesPage, sums: Sums, limit: int) -> None:
             (
                 row.call,
                 row.kind,
-                row.op or (f"{row.module} (Python)" if row.module else "(Python)"),
+                row.op or (f"{row.module} (outside ops)" if row.module else "(outside ops)"),
                 row.inner_op,
                 row.role,
                 sums.count(row.calls),

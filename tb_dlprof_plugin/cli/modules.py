@@ -31,7 +31,7 @@ def modules(page: ModulesPage, sums: Sums, depth: Depth = 2, limit: Limit = 100)
     """
     say(f"{page.headline} {sums.words}" if page.rows else page.headline)
     if not page.rows:
-        say(_HOW_TO)
+        say(page.remedy or _HOW_TO)
         return
     if page.from_stacks:
         say("Modules are identified by Python stack frames: class and number of the instance.")

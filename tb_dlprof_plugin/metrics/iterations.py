@@ -90,6 +90,11 @@ def step_totals(view: ProfileView, selection: Selection) -> StepTotals:
     )
 
 
+def shows_data_loading(view: ProfileView) -> bool:
+    """Whether the recording can show that the step waits for data: else such times are unknown, not 0."""
+    return "dataloader" not in view.profile.iterations.unrecorded_categories
+
+
 def category_sums(view: ProfileView, rows: slice) -> dict[str, int | None]:
     """Recorded time by category over some iterations, the mean over GPUs; rounding goes to the last category."""
     iterations = view.profile.iterations

@@ -16,6 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.metrics.time_sharing import TimeShares, disjoint, gaps, label, share_out
+from tb_dlprof_plugin.model.frameworks import between_ops, loader_title
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 Basis = Literal["gpu", "cpu"]
@@ -32,7 +33,8 @@ GPU_BUCKETS = {
     "python": "Python between ops",
     "idle": "Other idle time",
 }
-"""Keys and names; the first six are time in which the GPU works, the others in which it waits."""
+"""Keys and names in words of PyTorch (`bucket_labels` has each framework's); in the first six the GPU works, in the
+others it waits."""
 
 _WORKING = 6
 WAITING = frozenset(list(GPU_BUCKETS)[_WORKING:])
@@ -85,6 +87,12 @@ class BucketTimes:
     gpus: int
 
 
+def bucket_labels(framework: str, basis: Basis) -> dict[str, str]:
+    """Names of the buckets by key, in a framework's own words."""
+    own = {"dataloader": loader_title(framework), "python": between_ops(framework)}
+    return {key: own.get(key, label) for key, label in (GPU_BUCKETS if basis == "gpu" else CPU_BUCKETS).items()}
+
+
 def by_cause(activity_ns: Ints) -> Ints:
     """Idle time by `IDLE_CAUSES` (ns), from that by `cpu_activity.ACTIVITIES`; both along the last axis."""
     result = np.zeros((*activity_ns.shape[:-1], len(IDLE_CAUSES)), dtype=activity_ns.dtype)
@@ -104,7 +112,7 @@ def _on_gpu(run: Run) -> BucketTimes:
     stop = launches.start_ns + launches.duration_ns
     layer_of = _layer_of_launch(run)
     site = run.launch_site
-    sums = _Sums(run, GPU_BUCKETS)
+    sums = _Sums(run, bucket_labels(profile.source.framework, "gpu"))
     gpus = profile.iterations.gpu_ids or (-1,)
     owners = _cpu_owners(run)
     columns = [list(GPU_BUCKETS).index(BUCKET_OF_ACTIVITY[activity]) for activity in ACTIVITIES]
@@ -131,7 +139,7 @@ def _on_cpu(run: Run) -> BucketTimes:
     works = (kind == CallKind.OP) | (kind == CallKind.RUNTIME) | (role != Role.OTHER)
     stop = calls.start_ns + calls.duration_ns
     owned = run.sites.of_call >= 0
-    sums = _Sums(run, CPU_BUCKETS)
+    sums = _Sums(run, bucket_labels(profile.source.framework, "cpu"))
     layers = [
         (name, here) for name, part in _PARTS.items() for here in (owned & (role == part), works & (role == part))
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.iterations import step_totals
+from tb_dlprof_plugin.metrics.iterations import shows_data_loading, step_totals
 from tb_dlprof_plugin.metrics.without_recorder import scaled, shortened
 from tb_dlprof_plugin.model.intervals import exclusive, union
 from tb_dlprof_plugin.model.lookup import take_or
@@ -33,7 +33,7 @@ def step_parts(view: ProfileView, selection: Selection) -> dict[Role, int | None
     What the GPU works on is kept; the recorder's overhead is subtracted from the rest, of every part in proportion,
     because all of them make calls that are recorded, and last out of data loading. The forward part is None where a
     backward pass was recorded but its forward ops are unknown (no sequence numbers, no modules): its time is in
-    the rest.
+    the rest. Data loading is None where the recording cannot show it.
     """
     gpu, cpu = (_mean(view, times, selection) for times in _by_side(view))
     steps = step_totals(view, selection)
@@ -65,6 +65,8 @@ def _named(view: ProfileView, times: Ints, wall_ns: int) -> dict[Role, int | Non
     roles = view.profile.ops.role
     if (roles == Role.BACKWARD).any() and not (roles == Role.FORWARD).any():
         mean[Role.FORWARD] = None
+    if not shows_data_loading(view):
+        mean[Role.DATALOADER] = None
     # Rounding goes to the last part.
     known = sum(value or 0 for part, value in mean.items() if part != Role.OTHER)
     return mean | {Role.OTHER: wall_ns - known}

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 # Input type codes in nvjet names: the first letter is A's type.
 NVJET_PRECISION = {"h": "fp16", "t": "bf16", "s": "tf32", "q": "fp8", "o": "fp8", "i": "int8", "d": "fp64"}
 
+WHOLE_GRAPH = "cuda-graph"
+"""Rule of CUDA graphs that were recorded whole, "CUDA graph 7"."""
+
 # XLA numbers equal instructions; ROCm adds what stands for "kernel descriptor".
 _XLA_END = r"([._]\d+)*(\.kd)?$"
 
@@ -287,6 +290,8 @@ RULES: tuple[KernelRule, ...] = (
         False,
         "elementwise",
     ),
+    # -- A CUDA graph that was recorded as one activity: what is in it, and so its verdict, is unknown.
+    _rule(WHOLE_GRAPH, r"^CUDA graph \d+$", None, "other"),
     # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
     _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),

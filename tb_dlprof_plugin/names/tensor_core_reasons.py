@@ -170,7 +170,7 @@ def _unknown(product: Product, settings: Settings) -> Reason | None:
             kernel=product.kernel,
         )
     if not product.precision:
-        return Reason("unknown", "The types of its inputs were not recorded (record_shapes=True records them).")
+        return Reason("unknown", "The types of its inputs were not recorded.")
     return None
 
 

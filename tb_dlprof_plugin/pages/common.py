@@ -84,7 +84,10 @@ class Coverage(msgspec.Struct, frozen=True):
 
 
 class OpRow(msgspec.Struct, frozen=True):
-    """One op of the model: all calls with the same module, type and direction in the selected iterations."""
+    """One op of the model: all calls with the same module, type and direction in the selected iterations.
+
+    CPU times are None where the recording has none of its calls: averages of TensorRT's layers, ops in command buffers.
+    """
 
     id: str
     name: str
@@ -93,8 +96,8 @@ class OpRow(msgspec.Struct, frozen=True):
     direction: Direction
     role: Role
     calls: int
-    cpu_total_ns: int
-    cpu_self_ns: int
+    cpu_total_ns: int | None
+    cpu_self_ns: int | None
     gpu_ns: int | None
     gpu_percent: Annotated[
         float | None,

@@ -8,16 +8,17 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.step_buckets import BUCKET_OF_ACTIVITY, GPU_BUCKETS, by_cause
+from tb_dlprof_plugin.metrics.iterations import percent, shows_data_loading
+from tb_dlprof_plugin.metrics.step_buckets import BUCKET_OF_ACTIVITY, bucket_labels, by_cause
+from tb_dlprof_plugin.model.frameworks import PYTORCH, between_ops, loader_title, while_between_ops
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
+from tb_dlprof_plugin.profile_view import ProfileView
 
 IdleCause = Literal["dataloader", "cpu_launch", "python", "idle"]
 CAUSES: tuple[IdleCause, ...] = get_args(IdleCause)
 """`step_buckets.IDLE_CAUSES`."""
-LABELS: dict[IdleCause, str] = {cause: GPU_BUCKETS[cause] for cause in CAUSES}
 DEFINITIONS: dict[IdleCause, str] = {cause: SLICES["account"][cause] for cause in CAUSES}
 
 _ACTIVITIES = {
@@ -30,12 +31,6 @@ _ACTIVITIES = {
     "python": ("Python", "the CPU runs Python between ops"),
     "unknown": ("Not recorded", "the CPU was not recorded"),
 }
-_WHILE: dict[IdleCause, str] = {
-    "dataloader": _ACTIVITIES["dataloader"][1],
-    "cpu_launch": _ACTIVITIES["launching"][1],
-    "python": _ACTIVITIES["python"][1],
-}
-"""The rest of a sentence after "while"; other idle time has that of its largest activity."""
 
 
 class IdleActivity(msgspec.Struct, frozen=True):
@@ -48,17 +43,29 @@ class IdleActivity(msgspec.Struct, frozen=True):
     percent: float | None
 
 
-def cause_slices(activity_ns: Ints) -> list[Slice]:
-    """Idle time by cause, from that by `ACTIVITIES` (ns); all causes, with their shares."""
+def cause_labels(view: ProfileView) -> dict[IdleCause, str]:
+    """Names of the causes in words of the framework that was recorded."""
+    labels = bucket_labels(view.profile.source.framework, "gpu")
+    return {cause: labels[cause] for cause in CAUSES}
+
+
+def cause_slices(view: ProfileView, activity_ns: Ints) -> list[Slice]:
+    """Idle time by cause, from that by `ACTIVITIES` (ns); all causes, with their shares.
+
+    That of data loading is None where the recording cannot show it.
+    """
     times, whole = by_cause(activity_ns).tolist(), int(activity_ns.sum())
-    return [Slice(cause, LABELS[cause], time, percent(time, whole)) for cause, time in zip(CAUSES, times, strict=True)]
+    known = dict(zip(CAUSES, times, strict=True)) | ({} if shows_data_loading(view) else {"dataloader": None})
+    return [
+        Slice(cause, label, known[cause], percent(known[cause], whole)) for cause, label in cause_labels(view).items()
+    ]
 
 
-def activity_rows(activity_ns: Ints) -> list[IdleActivity]:
+def activity_rows(view: ProfileView, activity_ns: Ints) -> list[IdleActivity]:
     """The same by what the CPU does in detail; activities without time are left out."""
     whole = int(activity_ns.sum())
     return [
-        IdleActivity(key, _cause_of(key), _ACTIVITIES[key][0], time, percent(time, whole))
+        IdleActivity(key, _cause_of(key), _words(view, key)[0], time, percent(time, whole))
         for key, time in zip(ACTIVITIES, activity_ns.tolist(), strict=True)
         if time
     ]
@@ -70,12 +77,25 @@ def largest_causes(activity_ns: Ints) -> Ints:
     return result
 
 
-def while_words(cause: IdleCause, activity_ns: Ints) -> str:
+def while_words(view: ProfileView, cause: IdleCause, activity_ns: Ints) -> str:
     """Such as "the CPU launches work", for a sentence after "while"."""
-    if cause in _WHILE:
-        return _WHILE[cause]
+    if cause == "cpu_launch":
+        return _words(view, "launching")[1]
+    if cause != "idle":
+        return _words(view, cause)[1]
     times = {key: time for key, time in zip(ACTIVITIES, activity_ns.tolist(), strict=True) if _cause_of(key) == cause}
-    return _ACTIVITIES[max(times, key=lambda key: times[key])][1]
+    return _words(view, max(times, key=lambda key: times[key]))[1]
+
+
+def _words(view: ProfileView, activity: str) -> tuple[str, str]:
+    """An activity's label, and the rest of a sentence after "while", in words of the framework."""
+    framework = view.profile.source.framework
+    label, phrase = _ACTIVITIES[activity]
+    if activity == "python":
+        return between_ops(framework).removesuffix(" between ops"), while_between_ops(framework)
+    if activity == "dataloader" and framework != PYTORCH:
+        return loader_title(framework), "the CPU waits for data"
+    return label, phrase
 
 
 def _cause_of(activity: str) -> IdleCause:

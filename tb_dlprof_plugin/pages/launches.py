@@ -26,10 +26,10 @@ from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import (
     CAUSES,
     DEFINITIONS,
-    LABELS,
     IdleActivity,
     IdleCause,
     activity_rows,
+    cause_labels,
     cause_slices,
     while_words,
 )
@@ -203,8 +203,8 @@ def launches_page(view: ProfileView, ref: RunRef, selection: Selection) -> Launc
         figures=figures,
         bar_categories=_bar_categories(view) + ([RECORDER] if steps.recorder_ns else []),
         causes=list(CAUSES),
-        idle_by_cause=cause_slices(idle.activity_ns.sum(axis=0)),
-        idle_by_activity=activity_rows(idle.activity_ns.sum(axis=0)),
+        idle_by_cause=cause_slices(view, idle.activity_ns.sum(axis=0)),
+        idle_by_activity=activity_rows(view, idle.activity_ns.sum(axis=0)),
         idle_by_kind=_by_kind(idle),
         gap_kinds=[Category(name, label, definition, True) for name, label, definition in _KINDS.values()],
         bars=_bars(view, selection, steps),
@@ -245,7 +245,9 @@ def _figures(view: ProfileView, selection: Selection, idle: StepIdle, syncs: Syn
 def _bar_categories(view: ProfileView) -> list[Category]:
     # If threads were not recorded, no cause is known.
     recorded = _cpu_recorded(view)
-    return [_BUSY] + [Category(key, LABELS[key], DEFINITIONS[key], recorded or key == "idle") for key in CAUSES]
+    return [_BUSY] + [
+        Category(key, label, DEFINITIONS[key], recorded or key == "idle") for key, label in cause_labels(view).items()
+    ]
 
 
 def _by_kind(idle: StepIdle) -> list[Slice]:
@@ -345,7 +347,7 @@ def _headline(
         rest = f"{subject} idle less than 1 % of {step}"
     else:
         subject = "a GPU on average" if many else "it" if idle.pace == Paces.GPU else "the GPU"
-        rest = f"{subject} {words} of {step}{'' if words.startswith('waits for data') else _mostly(idle)}"
+        rest = f"{subject} {words} of {step}{'' if words.startswith('waits for data') else _mostly(view, idle)}"
     return [plain(f"{_who(idle.pace, many)}; {rest}."), *([] if words is None else _longest(gaps))]
 
 
@@ -368,7 +370,7 @@ def _who(pace: Paces, many: bool) -> str:
     return f"The {who} sets the pace"
 
 
-def _mostly(idle: StepIdle) -> str:
+def _mostly(view: ProfileView, idle: StepIdle) -> str:
     """Why the GPU is idle: the end of the headline."""
     whole = int(idle.idle_ns.sum())
     if int(idle.kind_ns[:, GapKind.KERNEL_WAIT].sum()) > _MOSTLY * whole:
@@ -376,7 +378,7 @@ def _mostly(idle: StepIdle) -> str:
     activity = idle.activity_ns.sum(axis=0)
     sums = by_cause(activity)
     first, second = np.argsort(-sums, kind="stable")[:2].tolist()
-    phrase = [while_words(cause, activity) for cause in CAUSES]
+    phrase = [while_words(view, cause, activity) for cause in CAUSES]
     if sums[first] > _MOSTLY * whole:
         return f", mostly while {phrase[first]}"
     shares = [f"{100 * int(sums[i]) / whole:.0f} %" for i in (first, second)]

@@ -198,7 +198,7 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
         ref=ref,
         headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
-        how_to_record=HOW_TO_RECORD if view.profile.source.framework == PYTORCH else "",
+        how_to_record=HOW_TO_RECORD if view.profile.source.format == "kineto" else "",
         devices=[], device=None, figures=None, peak=None, peak_parts=[], categories=[], curve=None, iterations=[],
         not_attributed="", modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
@@ -224,7 +224,7 @@ class _Builder:
             ref=ref,
             headline=self._headline(label, figures, moment, categories, modules),
             range=selected_range(self.view, self.selection),
-            how_to_record=HOW_TO_RECORD if self.view.profile.source.framework == PYTORCH else "",
+            how_to_record=HOW_TO_RECORD if self.view.profile.source.format == "kineto" else "",
             devices=devices,
             device=key,
             figures=figures,
@@ -290,9 +290,12 @@ class _Builder:
         if not self.memory.partners_known:
             return []
         own = self.memory.own_category_peaks(self.window)
+        # What memory is for follows from ops of PyTorch; in other recordings most of it is in no category of its own.
+        told = self.view.profile.source.framework == PYTORCH
         return [
             MemoryCategory(key, *_LABELS[key], at_peak, percent(at_peak, self.peak.allocated), highest)
             for key, at_peak, highest in zip(_LABELS, self.peak.category_bytes, own, strict=True)
+            if told or highest
         ]
 
     def _curve(self) -> MemoryCurve:
@@ -387,8 +390,8 @@ class _Builder:
         notes = []
         if self.device == CPU:
             notes.append(
-                "torch counts the CPU's memory only while it records: weights and all else allocated before are in no "
-                "figure."
+                "The CPU's memory is counted only while the profiler records: weights and all else allocated before "
+                "are in no figure."
             )
             if memory.before_known:
                 notes.append(

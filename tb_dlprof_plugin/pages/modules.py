@@ -19,7 +19,6 @@ from tb_dlprof_plugin.metrics.modules import (
 )
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
-from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
@@ -117,7 +116,7 @@ class ModulesPage(msgspec.Struct, frozen=True):
     """``rows`` by falling GPU time (CPU time without a GPU), a module always before those below it.
 
     So the first of them are a tree too; ``total_rows`` counts them before the row limit. Without recorded modules there
-    are no rows: ``remedy`` says what to do, for PyTorch it is "".
+    are no rows: ``remedy`` says what to do, for PyTorch's own profiler it is "".
     ``model`` names the root. ``from_stacks``: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
     """
 
@@ -157,7 +156,7 @@ def modules_page(view: ProfileView, ref: RunRef, selection: Selection) -> Module
         model=model,
         from_stacks=from_stacks,
         remedy=""
-        if source.framework == PYTORCH
+        if source.format == "kineto"
         else sentence("Module names were not recorded", remedies_for(source).modules),
         rows=rows,
         outside=outside,

@@ -37,8 +37,8 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     eligible_ns: int | None
     tc_ns: int | None
     utilization_percent: float | None
-    cpu_total_ns: int
-    cpu_self_ns: int
+    cpu_total_ns: int | None
+    cpu_self_ns: int | None
 
 
 class OpTypesPage(msgspec.Struct, frozen=True):
@@ -110,11 +110,17 @@ def _rows(view: ProfileView, selection: Selection) -> list[OpTypeRow]:
                 eligible_ns=eligible if has_gpu else None,
                 tc_ns=tensor_core if has_gpu else None,
                 utilization_percent=utilization(tensor_core, unknown, eligible) if has_gpu else None,
-                cpu_total_ns=sum(op.cpu_total_ns for op in ops),
-                cpu_self_ns=sum(op.cpu_self_ns for op in ops),
+                cpu_total_ns=_known_sum([op.cpu_total_ns for op in ops]),
+                cpu_self_ns=_known_sum([op.cpu_self_ns for op in ops]),
             )
         )
     return result
+
+
+def _known_sum(times_ns: list[int | None]) -> int | None:
+    """None where no time is known."""
+    known = [time for time in times_ns if time is not None]
+    return sum(known) if known else None
 
 
 def _any(ops: list[OpRow]) -> Verdict:

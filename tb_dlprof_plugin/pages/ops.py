@@ -9,7 +9,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.model.direction import direction_of, with_direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, share
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.pages.common import (
     ROLES,
@@ -69,6 +69,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
     # Work launched by an op may be in another iteration than its start.
     called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0) | (totals.kernel_calls > 0))
     weight = totals.gpu_ns if has_gpu else totals.cpu_total_ns
+    timed = timed_on_cpu(view, totals)
     rows = []
     for group in called[np.argsort(-weight[called], kind="stable")].tolist():
         op = int(usual[group])
@@ -83,8 +84,8 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
                 direction=direction_of(role),
                 role=ROLES[role],
                 calls=int(totals.calls[group]),
-                cpu_total_ns=int(totals.cpu_total_ns[group]),
-                cpu_self_ns=int(totals.cpu_self_ns[group]),
+                cpu_total_ns=int(totals.cpu_total_ns[group]) if timed[group] else None,
+                cpu_self_ns=int(totals.cpu_self_ns[group]) if timed[group] else None,
                 gpu_ns=int(totals.gpu_ns[group]) if has_gpu else None,
                 gpu_percent=percent(int(totals.gpu_ns[group]), all_gpu_ns) if has_gpu else None,
                 kernel_calls=int(totals.kernel_calls[group]),
@@ -98,6 +99,12 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
     return rows
 
 
+def timed_on_cpu(view: ProfileView, totals: OpTotals) -> Bools:
+    """Per op, whether its calls were timed on the CPU: a format that only states an op gives its calls no length."""
+    timed: Bools = (totals.cpu_total_ns > 0) | (view.profile.source.format == "kineto")
+    return timed
+
+
 def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:
     """GPU time (ns) by op type, the largest first; without a GPU CPU self time."""
     times: dict[str, int] = {}
@@ -108,7 +115,7 @@ def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:
 
 def time_of(row: OpRow, has_gpu: bool) -> int:
     """GPU time (ns) of an op; without a GPU CPU self time, which counts nothing twice."""
-    return (row.gpu_ns or 0) if has_gpu else row.cpu_self_ns
+    return (row.gpu_ns if has_gpu else row.cpu_self_ns) or 0
 
 
 def using_tensor_cores(totals: OpTotals, group: int) -> Verdict:
@@ -125,6 +132,8 @@ def eligibility_reason(view: ProfileView, selection: Selection, group: int, elig
     if eligible == "yes":
         can = f"{op_type} multiplies matrices, which the Tensor Cores of this GPU can do."
         return f"{can} Time off them: {reason}" if reason else can
+    if eligible == "unknown" and view.compute_capability is not None:
+        return f"{op_type} launched a CUDA graph that was recorded whole: what it computes is not known."
     if eligible == "unknown":
         return f"{op_type} multiplies matrices, but the run used no GPU or its compute capability was not recorded."
     if reason:
@@ -135,8 +144,10 @@ def eligibility_reason(view: ProfileView, selection: Selection, group: int, elig
 def _eligible(view: ProfileView, totals: OpTotals, group: int) -> Verdict:
     if totals.eligible[group]:
         return "yes"
-    # Without a GPU or its compute capability the eligibility of every matrix op is unknown, else of none.
+    # Without a GPU or its compute capability the eligibility of every matrix op is unknown, else that of graphs alone
+    # that were recorded whole.
     unknown = bool((view.profile.ops.tensor_core_eligible == Verdicts.UNKNOWN).any())
+    unknown |= bool((view.launch_by_kernel == Verdicts.UNKNOWN).any())
     return "unknown" if unknown and view.groups_with_matrix_op[group] else "no"
 
 

@@ -286,7 +286,7 @@ def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) 
 
 def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]:
     parts = step_parts(view, selection)
-    labels = part_labels(parts)
+    labels = part_labels(view, parts)
     return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.numeric_health import NumericHealth, numeric_health
 from tb_dlprof_plugin.metrics.precision_mode import (
     Disagreement,
@@ -14,6 +15,7 @@ from tb_dlprof_plugin.metrics.precision_mode import (
     precision_mode,
     precision_name,
 )
+from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.common import Slice, Verdict
 from tb_dlprof_plugin.pages.field_definition import Definition
@@ -105,7 +107,7 @@ def precision_summary(view: ProfileView, run: str = "") -> PrecisionSummary:
         disagreements.append(_disagreement(Disagreement("name", run), mode))
     return PrecisionSummary(
         label=mode.label or None,
-        evidence=_evidence(mode, facts),
+        evidence=_evidence(view, mode, facts),
         disagreements=disagreements,
         shares=[Slice(s.precision or _UNKNOWN, precision_name(s.precision), s.ns, s.percent) for s in mode.shares],
         regions=[
@@ -135,10 +137,15 @@ def numeric_health_panel(view: ProfileView, selection: Selection) -> NumericHeal
     )
 
 
-def _evidence(mode: PrecisionMode, facts: RunFacts) -> list[str]:
+def _evidence(view: ProfileView, mode: PrecisionMode, facts: RunFacts) -> list[str]:
     signals = mode.signals
     if not mode.shares:
-        return ["No matrix product, convolution or attention was recorded."]
+        told = view.profile.source.framework == PYTORCH and time_split(view, view.selection()).tensor_cores_known
+        return [
+            "No matrix product, convolution or attention was recorded."
+            if told
+            else "Which kernels and ops compute matrix products is not known."
+        ]
     found = [_shares(mode)]
     if not mode.label:
         found.append(

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
+from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
 from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.roofs import Roof, roofs, why_above_roof
@@ -96,7 +97,7 @@ def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> Roofl
     overall = _overall(found.rows)
     return RooflinePage(
         ref=ref,
-        headline=_headline(found, has_gpu, flops, selection.count, overall),
+        headline=_headline(view, found, has_gpu, flops, selection.count, overall),
         range=selected_range(view, selection),
         has_gpu=has_gpu,
         gpu=found.gpu,
@@ -151,7 +152,11 @@ def _overall(rows: list[RooflineRow]) -> float | None:
     return sum(share * ns for share, ns in known) / time if time else None
 
 
-def _headline(found: Roofline, has_gpu: bool, flops: int | None, iterations: int, overall: float | None) -> str:
+def _headline(
+    view: ProfileView, found: Roofline, has_gpu: bool, flops: int | None, iterations: int, overall: float | None
+) -> str:
+    if not found.calls and view.profile.source.framework != PYTORCH:
+        return f"FLOPs are known of PyTorch's ops alone, and {recording_of(view.profile.source.framework)}."
     if not found.calls:
         return "No matrix product, convolution or attention ran in the selected iterations."
     if flops is None:

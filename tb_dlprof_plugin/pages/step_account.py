@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.iterations import percent, step_totals
+from tb_dlprof_plugin.metrics.iterations import percent, shows_data_loading, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import duration, share
+from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.idle_text import idle_words
@@ -38,7 +39,7 @@ def account_slices(view: ProfileView, selection: Selection) -> list[Slice]:
     step_ns = round(step_totals(view, selection).estimate.ns)
     if not view.profile.has_gpu:
         parts = step_parts(view, selection)
-        labels = part_labels(parts)
+        labels = part_labels(view, parts)
         times = np.array([value or 0 for value in parts.values()]) / selection.count
         whole = dict(zip(parts, whole_numbers(times, step_ns).tolist(), strict=True))
         return [
@@ -52,12 +53,15 @@ def account_slices(view: ProfileView, selection: Selection) -> list[Slice]:
         times_ns["other_compute"] = (times_ns["other_compute"] or 0) + (times_ns["tensor_core"] or 0)
         times_ns["tensor_core"] = None
         names["other_compute"] = KERNELS_LABEL
+    if not shows_data_loading(view):
+        times_ns["dataloader"] = None
     return [_slice(key, names[key], value, step_ns) for key, value in times_ns.items()]
 
 
-def part_labels(parts: dict[Role, int | None]) -> dict[Role, str]:
+def part_labels(view: ProfileView, parts: dict[Role, int | None]) -> dict[Role, str]:
     """The names of the parts of a step; the rest holds the forward pass where its ops are unknown."""
-    return _PARTS | ({Role.OTHER: "Forward and other"} if parts[Role.FORWARD] is None else {})
+    loader = {Role.DATALOADER: loader_title(view.profile.source.framework)}
+    return _PARTS | loader | ({Role.OTHER: "Forward and other"} if parts[Role.FORWARD] is None else {})
 
 
 def headline(view: ProfileView, selection: Selection) -> str:
@@ -91,7 +95,7 @@ def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
 def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
     steps = step_totals(view, selection)
     parts = step_parts(view, selection)
-    labels = part_labels(parts)
+    labels = part_labels(view, parts)
     shares = {part: percent(value, steps.wall_ns) or 0.0 for part, value in parts.items()}
     named = [
         f"{share(shares[part])} {labels[part] if part == Role.DATALOADER else labels[part].lower()}"

@@ -301,6 +301,8 @@ def _headline(
         return f"{NO_GPU}, so there are no Tensor Cores to use."
     if not supported_precisions(view):
         return "This GPU has no Tensor Cores, or its compute capability was not recorded."
+    if not view.call_has_matrix_op.any() and not time_split(view, selection).tensor_cores_known:
+        return "Which ops could use Tensor Cores is unknown, as most of the kernels are."
     if not sums.eligible_ns:
         return "No op of the selected iterations could use Tensor Cores."
     idle = sum(1 for op in ops if op.using_tc == "no")

@@ -10,11 +10,13 @@ import numpy as np
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -71,10 +73,11 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
     _check_as_it_is(view, precision)
     if not profile.ops.shapes.any():
         raise ForecastError(
-            "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
-            "(tb_dlprof_plugin.profile does)."
+            sentence("the shapes of the ops' inputs were not recorded", remedies_for(profile.source).shapes)
         )
     _check_launches(view)
+    if step_estimate(view, view.selection()).ns <= 0:
+        raise ForecastError("its step took no time: record more iterations.")
     capability = view.compute_capability
     new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)
     if precision in ("fp16", "bf16", "tf32"):

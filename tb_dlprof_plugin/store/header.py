@@ -14,7 +14,8 @@ def header_of(profile: Profile) -> Any:
     count = len(profile.iterations)
     span = int(profile.iterations.duration_ns.sum()) if count else 0
     gpus = profile.system.gpus
-    device = gpus[0].name if gpus and profile.has_gpu else (profile.system.cpu_model or "CPU")
+    gpu = next((gpu.name for gpu in gpus if gpu.name), "") or "unknown GPU"
+    device = gpu if profile.has_gpu else (profile.system.cpu_model or "CPU")
     return pb.Header(
         schema_version=SCHEMA_VERSION,
         session=profile.source.session,

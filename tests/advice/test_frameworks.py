@@ -6,12 +6,17 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tb_dlprof_plugin.advice import frameworks
 from tb_dlprof_plugin.advice.engine import advise, all_rules
+from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.analysis import analyze_ranks
+from tb_dlprof_plugin.metrics.iterations import step_totals
+from tb_dlprof_plugin.metrics.step_buckets import bucket_labels
+from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.planning import ForecastError, forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -21,7 +26,16 @@ OF_PYTORCH = re.compile(r"torch|prof\.step|DataLoader|autocast|GradScaler|the ho
 
 @pytest.fixture(scope="module")
 def jax() -> ProfileView:
-    return ProfileView(analyze_ranks(FIXTURES / "jax_h200.xplane.pb.gz")[0])
+    """A training in JAX whose FP32 products are taken for such that run off the Tensor Cores."""
+    profile = analyze_ranks(FIXTURES / "jax_h200.xplane.pb.gz")[0]
+    kernels = profile.kernels
+    known = np.where(kernels.tensor_core == Verdict.UNKNOWN, int(Verdict.NO), kernels.tensor_core)
+    return ProfileView(replace(profile, kernels=replace(kernels, tensor_core=known)))
+
+
+def test_a_product_whose_kernel_is_unknown_is_no_reason_to_allow_tf32() -> None:
+    view = ProfileView(analyze_ranks(FIXTURES / "jax_h200.xplane.pb.gz")[0])
+    assert advise(view, view.selection()).findings == []
 
 
 def test_findings_of_a_jax_run_speak_of_nothing_that_is_pytorchs(jax: ProfileView) -> None:
@@ -70,3 +84,53 @@ def test_forecasts_of_precision_are_refused_for_other_frameworks(jax: ProfileVie
     unknown = ProfileView(replace(jax.profile, source=replace(jax.profile.source, framework="")))
     with pytest.raises(ForecastError, match="does not say which framework"):
         forecast(unknown, "bf16")
+
+
+CALLS_CUDA = Path(__file__).parents[1] / "traces" / "nsys"
+
+
+def test_a_program_of_no_known_framework_is_told_what_any_cuda_program_can_do() -> None:
+    profile = analyze_ranks(CALLS_CUDA / "two_kernels.sqlite.gz")[0]
+    source = replace(profile.source, framework="")
+    view = ProfileView(replace(profile, source=source))
+    found = {finding.rule: finding for finding in advise(view, view.selection()).findings}
+    assert "nvtxRangePush" in found["no_iterations"].code
+    for finding in found.values():
+        said = " ".join((finding.title, finding.seen, finding.change, finding.code, finding.confirm))
+        assert not OF_PYTORCH.search(said), said
+        assert "Python" not in said
+
+
+def test_pytorch_under_nsight_systems_is_told_of_ranges_and_not_of_options_of_its_own_profiler() -> None:
+    item = next(one for one in _found("two_kernels.sqlite.gz") if one.rule == "no_iterations")
+    assert "nvtx.range_push" in item.code
+    assert not re.search(r"prof\.step|tb_dlprof_plugin\.profile|the hook", f"{item.change} {item.code}")
+
+
+def _found(name: str) -> list[FindingItem]:
+    profile = analyze_ranks(CALLS_CUDA / name)[0]
+    view = ProfileView(replace(profile, source=replace(profile.source, framework="pytorch")))
+    return advise(view, view.selection()).findings
+
+
+def test_rules_on_facts_of_the_process_say_that_nsight_systems_has_none() -> None:
+    profile = analyze_ranks(CALLS_CUDA / "emit_nvtx_fp32.sqlite.gz")[0]
+    view = ProfileView(profile)
+    statuses = {status.rule: status for status in advise(view, view.selection()).rules}
+    for rule in ("profiler_overhead", "cudnn_benchmark_off", "optimizer_state", "unused_parameters"):
+        assert statuses[rule].outcome == "not_applicable"
+        assert statuses[rule].why == f"Not applicable: this recording has no {Need.PROCESS.value}."
+
+
+@pytest.mark.parametrize("framework", ["jax", "tensorrt", ""])
+def test_idle_time_is_called_by_what_the_program_is_written_in(framework: str) -> None:
+    labels = bucket_labels(framework, "gpu")
+    assert labels["python"] == ("Python between ops" if framework == "jax" else "CPU between calls")
+    assert labels["dataloader"] == "Input pipeline"
+
+
+def test_waiting_for_data_is_unknown_where_a_recording_cannot_show_it() -> None:
+    view = ProfileView(analyze_ranks(FIXTURES / "jax_h200.xplane.pb.gz")[0])
+    assert step_totals(view, view.selection()).category_ns["dataloader"] is None
+    keras = ProfileView(analyze_ranks(FIXTURES / "keras_cpu.xplane.pb.gz")[0])
+    assert step_totals(keras, keras.selection()).category_ns["dataloader"] is not None

@@ -51,7 +51,7 @@ def conv(shapes: str = "[[8, 64, 9, 9], [128, 64, 3, 3]]", dtypes: str = HALF) -
         (mm(dtypes=FLOAT), replace(HOPPER, compute_capability=(7, 0)), "dtype", "only under autocast"),
         (mm(verdict=Verdict.UNKNOWN), HOPPER, "unknown", "a_kernel"),
         (mm(), replace(HOPPER, compute_capability=None), "unknown", "compute capability was not recorded"),
-        (mm(dtypes=""), HOPPER, "unknown", "record_shapes"),
+        (mm(dtypes=""), HOPPER, "unknown", "types of its inputs"),
         (mm("[[1, 64], [64, 64]]"), HOPPER, "too_small", "M = 1: a product of a matrix with a vector"),
         (mm("[[64, 1], [1, 64]]"), HOPPER, "too_small", "K = 1: an outer product"),
         (mm(dtypes=FLOAT), replace(OFF, half=True), "amp_off_for_op", "most matrix work of the run is in half"),

@@ -302,7 +302,11 @@ export interface IterationBar {
   selected: boolean;
 }
 
-/** One op of the model: all calls with the same module, type and direction in the selected iterations. */
+/**
+ * One op of the model: all calls with the same module, type and direction in the selected iterations.
+ *
+ * CPU times are None where the recording has none of its calls: averages of TensorRT's layers, ops in command buffers.
+ */
 export interface OpRow {
   id: string;
   name: string;
@@ -311,8 +315,8 @@ export interface OpRow {
   direction: Direction;
   role: Role;
   calls: number;
-  cpu_total_ns: number;
-  cpu_self_ns: number;
+  cpu_total_ns: number | null;
+  cpu_self_ns: number | null;
   gpu_ns: number | null;
   gpu_percent: number | null;
   kernel_calls: number;
@@ -448,8 +452,8 @@ export interface OpTypeRow {
   eligible_ns: number | null;
   tc_ns: number | null;
   utilization_percent: number | null;
-  cpu_total_ns: number;
-  cpu_self_ns: number;
+  cpu_total_ns: number | null;
+  cpu_self_ns: number | null;
 }
 
 /**
@@ -695,7 +699,7 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows: `remedy` says what to do, for PyTorch it is "".
+ * are no rows: `remedy` says what to do, for PyTorch's own profiler it is "".
  * `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {

@@ -221,8 +221,8 @@ def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: Ti
     times = gaps.activity_ns[row]
     found = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
     gap = TimelineGap(
-        causes=[part for part in cause_slices(times) if part.value_ns],
-        activities=activity_rows(times),
+        causes=[part for part in cause_slices(view, times) if part.value_ns],
+        activities=activity_rows(view, times),
         definitions={str(cause): definition for cause, definition in DEFINITIONS.items()},
         launched=gap_kind_label(int(gaps.kind[row])),
         ended_by=ended_by,

@@ -16,15 +16,15 @@ from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
-from tb_dlprof_plugin.pages.idle_causes import CAUSES, LABELS, largest_causes
+from tb_dlprof_plugin.pages.idle_causes import CAUSES, cause_labels, largest_causes
 from tb_dlprof_plugin.pages.timeline.kinds import (
     IDLE_KINDS,
     ROLE_KINDS,
-    ROLE_LABELS,
     EventKind,
     Named,
     named_calls,
     named_launches,
+    role_labels,
 )
 from tb_dlprof_plugin.pages.timeline.parts import Stretches, cpu_stretches, gpu_stretches
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -125,6 +125,7 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
         ),
     ]
     parts: list[_Part] = []
+    labels = role_labels(view)
     count = 0
     for key, label, gpu, (start, stop, role) in tracks:
         if not len(start):
@@ -134,7 +135,7 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
         rows = count + np.arange(len(start))
         count += len(start)
         own = np.ones(len(start), dtype=np.bool_)
-        named = Named(role, [ROLE_LABELS[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
+        named = Named(role, [labels[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
         track = Track(key, "parts", "p", label, detail, gpu, 1)
         parts.append(_Part(track, _zeros(len(start)), rows, start, stop - start, named, own))
     return parts
@@ -146,7 +147,7 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
     gpus = view.profile.iterations.gpu_ids
     parts = []
     for place, gpu in enumerate(gpus):
-        parts.append(_idle_track(gaps, place, gpu))
+        parts.append(_idle_track(view, gaps, place, gpu))
         here = ran[launches.device[ran] == gpu]
         streams, time = np.unique(launches.stream[here], return_inverse=True)
         busy = np.bincount(time.reshape(-1), weights=launches.duration_ns[here], minlength=len(streams))
@@ -169,9 +170,9 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
     return parts
 
 
-def _idle_track(gaps: IdleGaps, place: int, gpu: int) -> _Part:
+def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _Part:
     rows = np.flatnonzero(gaps.gpu == place)
-    labels, kinds = [LABELS[cause] for cause in CAUSES], [IDLE_KINDS[cause] for cause in CAUSES]
+    labels, kinds = list(cause_labels(view).values()), [IDLE_KINDS[cause] for cause in CAUSES]
     detail = _counts((len(rows), "gap", "gaps"))
     if detail:
         idle = percent(int(gaps.duration_ns[rows].sum()), int(gaps.window_ns[:, place].sum()))

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS, SETS
 from tb_dlprof_plugin.names.ops import short_op_name
@@ -63,6 +64,13 @@ ROLE_LABELS = {
     Role.DATALOADER: "DataLoader",
     Role.OTHER: "Other",
 }
+
+
+def role_labels(view: ProfileView) -> dict[Role, str]:
+    """Names of the parts of a step in words of the framework that was recorded."""
+    return ROLE_LABELS | {Role.DATALOADER: loader_title(view.profile.source.framework)}
+
+
 IDLE_KINDS: dict[IdleCause, EventKind] = {
     "dataloader": "idle_dataloader",
     "cpu_launch": "idle_cpu_launch",

@@ -22,7 +22,7 @@ from tb_dlprof_plugin.pages.timeline.columns import (
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, TrackKind, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
-from tb_dlprof_plugin.pages.timeline.kinds import KINDS, ROLE_LABELS, EventKind, cut
+from tb_dlprof_plugin.pages.timeline.kinds import KINDS, ROLE_LABELS, EventKind, cut, role_labels
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 from tb_dlprof_plugin.simulation.estimate import step_estimate
@@ -173,7 +173,11 @@ def _choices(view: ProfileView, index: int) -> list[TimelineChoice]:
 def _parts(view: ProfileView, one: Selection) -> list[Slice]:
     times = recorded_parts(view, one)
     whole = int(view.profile.iterations.duration_ns[one.first])
-    return [Slice(ROLES[role], ROLE_LABELS[role], value, percent(value, whole)) for role, value in times.items()]
+    labels = role_labels(view)
+    # Other profilers name few parts of a step: those that nothing in the recording belongs to are left out.
+    named = set(view.profile.ops.role.tolist()) | {int(Role.OTHER)}
+    shown = [role for role in times if view.profile.source.format == "kineto" or int(role) in named]
+    return [Slice(ROLES[role], labels[role], times[role], percent(times[role], whole)) for role in shown]
 
 
 def _outermost(view: ProfileView, events: TimelineEvents) -> Ints:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.change_gradients import (
     with_accumulation,
@@ -68,6 +69,8 @@ class PlanRequest:
 
 def check(view: ProfileView, request: PlanRequest) -> None:
     """Raises PlanError where the request is invalid or needs a fact that was not recorded."""
+    if view.profile.source.framework != PYTORCH:
+        raise PlanError(f"a plan replays the allocator of PyTorch, and {recording_of(view.profile.source.framework)}.")
     if request.batch_size is not None and request.batch_size < 1:
         raise PlanError("a batch has at least one sample.")
     if request.batch_size is not None and not view.profile.facts.batch_size:

@@ -196,7 +196,7 @@ export function gapColumns(causes: Slice[], kinds: Category[], severalGpus: bool
 }
 
 /** The op that made the call; for a call straight from a module's Python code the module. */
-const callerOf = (row: SyncRow): string | null => row.op || (row.module ? `${row.module} (Python)` : null);
+const callerOf = (row: SyncRow): string | null => row.op || (row.module ? `${row.module} (outside ops)` : null);
 
 export const SYNC_COLUMNS: Column<SyncRow>[] = [
   { id: "call", header: "Call", definition: DEFINITIONS.syncCalls, value: (row) => row.call, width: "200px" },

@@ -15,7 +15,7 @@ export const KIND_WORDS: Record<EventKind, string> = {
   forward: "forward op",
   backward: "backward op",
   optimizer: "optimizer op",
-  dataloader: "DataLoader",
+  dataloader: "data loading",
   other: "other op",
   launch: "launching call",
   wait: "call that waits for the GPU",

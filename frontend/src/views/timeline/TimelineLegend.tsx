@@ -3,6 +3,7 @@ import type { EventKind } from "../../api/types";
 import { colourOf } from "../../format/colours";
 import type { Timeline } from "./model";
 
+const IDLE_TITLE = "GPU idle, by cause";
 const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [kind: EventKind, label: string])[]])[] = [
   [
     "GPU",
@@ -14,7 +15,7 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
     ],
   ],
   [
-    "GPU idle, by cause",
+    IDLE_TITLE,
     [
       ["idle_dataloader", "DataLoader"],
       ["idle_cpu_launch", "CPU launching work"],
@@ -28,7 +29,7 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
       ["forward", "Forward"],
       ["backward", "Backward"],
       ["optimizer", "Optimizer"],
-      ["dataloader", "DataLoader"],
+      ["dataloader", "Data loading"],
       ["other", "Other"],
     ],
   ],
@@ -53,6 +54,8 @@ export function TimelineLegend({ timeline }: { timeline: Timeline }) {
     ...timeline.page.segments.flatMap((found) => found.kind.map((kind) => timeline.page.kinds[kind]!)),
   ]);
   if (present.has("annotation")) present.add("module");
+  // Causes of an idle GPU are called by what the program is written in.
+  const causes = new Map(timeline.page.names.map((name) => [name.kind, name.label]));
   return (
     <div class="timeline-legend" data-testid="timeline-legend">
       {GROUPS.map(([title, entries]) => {
@@ -64,7 +67,7 @@ export function TimelineLegend({ timeline }: { timeline: Timeline }) {
             {shown.map(([kind, label]) => (
               <dd key={kind}>
                 <span class="swatch" style={{ background: colourOf(kind, 0, "timeline") }} />
-                {label}
+                {title === IDLE_TITLE ? (causes.get(kind) ?? label) : label}
               </dd>
             ))}
           </dl>

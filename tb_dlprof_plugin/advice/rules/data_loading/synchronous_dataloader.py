@@ -6,6 +6,7 @@ import math
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import loading_ns, settings_raised, worker_processes
@@ -44,6 +45,7 @@ RULE = Rule(
         ),
     ),
     facts=("workers",),
+    needs=(Need.PROCESS,),
 )
 
 _USUAL_WORKERS = 4

@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
 from tb_dlprof_plugin.advice.rules.layers.attention import Attention, attentions
@@ -46,6 +47,7 @@ RULE = Rule(
         ),
         Reference("Dao: FlashAttention-2", "https://arxiv.org/abs/2307.08691"),
     ),
+    needs=(Need.SHAPES,),
 )
 
 _GRADIENT_FLOPS = 2.5
@@ -61,8 +63,6 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where fused kernels should shorten the step by a notable share."""
     if not context.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
-    if not context.profile.ops.shapes.any():
-        return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
     found = attentions(context)
     if not found:
         strings = context.profile.strings

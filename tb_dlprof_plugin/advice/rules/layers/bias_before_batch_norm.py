@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import adjacent_ops, calls_of, launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -35,6 +36,7 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     ),
+    needs=(Need.SHAPES,),
 )
 
 _LAYERS = frozenset({"aten::linear", *(f"aten::conv{n}d" for n in (1, 2, 3))} | {
@@ -51,8 +53,6 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The run used no GPU.", applicable=False)
     if context.facts.training is False:
         return Silent("The model is in evaluation mode, in which the bias counts.", applicable=False)
-    if not context.profile.ops.shapes.any():
-        return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
     found = adjacent_ops(context, _LAYERS.__contains__, lambda name: name == _NORM)
     if not len(found.first):
         return Silent("No batch norm follows a layer directly.", applicable=False)

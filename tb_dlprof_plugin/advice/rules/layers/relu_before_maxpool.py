@@ -9,6 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import adjacent_ops, launched_in
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -33,6 +34,7 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool2d.html",
         ),
     ),
+    needs=(Need.SHAPES,),
 )
 
 _RELU = frozenset({"aten::relu", "aten::relu_"})
@@ -44,8 +46,6 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where the elements that pooling removes cost the ReLUs a notable share of the step."""
     if not context.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
-    if not context.profile.ops.shapes.any():
-        return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
     found = adjacent_ops(context, _RELU.__contains__, _POOL.__contains__)
     if not len(found.first):
         return Silent("No ReLU's output goes to a max pooling alone.", applicable=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -28,6 +29,7 @@ RULE = Rule(
         Reference("Rajbhandari et al.: ZeRO", "https://arxiv.org/abs/1910.02054"),
     ),
     facts=("optimizer",),
+    needs=(Need.PROCESS,),
 )
 
 _EIGHT_BIT = """import bitsandbytes as bnb

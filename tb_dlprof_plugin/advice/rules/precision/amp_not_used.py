@@ -10,6 +10,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import HALF
 from tb_dlprof_plugin.model.profile import Bools
@@ -60,6 +61,8 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
     matrix = context.kernel_launches & context.view.launch_in_matrix_op
     eligible = context.per_step(matrix)
+    if not context.product_launches.any() and not time_split(context.view, context.selection).tensor_cores_known:
+        return Silent("Which ops could use Tensor Cores is unknown, as most kernels are.", applicable=False)
     if not eligible:
         return Silent("No op could use Tensor Cores.", applicable=False)
     half = context.per_step(matrix & context.in_precision(*HALF_PRECISIONS))

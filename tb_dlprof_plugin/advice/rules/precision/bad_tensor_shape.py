@@ -79,8 +79,6 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The run used no GPU.", applicable=False)
     if not tensor_core_precisions(context.compute_capability):
         return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
-    if not context.profile.ops.shapes.any():
-        return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
     layers = _layers(context)
     if not layers:
         return Silent("All layers in half precision or TF32 have sizes that suit Tensor Core kernels.")

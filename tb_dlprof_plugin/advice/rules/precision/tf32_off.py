@@ -56,7 +56,7 @@ def check(context: RuleContext) -> Finding | Silent:
     # Fused attention in FP32 ignores the switches. If a switch is on and a product is in FP32, the library chose so.
     heeds_matmul = ~of_cudnn & ~_in_attention(context)
     off = (of_cudnn & (settings.cudnn_tf32 is not True)) | (heeds_matmul & (settings.matmul_tf32 is not True))
-    launches = context.product_launches & context.in_precision("fp32") & ~context.on_tensor_cores & off
+    launches = context.product_launches & context.in_precision("fp32") & context.off_tensor_cores & off
     if settings.matmul_tf32 and settings.cudnn_tf32:
         return Silent("TF32 is on for matrix products and for cuDNN.")
     if not launches.any():

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -25,6 +26,7 @@ RULE = Rule(
     ignore_when="You look at kernels, their Tensor Core use and their counts: those are right all the same.",
     thresholds=("PROFILED_STEP_RATIO", "PROFILED_STEP_RATIO_WITH_OPTIONS"),
     references=(Reference("PyTorch: torch.profiler", "https://docs.pytorch.org/docs/stable/profiler.html"),),
+    needs=(Need.PROCESS,),
 )
 
 _COSTLY = ("with_stack", "profile_memory")
