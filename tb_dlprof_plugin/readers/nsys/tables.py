@@ -73,12 +73,12 @@ class _Reader:
         """Everything."""
         database = self._database
         database.expect(ALL)
-        kernels = database.columns(KERNELS, (*_COMMON, *_NAMES, *LAUNCH))
+        kernels = database.columns(KERNELS, (*_COMMON, _NAMES[0], "graphNodeId", *LAUNCH))
         calls = database.columns(RUNTIME, ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"))
         overhead = database.columns(OVERHEAD, ("start", "end", "globalTid", "nameId"))
         ranges, texts, domains, wanted = read_ranges(database)
 
-        kernel_name = _first_known([kernels[name] for name in _NAMES])
+        kernel_name = self._kernel_names(kernels[_NAMES[0]])
         for column in (kernel_name, calls["nameId"], overhead["nameId"]):
             wanted.update(np.unique(column).tolist())
         found = database.texts(STRINGS, "id", "value", wanted)
@@ -112,6 +112,13 @@ class _Reader:
             notes=self._notes,
             rows=database.rows_read,
         )
+
+    def _kernel_names(self, name: Ints) -> Ints:
+        """Ids of the kernels' names, from the other columns where the usual one has none."""
+        if not (name == MISSING).any():
+            return name
+        others = self._database.columns(KERNELS, _NAMES[1:])
+        return _first_known([name, *(one for one in others.values() if len(one) == len(name))])
 
     def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
         kept = (columns["start"] != MISSING) & (columns["eventClass"] != _BACKTRACE)
