@@ -14,6 +14,7 @@ from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
+from tb_dlprof_plugin.analysis.driver_copies import with_driver_copies
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
@@ -142,7 +143,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline = with_one_kind_of_module(with_sound_values(timeline))
+    timeline = with_one_kind_of_module(with_driver_copies(with_sound_values(timeline)))
     timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)

@@ -34,7 +34,11 @@ class Calls:
 
 @dataclass(slots=True)
 class Activities:
-    """Kernels, copies and sets; ``device`` is CUDA's ordinal in the process, ``config`` a row of the configs."""
+    """Kernels, copies and sets; ``device`` is CUDA's ordinal in the process, ``config`` a row of the configs.
+
+    ``node`` is the node of a CUDA graph, ``external_id`` the op_id of the range that the activity belongs to whatever
+    call launched it; -1 for none.
+    """
 
     process: Ints
     start_ns: Ints
@@ -47,6 +51,8 @@ class Activities:
     kind: Ints
     bytes: Ints
     config: Ints
+    node: Ints
+    external_id: Ints
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -302,8 +302,8 @@ class _Process:
         order = np.argsort(one.start_ns, kind="stable")
         columns = {
             "name": one.name, "kind": one.kind, "device": np.maximum(one.device, 0), "stream": stream,
-            "start_ns": one.start_ns, "duration_ns": one.stop_ns - one.start_ns, "correlation": one.correlation,
-            "external_id": np.full(len(one), -1, dtype=np.int64), "bytes": one.bytes, "config": one.config,
+            "start_ns": one.start_ns, "duration_ns": one.stop_ns - one.start_ns,
+            "correlation": np.where(one.external_id > 0, -1, one.correlation), "external_id": one.external_id, "bytes": one.bytes, "config": one.config,
         }  # fmt: skip
         return DeviceEvents(**{key: values[order] for key, values in columns.items()})
 

@@ -30,6 +30,7 @@ from tb_dlprof_plugin.readers.cupti.columns import (
 from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, joined
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
+from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
 from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
 from tb_dlprof_plugin.readers.nsys.machine import read_machine
 from tb_dlprof_plugin.readers.nsys.ranges import read_ranges
@@ -45,7 +46,7 @@ STRINGS = "StringIds"
 ALL = (KERNELS, COPIES, SETS, GRAPHS, RUNTIME, RANGES, OVERHEAD, STRINGS)
 """What is read row by row."""
 
-_COMMON = (*TIMES, "globalPid")
+_COMMON = (*TIMES, "globalPid", "graphNodeId")
 _NAMES = ("demangledName", "shortName", "mangledName")
 _BACKTRACE = 67
 """``eventClass`` of a call's second row, which has its CUDA backtrace."""
@@ -73,7 +74,7 @@ class _Reader:
         """Everything."""
         database = self._database
         database.expect(ALL)
-        kernels = database.columns(KERNELS, (*_COMMON, _NAMES[0], "graphNodeId", *LAUNCH))
+        kernels = database.columns(KERNELS, (*_COMMON, _NAMES[0], *LAUNCH))
         calls = database.columns(RUNTIME, ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"))
         overhead = database.columns(OVERHEAD, ("start", "end", "globalTid", "nameId"))
         ranges, texts, domains, wanted = read_ranges(database)
@@ -87,6 +88,8 @@ class _Reader:
         call_rows = self._calls(calls, found)
         parts = [self._kernels(kernels, kernel_name, found), self._copies(), self._sets(), self._graphs()]
         work = _with_process(joined(parts, Activities), call_rows)
+        ranges, notes = with_replayed_ranges(database, ranges, call_rows, self._tables.strings.values, work)
+        self._notes += notes
         keys = np.unique(np.concatenate((work.process, ranges.process, call_rows.process))).tolist()
         machine = read_machine(database, keys)
         if machine.limits is not None:
