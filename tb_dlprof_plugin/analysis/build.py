@@ -26,6 +26,7 @@ from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.sound_values import with_sound_values
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
+from tb_dlprof_plugin.analysis.tensor_activity import tensor_activity
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
     CallKind,
@@ -208,6 +209,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         notes=notes_of(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
+        tensor_activity=tensor_activity(timeline, start_ns, stop_ns, kernel_of_launch),
         input_shapes=timeline.input_shapes,
         input_dtypes=timeline.input_dtypes,
     )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tb_dlprof_plugin.model.run_facts import System
-from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.model.timeline import CounterSamples, DeviceProperties, Ints, LaunchConfig, TraceNote
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
@@ -58,13 +58,35 @@ class Activities:
         return len(self.start_ns)
 
 
+@dataclass(slots=True)
+class MemoryCalls:
+    """Memory of GPUs that CUDA handed out (``bytes`` > 0) or took back (< 0), in order of time; ``correlation`` is that of
+    the call, -1 where there is none."""
+
+    process: Ints
+    time_ns: Ints
+    device: Ints
+    address: Ints
+    bytes: Ints
+    correlation: Ints
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @classmethod
+    def none(cls) -> MemoryCalls:
+        """They were not recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessFacts:
-    """What is known of one process besides its events."""
+    """What is known of one process besides its events; ``ordinals`` are CUDA's numbers of GPUs by their ids."""
 
     pid: int | None = None
     rank: int | None = None
     devices: list[DeviceProperties] = field(default_factory=list)
+    ordinals: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -86,6 +108,8 @@ class Recording:
     system: System = field(default_factory=System)
     cuda_driver_version: int | None = None
     notes: list[TraceNote] = field(default_factory=list)
+    tensor_samples: CounterSamples = field(default_factory=CounterSamples.none)
+    memory: MemoryCalls = field(default_factory=MemoryCalls.none)
     rows: int = 0
 
 

@@ -7,10 +7,12 @@ import numpy as np
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
+    CounterSamples,
     DeviceEvents,
     HostEvents,
     HostKind,
     Ints,
+    MemoryEvents,
     PythonFrames,
     StatedOp,
     StepMarks,
@@ -124,7 +126,7 @@ class _Process:
     """One process of a recording."""
 
     def __init__(self, recording: Recording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
-        self._recording, self._markers, self._found = recording, markers, found
+        self._recording, self._key, self._markers, self._found = recording, key, markers, found
         self._facts = recording.processes.get(key, ProcessFacts())
         self._calls: Calls = rows_of(recording.calls, recording.calls.process == key)
         self._activities: Activities = rows_of(recording.activities, recording.activities.process == key)
@@ -171,6 +173,8 @@ class _Process:
             step_marks=steps,
             stated_ops={tables.strings.add(name): StatedOp(of) for name, of in tables.op_types.items()},
             by_time=True,
+            tensor_samples=self._samples(first, used),
+            memory=self._memory(first, call_thread),
         )
 
     def _threads(self) -> tuple[int, Ints, Ints, Ints]:
@@ -315,6 +319,30 @@ class _Process:
         ranges = self._ranges
         return PythonFrames(
             place[rows], thread[rows], ranges.start_ns[rows] - first, (ranges.stop_ns - ranges.start_ns)[rows]
+        )
+
+    def _samples(self, first: int, used: set[int]) -> CounterSamples:
+        """Those of the GPUs that the process used, by CUDA's ordinals."""
+        samples, ordinals = self._recording.tensor_samples, self._facts.ordinals
+        if not len(samples):
+            return samples
+        device = np.array([ordinals.get(one, one if not ordinals else -1) for one in samples.device.tolist()], np.int64)
+        rows = np.flatnonzero(np.isin(device, sorted(used)))
+        rows = rows[np.lexsort((samples.time_ns[rows], device[rows]))]
+        return CounterSamples(samples.time_ns[rows] - first, device[rows], samples.percent[rows], samples.metric)
+
+    def _memory(self, first: int, call_thread: Ints) -> MemoryEvents:
+        made, calls = self._recording.memory, self._calls
+        rows = np.flatnonzero(made.process == self._key)
+        thread = np.full(len(rows), -1, dtype=np.int64)
+        if len(calls) and len(rows):
+            order = np.argsort(calls.correlation, kind="stable")
+            at = order[np.minimum(np.searchsorted(calls.correlation[order], made.correlation[rows]), len(order) - 1)]
+            known = (calls.correlation[at] == made.correlation[rows]) & (made.correlation[rows] > 0)
+            thread = np.where(known, call_thread[at], -1)
+        unknown = np.full(len(rows), -1, dtype=np.int64)
+        return MemoryEvents(
+            made.time_ns[rows] - first, thread, made.device[rows], made.address[rows], made.bytes[rows], unknown, unknown
         )
 
     def _kernel_names(self) -> list[str]:

@@ -28,11 +28,13 @@ from tb_dlprof_plugin.readers.cupti.columns import (
     with_occupancy,
 )
 from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, joined
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, MemoryCalls, ProcessFacts, Recording, joined
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
+from tb_dlprof_plugin.readers.nsys.gpu_metrics import read_tensor_samples
 from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
 from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
 from tb_dlprof_plugin.readers.nsys.machine import read_machine
+from tb_dlprof_plugin.readers.nsys.memory_calls import read_memory_calls
 from tb_dlprof_plugin.readers.nsys.ranges import read_ranges
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled
@@ -107,12 +109,15 @@ class _Reader:
             domains=domains,
             configs=self._configs,
             processes={
-                key: ProcessFacts(pid_of(key), machine.ranks.get(key), machine.devices.get(key, [])) for key in keys
+                key: ProcessFacts(pid_of(key), machine.ranks.get(key), machine.devices.get(key, []), machine.ordinals.get(key, {}))
+                for key in keys
             },
             epoch_unix_ns=machine.epoch_unix_ns,
             system=machine.system,
             cuda_driver_version=machine.cuda_driver_version,
             notes=self._notes,
+            tensor_samples=read_tensor_samples(database),
+            memory=self._memory(),
             rows=database.rows_read,
         )
 
@@ -173,6 +178,16 @@ class _Reader:
         number = np.clip(_first_known([columns["graphExecId"], columns["graphId"]]), -1, _LARGEST_GRAPH)
         names = named([number], self._tables.strings, lambda one: f"{GRAPH_PREFIX}{one if one >= 0 else '(unknown)'}")
         return timed(activities(columns, DeviceKind.KERNEL, process_key(columns["globalPid"]), names))
+
+    def _memory(self) -> MemoryCalls:
+        made = read_memory_calls(self._database)
+        if len(made):
+            text = (
+                "Memory is what CUDA handed out and took back (cudaMalloc and its kin): blocks that a framework's "
+                "allocator divides up are not seen."
+            )
+            self._notes.append(TraceNote("memory_of_cuda", text))
+        return made
 
     def _note_losses(self) -> None:
         damaged = self._database.damaged
