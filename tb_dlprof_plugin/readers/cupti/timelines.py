@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
@@ -291,9 +292,19 @@ class _Process:
             "shapes": column(found.shapes[row], 0, 0, 0),
             "dtypes": column(found.dtypes[row], 0, 0, 0),
         }  # fmt: skip
+        self._add_sizes(columns["shapes"], columns["dtypes"])
         rank = column(np.where(modules, _MODULE, _RANGE), _MODULE, _CALL, _CALL)
         order = np.lexsort((rank, -columns["duration_ns"], columns["start_ns"], columns["thread"]))
         return HostEvents(**{key: values[order] for key, values in columns.items()})
+
+    def _add_sizes(self, shapes: Ints, dtypes: Ints) -> None:
+        """Sets the inputs of collectives that say their bytes, in columns whose first rows are the ranges."""
+        sizes = self._ranges.input_bytes
+        tables = self._recording.tables
+        for size in distinct(sizes[sizes >= 0]).tolist():
+            rows = np.flatnonzero(sizes == size)
+            shapes[rows] = tables.shapes.add(((size,),))
+            dtypes[rows] = tables.dtypes.add((dtype_named("unsigned char"),))
 
     def _device(self) -> DeviceEvents:
         one = self._activities

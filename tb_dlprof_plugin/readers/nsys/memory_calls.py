@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.cupti.columns import positive
 from tb_dlprof_plugin.readers.cupti.recording import MemoryCalls
 from tb_dlprof_plugin.readers.nsys.ids import process_key
@@ -19,13 +21,18 @@ _MOST_BYTES = 2**52
 
 
 def read_memory_calls(database: Database) -> MemoryCalls:
-    """Allocations and frees of GPU memory; those of the host's memory are left out, and what has no size or time."""
+    """Allocations and frees of GPU memory; those of the host's memory are left out, and what has no size or time.
+
+    A free without a size has that of the last allocation at its address.
+    """
     columns = database.columns("CUDA_GPU_MEMORY_USAGE_EVENTS", _COLUMNS)
     operation, size = columns["memoryOperationType"], columns["bytes"]
     kept = (columns["start"] != MISSING) & np.isin(operation, (_ALLOCATION, _FREE))
-    kept &= ~np.isin(columns["memKind"], _OF_THE_HOST) & (size > 0) & (size < _MOST_BYTES)
+    kept &= ~np.isin(columns["memKind"], _OF_THE_HOST)
     order = np.flatnonzero(kept)
     order = order[np.argsort(columns["start"][order], kind="stable")]
+    size = _sizes(size, operation == _FREE, columns, order)
+    order = order[(size[order] > 0) & (size[order] < _MOST_BYTES)]
     signed = np.where(operation == _FREE, -size, size)
     return MemoryCalls(
         process=filled(process_key(columns["globalPid"]), -1)[order],
@@ -35,3 +42,16 @@ def read_memory_calls(database: Database) -> MemoryCalls:
         bytes=signed[order],
         correlation=positive(columns["correlationId"])[order],
     )
+
+
+def _sizes(size: Ints, is_free: Bools, columns: dict[str, Ints], order: Ints) -> Ints:
+    if not (is_free[order] & (size[order] <= 0)).any():
+        return size
+    result, at = size.copy(), dict[tuple[int, int], int]()
+    for row in order.tolist():
+        place = (int(columns["globalPid"][row]), int(columns["address"][row]))
+        if not is_free[row]:
+            at[place] = int(size[row])
+        elif size[row] <= 0:
+            result[row] = at.get(place, 0)
+    return result

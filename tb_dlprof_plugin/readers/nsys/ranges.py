@@ -72,6 +72,7 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         nested=np.isin(columns["kind"], _PUSHED),
         sequence_number=columns["sequence_number"],
         op_id=columns["op_id"],
+        input_bytes=np.full(len(process), -1, dtype=np.int64),
     )
     wanted = {one for one in texts if isinstance(one, int)} | {one for one in names if isinstance(one, int)}
     found = database.texts("StringIds", "id", "value", {one for one in names if isinstance(one, int)})
