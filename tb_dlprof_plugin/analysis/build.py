@@ -17,6 +17,7 @@ from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.driver_copies import with_driver_copies
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
+from tb_dlprof_plugin.analysis.model_name import with_model_name
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
 from tb_dlprof_plugin.analysis.notes import notes_of
 from tb_dlprof_plugin.analysis.op_table import build_ops
@@ -147,6 +148,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     timeline = with_one_kind_of_module(with_driver_copies(with_sound_values(timeline)))
     timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
     host, device = timeline.host, timeline.device
+    facts = with_model_name(facts, timeline)
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)

@@ -1,7 +1,7 @@
 """How busy the Tensor Cores were by the GPU's own counter: of each iteration, and of each kernel that ran long enough.
 
-A sample covers the time since the one before. It belongs to the iteration in which its middle lies, and to a kernel where
-that alone ran on its GPU for all of it.
+A sample covers the time since the one before. It belongs to the iteration in which its middle lies, and to a kernel
+where that alone ran on its GPU for all of it.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ def _alone(timeline: Timeline, begin: Ints, end: Ints, device: Ints) -> Ints:
     return result
 
 
-def _means(
-    key: Ints, length: Ints, percent: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> tuple[Ints, Ints, Ints]:
+def _means(key: Ints, length: Ints, percent: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[Ints, Ints, Ints]:
     """The keys, the mean over the time of each (parts per million), and the time (ns)."""
     keys, place = np.unique(key, return_inverse=True)
     time = np.bincount(place, weights=length, minlength=len(keys))

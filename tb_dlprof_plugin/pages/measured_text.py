@@ -18,12 +18,12 @@ def measured_sentences(view: ProfileView, selection: Selection, measured: Measur
     where = "the recording" if view.profile.iterations.found_by == "none" else "the selected iterations"
     share = split.tensor_core_percent
     beside = f"; kernels that use them by their names take {share:.1f} % of the GPU time" if share is not None else ""
-    said = [
+    said = (
         f"Measured: the Tensor Cores were {measured.active_percent:.1f} % busy over {where}, idle time included "
         f"({measured.metric}){beside}."
-    ]
+    )
     against = _contradiction(view, measured) or _overall(measured, share)
-    return [*said, against] if against else said
+    return [said, against] if against else [said]
 
 
 def _contradiction(view: ProfileView, measured: MeasuredActivity) -> str:

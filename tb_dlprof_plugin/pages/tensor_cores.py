@@ -95,7 +95,7 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
         float | None,
         Definition(
             "measuredTensorActivity",
-            "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples during which this kernel "
+            "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples in which this kernel "
             "alone ran, in all recorded iterations. Measured by Nsight Systems, not read out of the kernel's name.",
         ),
     ]

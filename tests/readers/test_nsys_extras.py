@@ -1,4 +1,4 @@
-"""What Nsight Systems records besides calls, kernels and ranges: counters of the GPU, CUDA's memory, NCCL's payloads."""
+"""What Nsight Systems records besides calls, kernels and ranges: the GPU's counters, CUDA's memory, NCCL's payloads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-GEMM, PLAIN = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "void at::native::vectorized_elementwise_kernel"
+GEMM, PLAIN = (
+    "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64",
+    "void at::native::vectorized_elementwise_kernel",
+)
 USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 MEBI = 1 << 20
 
@@ -75,7 +78,10 @@ class TestTensorActive:
         view = ProfileView(only(database))
         page = tensor_cores_page(view, RunRef("run", "s", 0, 0), view.selection())
         assert len(page.measured) == 2
-        assert "by its name it uses Tensor Cores, but it kept them 0.0 % busy. One more kernel differs." in page.measured[1]
+        assert (
+            "by its name it uses Tensor Cores, but it kept them 0.0 % busy. One more kernel differs."
+            in page.measured[1]
+        )
         assert {kernel.measured_percent for kernel in page.kernels} == {0.0, 35.0}
 
     def test_the_samples_of_another_gpu_are_not_this_ones(self, database) -> None:
@@ -109,7 +115,9 @@ class TestMemory:
         database.launch("k", 5, 60, 10)
         call = database.call(10, 5, name="cudaMalloc_v3020")
         common = {"globalPid": thread(0), "deviceId": 0, "memKind": 2}
-        database.row(USAGE, start=12_000, address=64, bytes=4 * MEBI, memoryOperationType=0, correlationId=call, **common)
+        database.row(
+            USAGE, start=12_000, address=64, bytes=4 * MEBI, memoryOperationType=0, correlationId=call, **common
+        )
         database.row(USAGE, start=20_000, address=128, bytes=MEBI, memoryOperationType=0, **common)
         pinned = common | {"memKind": 1}
         database.row(USAGE, start=21_000, address=256, bytes=9 * MEBI, memoryOperationType=0, **pinned)
@@ -124,14 +132,14 @@ class TestMemory:
 
 
 class TestNcclPayloads:
-    SCHEMAS = {
-        100: [("NCCL communicator ID", 18, None), ("Message size [bytes]", 22, 8)],
-        101: [("NCCL communicator ID", 18, None), ("No. of ranks", 5, 8), ("Rank", 5, 12)],
-    }
+    SCHEMAS = (
+        (100, [("NCCL communicator ID", 18, None), ("Message size [bytes]", 22, 8)]),
+        (101, [("NCCL communicator ID", 18, None), ("No. of ranks", 5, 8), ("Rank", 5, 12)]),
+    )
 
     def layout(self, database: NsysDatabase) -> None:
         database.domain("NCCL", 1)
-        for schema, fields in self.SCHEMAS.items():
+        for schema, fields in self.SCHEMAS:
             for index, (name, kind, offset) in enumerate(fields):
                 database.row(
                     "NVTX_PAYLOAD_SCHEMA_ENTRIES", domainId=1, schemaId=schema, idx=index, type=kind, name=name,

@@ -60,8 +60,8 @@ class Activities:
 
 @dataclass(slots=True)
 class MemoryCalls:
-    """Memory of GPUs that CUDA handed out (``bytes`` > 0) or took back (< 0), in order of time; ``correlation`` is that of
-    the call, -1 where there is none."""
+    """Memory of GPUs that CUDA handed out (``bytes`` > 0) or took back (< 0), in order of time; ``correlation`` is that
+    of the call, -1 where there is none."""
 
     process: Ints
     time_ns: Ints

@@ -318,7 +318,8 @@ class _Process:
         columns = {
             "name": one.name, "kind": one.kind, "device": np.maximum(one.device, 0), "stream": stream,
             "start_ns": one.start_ns, "duration_ns": one.stop_ns - one.start_ns,
-            "correlation": np.where(one.external_id > 0, -1, one.correlation), "external_id": one.external_id, "bytes": one.bytes, "config": one.config,
+            "correlation": np.where(one.external_id > 0, -1, one.correlation), "external_id": one.external_id,
+            "bytes": one.bytes, "config": one.config,
         }  # fmt: skip
         return DeviceEvents(**{key: values[order] for key, values in columns.items()})
 
@@ -353,7 +354,13 @@ class _Process:
             thread = np.where(known, call_thread[at], -1)
         unknown = np.full(len(rows), -1, dtype=np.int64)
         return MemoryEvents(
-            made.time_ns[rows] - first, thread, made.device[rows], made.address[rows], made.bytes[rows], unknown, unknown
+            made.time_ns[rows] - first,
+            thread,
+            made.device[rows],
+            made.address[rows],
+            made.bytes[rows],
+            unknown,
+            unknown,
         )
 
     def _kernel_names(self) -> list[str]:

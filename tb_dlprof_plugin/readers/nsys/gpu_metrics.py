@@ -1,8 +1,8 @@
 """Reads samples of "Tensor Active" from ``GPU_METRICS``, which ``nsys profile --gpu-metrics-devices`` records.
 
-A sample is the mean of the counter since the one before, in percent of its peak, over all SMs of the GPU. The lowest byte
-of ``typeId`` is the GPU's id (as in ``TARGET_INFO_GPU``). On GPUs of compute capability 7.5 and 8.6 the counter is that of
-"Tensor Active / FP16 Active": their FP16 arithmetic without Tensor Cores counts, too.
+A sample is the mean of the counter since the one before, in percent of its peak, over all SMs of the GPU. The lowest
+byte of ``typeId`` is the GPU's id (as in ``TARGET_INFO_GPU``). On GPUs of compute capability 7.5 and 8.6 the counter is
+that of "Tensor Active / FP16 Active": their FP16 arithmetic without Tensor Cores counts, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Gives the kernels of a replayed CUDA graph the ops in which their nodes were captured.
 
-With ``--cuda-graph-trace=node`` each kernel, copy and set has the id of its node, but all have the correlation id of one
-``cudaGraphLaunch``. Nsight Systems records when and on which thread a node was created, and of an instantiated graph
-which node it was made from (``CUDA_GRAPH_NODE_EVENTS``; ``CUDA_GRAPH_EVENTS`` of older versions). The ranges pushed
-while the graph was captured are repeated inside each of its launches, one nanosecond from edge to edge, because a replay
-runs nothing of them on the CPU, and the activities get the op_id of theirs.
+With ``--cuda-graph-trace=node`` each kernel, copy and set has the id of its node, but all have the correlation id of
+one ``cudaGraphLaunch``. Nsight Systems records when and on which thread a node was created, and of an instantiated
+graph which node it was made from (``CUDA_GRAPH_NODE_EVENTS``; ``CUDA_GRAPH_EVENTS`` of older versions). The ranges
+pushed while the graph was captured are repeated inside each of its launches, one nanosecond from edge to edge, because
+a replay runs nothing of them on the CPU, and the activities get the op_id of theirs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database
 _NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 _BEGIN_CAPTURE = "StreamBeginCapture"
 _MOST_CLONES = 8
-"""How often a node is followed to the one that it was made from: a graph is instantiated, and child graphs are cloned."""
+"""How often a node is followed to the one it was made from: a graph is instantiated, and child graphs are cloned."""
 _MOST_REPEATED = 20
 """Repeated ranges for each activity of graphs, at most: what nests deeper is left as it is."""
 
@@ -114,9 +114,7 @@ class _Nodes:
         order = np.lexsort((self.start_ns, node, process))
         self._process, self._node, self._original = process[order], node[order], original[order]
         self.start_ns, self.thread = self.start_ns[order], self.thread[order]
-        self._keys = {
-            key: row for row, key in enumerate(zip(self._process.tolist(), self._node.tolist(), strict=True))
-        }
+        self._keys = {key: row for row, key in enumerate(zip(self._process.tolist(), self._node.tolist(), strict=True))}
 
     def origin(self, process: Ints, node: Ints) -> Ints:
         """Row of the node that each was made from in the end; -1 where that is not recorded."""
@@ -150,10 +148,10 @@ class _Around:
         self._known: dict[bytes, tuple[Ints, Ints]] = {}
 
     def of_graph(self, node: Ints) -> tuple[Ints, Ints]:
-        """Per node of a graph the row of the innermost range that was pushed while it was captured, -1 for none; and the
-        rows of these and of those around them, sorted.
+        """Per node of a graph the row of the innermost range that was pushed while it was captured, -1 for none; and
+        the rows of these and of those around them, sorted.
 
-        Of a graph that was built without a capture, ranges around all of its nodes are no part of it.
+        A range around all nodes of a graph that was built without a capture does not count.
         """
         different, place = np.unique(node, return_inverse=True)
         key = different.tobytes()

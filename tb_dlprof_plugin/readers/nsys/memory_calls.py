@@ -1,4 +1,4 @@
-"""Reads ``CUDA_GPU_MEMORY_USAGE_EVENTS``, which ``nsys profile --cuda-memory-usage=true`` records: what CUDA handed out."""
+"""Reads ``CUDA_GPU_MEMORY_USAGE_EVENTS``: what CUDA handed out, as ``nsys profile --cuda-memory-usage=true`` records it."""
 
 from __future__ import annotations
 

@@ -113,7 +113,9 @@ class _Reader:
             domains=domains,
             configs=self._configs,
             processes={
-                key: ProcessFacts(pid_of(key), machine.ranks.get(key), machine.devices.get(key, []), machine.ordinals.get(key, {}))
+                key: ProcessFacts(
+                    pid_of(key), machine.ranks.get(key), machine.devices.get(key, []), machine.ordinals.get(key, {})
+                )
                 for key in keys
             },
             epoch_unix_ns=machine.epoch_unix_ns,

@@ -1,7 +1,7 @@
 """Decodes extended payloads of NVTX ranges: structs whose layout the program registered (``nvToolsExtPayload.h``).
 
-Nsight Systems keeps them as bytes, with the layouts in ``NVTX_PAYLOAD_SCHEMAS`` and ``NVTX_PAYLOAD_SCHEMA_ENTRIES``: a header
-of 32 bytes (schema at 8, size of the payload at 16, both little-endian), then the struct. Other exports write JSON.
+Nsight Systems keeps them as bytes, with the layouts in ``NVTX_PAYLOAD_SCHEMA_ENTRIES``: a header of 32 bytes (schema at
+8, size of the payload at 16, both little-endian), then the struct. Other exports write JSON.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 HEADER_BYTES = 32
 _SCHEMA_AT, _SIZE_AT = 8, 16
 _FORMATS = {
-    3: "h", 4: "H", 5: "i", 6: "I", 7: "q", 8: "Q", 9: "q", 10: "Q", 11: "b", 12: "B", 13: "h", 14: "H", 15: "i", 16: "I",
-    17: "q", 18: "Q", 22: "Q",
+    3: "h", 4: "H", 5: "i", 6: "I", 7: "q", 8: "Q", 9: "q", 10: "Q", 11: "b", 12: "B", 13: "h", 14: "H", 15: "i",
+    16: "I", 17: "q", 18: "Q", 22: "Q",
 }  # fmt: skip
 """By ``NVTX_PAYLOAD_ENTRY_TYPE``; only whole numbers are read. ``long`` and ``size_t`` are those of 64-bit Linux."""
 _LONGEST_NUMBER = 26
