@@ -13,6 +13,8 @@ from tb_dlprof_plugin.model.timeline import DeviceKind, Timeline
 
 _LONGEST_PERIODS = 4
 """A sample that comes later than so many usual periods after the one before tells of a gap."""
+_LONGEST_SAMPLE_NS = 10**9
+"""Nsight Systems takes at least ten samples a second."""
 _PARTS = 1_000_000
 
 
@@ -57,7 +59,7 @@ def _intervals(timeline: Timeline) -> tuple[Ints, Ints, Ints, np.ndarray[tuple[i
     length = np.diff(time)
     same = (np.diff(device) == 0) & (length > 0)
     usual = int(np.median(length[same])) if same.any() else 0
-    kept = np.flatnonzero(same & (length <= _LONGEST_PERIODS * usual))
+    kept = np.flatnonzero(same & (length <= min(_LONGEST_PERIODS * usual, _LONGEST_SAMPLE_NS)))
     return time[kept], time[kept + 1], device[kept + 1], samples.percent[kept + 1]
 
 

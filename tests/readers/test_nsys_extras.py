@@ -105,6 +105,8 @@ class TestTensorActive:
         for at, value in enumerate((None, "x", -4, 1e300, float("nan"), 250, 2**62)):
             database.row("GPU_METRICS", timestamp=at * 1000, typeId=256, metricId=5, value=value)
         database.row("GPU_METRICS", timestamp=None, typeId=None, metricId=5, value=3)
+        for at in (-(2**63), -(2**62), 2**62, 2**63 - 1):
+            database.row("GPU_METRICS", timestamp=at, typeId=256, metricId=5, value=3)
         view = ProfileView(only(database))
         assert measured_activity(view, view.selection()) is None
 

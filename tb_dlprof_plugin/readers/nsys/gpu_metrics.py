@@ -14,9 +14,11 @@ from tb_dlprof_plugin.model.timeline import CounterSamples, Ints
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, integers
 
 _METRIC = "Tensor Active"
+_COLUMNS = ("timestamp", "typeId", "metricId", "value")
 _LONGEST_NAME = 100
 _MOST_SAMPLES = 50_000_000
 _GPU = 0xFF
+_LATEST_NS = 2**61
 
 
 def read_tensor_samples(database: Database) -> CounterSamples:
@@ -27,23 +29,26 @@ def read_tensor_samples(database: Database) -> CounterSamples:
     numbers = np.array(sorted({metric for _, metric in names}), dtype=np.int64)
     parts: list[tuple[Ints, Ints, Ints, npt.NDArray[np.float64]]] = []
     count = 0
-    for timestamp, kind, metric, value in database.batches("GPU_METRICS", ("timestamp", "typeId", "metricId", "value")):
+    for timestamps, kinds, metric, value in database.batches(
+        "GPU_METRICS", ("timestamp", "typeId", "metricId", "value")
+    ):
         metrics = integers(metric)
         kept = np.flatnonzero(np.isin(metrics, numbers))
         if not len(kept) or count > _MOST_SAMPLES:
             continue
         percent = np.array([_number(value[row]) for row in kept.tolist()], dtype=np.float64)
-        parts.append((integers(timestamp)[kept], integers(kind)[kept], metrics[kept], percent))
+        parts.append((integers(timestamps)[kept], integers(kinds)[kept], metrics[kept], percent))
         count += len(kept)
     if not parts:
         return CounterSamples.none()
-    time, kind, metrics, percent = (np.concatenate(column) for column in zip(*parts, strict=True))
+    time, kind, number = (np.concatenate([part[column] for part in parts]) for column in range(3))
+    percent = np.concatenate([part[3] for part in parts])
     types = {key for key, _ in names}
     of_name = np.array(
-        [(k if k in types else MISSING, m) in names for k, m in zip(kind.tolist(), metrics.tolist(), strict=True)],
+        [(k if k in types else MISSING, m) in names for k, m in zip(kind.tolist(), number.tolist(), strict=True)],
         dtype=np.bool_,
     )
-    sound = of_name & (time != MISSING) & (percent >= 0) & (percent <= 100)
+    sound = of_name & (np.abs(time) < _LATEST_NS) & (percent >= 0) & (percent <= 100)
     gpu = np.where(kind == MISSING, 0, kind & _GPU)
     order = np.flatnonzero(sound)
     order = order[np.lexsort((time[order], gpu[order]))]

@@ -189,9 +189,11 @@ class _Around:
         """Which ranges may be part of the graph whose nodes were created at these times."""
         first, last = int(time.min()), int(time.max())
         at = int(np.searchsorted(self._captures, first, side="right")) - 1
-        if at >= 0:
-            return self.ranges.start_ns >= self._captures[at]
-        result: Bools = (self.ranges.start_ns > first) | (self.ranges.stop_ns < last)
+        result: Bools = (
+            self.ranges.start_ns >= self._captures[at]
+            if at >= 0
+            else (self.ranges.start_ns > first) | (self.ranges.stop_ns < last)
+        )
         return result
 
 

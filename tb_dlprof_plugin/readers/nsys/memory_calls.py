@@ -1,4 +1,4 @@
-"""Reads ``CUDA_GPU_MEMORY_USAGE_EVENTS``: what CUDA handed out, as ``nsys profile --cuda-memory-usage=true`` records it."""
+"""Reads ``CUDA_GPU_MEMORY_USAGE_EVENTS``: what CUDA handed out, recorded with ``--cuda-memory-usage=true``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.cupti.columns import positive
 from tb_dlprof_plugin.readers.cupti.recording import MemoryCalls
 from tb_dlprof_plugin.readers.nsys.ids import process_key
-from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled
+from tb_dlprof_plugin.readers.sqlite_tables import Database, filled
 
 _COLUMNS = (
     "start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", "correlationId",
@@ -18,6 +18,7 @@ _OF_THE_HOST = (0, 1)
 """``memKind`` of pageable and pinned memory."""
 _ALLOCATION, _FREE = 0, 1
 _MOST_BYTES = 2**52
+_LATEST_NS = 2**61
 
 
 def read_memory_calls(database: Database) -> MemoryCalls:
@@ -27,7 +28,7 @@ def read_memory_calls(database: Database) -> MemoryCalls:
     """
     columns = database.columns("CUDA_GPU_MEMORY_USAGE_EVENTS", _COLUMNS)
     operation, size = columns["memoryOperationType"], columns["bytes"]
-    kept = (columns["start"] != MISSING) & np.isin(operation, (_ALLOCATION, _FREE))
+    kept = (np.abs(columns["start"]) < _LATEST_NS) & np.isin(operation, (_ALLOCATION, _FREE))
     kept &= ~np.isin(columns["memKind"], _OF_THE_HOST)
     order = np.flatnonzero(kept)
     order = order[np.argsort(columns["start"][order], kind="stable")]

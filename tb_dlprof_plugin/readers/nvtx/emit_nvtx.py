@@ -61,18 +61,19 @@ def without_numbers(texts: Sequence[str]) -> tuple[list[str | tuple[str, str]], 
             cut.tolist(), name_stop.tolist(), rest_start.tolist(), rest_stop.tolist(), strict=True
         )
     ]
-    parts = {text: found.groups("") if (found := _SHORT.match(text)) else None for text in dict.fromkeys(short)}
+    matches = {text: _SHORT.match(text) for text in dict.fromkeys(short)}
+    parts = {text: (found[1], found[2] or "") if found else None for text, found in matches.items()}
     for row, text in zip(cut.tolist(), short, strict=True):
-        found = parts[text]
-        if found is None:
+        key = parts[text]
+        if key is None:
             seq[row] = op_id[row] = -1
         else:
-            keys[row] = found
+            keys[row] = key
     if len(unusual):
         some = [texts[row] for row in unusual.tolist()]
         others, seq[unusual], op_id[unusual] = _by_expression(some, "\n".join(some))
-        for row, key in zip(unusual.tolist(), others, strict=True):
-            keys[row] = key
+        for row, other in zip(unusual.tolist(), others, strict=True):
+            keys[row] = other
     return keys, seq, op_id
 
 
