@@ -123,6 +123,8 @@ class TestMemory:
         database.row(USAGE, start=20_000, address=128, bytes=MEBI, memoryOperationType=0, **common)
         pinned = common | {"memKind": 1}
         database.row(USAGE, start=21_000, address=256, bytes=9 * MEBI, memoryOperationType=0, **pinned)
+        for at in (None, -(2**63), 2**62):
+            database.row(USAGE, start=at, address=1, bytes=MEBI, memoryOperationType=0, **common)
         # Some frees have no size.
         database.row(USAGE, start=30_000, address=64, bytes=0, memoryOperationType=1, **common)
         profile = only(database)

@@ -339,13 +339,14 @@ class _Process:
         if not len(samples):
             return samples
         device = np.array([ordinals.get(one, one if not ordinals else -1) for one in samples.device.tolist()], np.int64)
-        rows = np.flatnonzero(np.isin(device, sorted(used)))
+        in_reach = np.abs(samples.time_ns - first) < _LONGEST_RECORDING_NS
+        rows = np.flatnonzero(in_reach & np.isin(device, sorted(used)))
         rows = rows[np.lexsort((samples.time_ns[rows], device[rows]))]
         return CounterSamples(samples.time_ns[rows] - first, device[rows], samples.percent[rows], samples.metric)
 
     def _memory(self, first: int, call_thread: Ints) -> MemoryEvents:
         made, calls = self._recording.memory, self._calls
-        rows = np.flatnonzero(made.process == self._key)
+        rows = np.flatnonzero((made.process == self._key) & (np.abs(made.time_ns - first) < _LONGEST_RECORDING_NS))
         thread = np.full(len(rows), -1, dtype=np.int64)
         if len(calls) and len(rows):
             order = np.argsort(calls.correlation, kind="stable")

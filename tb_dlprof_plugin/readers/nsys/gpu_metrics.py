@@ -48,7 +48,7 @@ def read_tensor_samples(database: Database) -> CounterSamples:
         [(k if k in types else MISSING, m) in names for k, m in zip(kind.tolist(), number.tolist(), strict=True)],
         dtype=np.bool_,
     )
-    sound = of_name & (np.abs(time) < _LATEST_NS) & (percent >= 0) & (percent <= 100)
+    sound = of_name & (time > -_LATEST_NS) & (time < _LATEST_NS) & (percent >= 0) & (percent <= 100)
     gpu = np.where(kind == MISSING, 0, kind & _GPU)
     order = np.flatnonzero(sound)
     order = order[np.lexsort((time[order], gpu[order]))]

@@ -28,7 +28,7 @@ def read_memory_calls(database: Database) -> MemoryCalls:
     """
     columns = database.columns("CUDA_GPU_MEMORY_USAGE_EVENTS", _COLUMNS)
     operation, size = columns["memoryOperationType"], columns["bytes"]
-    kept = (np.abs(columns["start"]) < _LATEST_NS) & np.isin(operation, (_ALLOCATION, _FREE))
+    kept = (columns["start"] > -_LATEST_NS) & (columns["start"] < _LATEST_NS) & np.isin(operation, (_ALLOCATION, _FREE))
     kept &= ~np.isin(columns["memKind"], _OF_THE_HOST)
     order = np.flatnonzero(kept)
     order = order[np.argsort(columns["start"][order], kind="stable")]
