@@ -47,7 +47,7 @@ def of_2021(db: sqlite3.Connection) -> None:
 
 
 def of_2026(db: sqlite3.Connection) -> None:
-    """Columns that nobody knows, and tables of other kinds."""
+    """Columns that the reader does not know, and tables of other kinds."""
     select(
         db, KERNEL, [*(f'"{one}"' for one in columns(db, KERNEL)), "7 AS clusterX", "NULL AS graphId", "'x' AS other"]
     )
