@@ -14,8 +14,10 @@ from tb_dlprof_plugin.analysis.categories import time_categories, unrecorded_cat
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
+from tb_dlprof_plugin.analysis.driver_copies import with_driver_copies
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
+from tb_dlprof_plugin.analysis.model_name import with_model_name
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
 from tb_dlprof_plugin.analysis.notes import notes_of
 from tb_dlprof_plugin.analysis.op_table import build_ops
@@ -25,6 +27,7 @@ from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.sound_values import with_sound_values
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
+from tb_dlprof_plugin.analysis.tensor_activity import tensor_activity
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
     CallKind,
@@ -142,9 +145,10 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline = with_one_kind_of_module(with_sound_values(timeline))
+    timeline = with_one_kind_of_module(with_driver_copies(with_sound_values(timeline)))
     timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
     host, device = timeline.host, timeline.device
+    facts = with_model_name(facts, timeline)
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
@@ -207,6 +211,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         notes=notes_of(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
+        tensor_activity=tensor_activity(timeline, start_ns, stop_ns, kernel_of_launch),
         input_shapes=timeline.input_shapes,
         input_dtypes=timeline.input_dtypes,
     )

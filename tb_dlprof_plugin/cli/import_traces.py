@@ -32,6 +32,8 @@ from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
 
+_LONGEST_MODEL = 200
+
 
 class ImportedProfile(msgspec.Struct, frozen=True):
     """A written profile: its trace, its event file and its run; ``format`` as `Source` names it."""
@@ -73,6 +75,10 @@ def import_traces(
         bool,
         typer.Option("--pytorch-views", help="Also write a trace that the PyTorch Profiler tab can read into the run."),
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Name of the model, by which runs are grouped and compared, where recordings do not say it."),
+    ] = None,
     markers: Annotated[
         Markers,
         typer.Option(help="Which convention the NVTX ranges of a recording follow: it says which of them are ops."),
@@ -88,7 +94,7 @@ def import_traces(
     known = _known(facts_from)
     files = _files(traces)
     failed, written = False, []
-    reading = _Reading(known, rank, ReadOptions(markers))
+    reading = _Reading(known, rank, ReadOptions(markers), _model(model))
     groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
     for name, members in groups.items():
         whole, profiles = _make_run(logdir / name, members, reading, force, pytorch_views)
@@ -113,6 +119,7 @@ class _Reading:
     known: Profile | None
     rank: int | None
     options: ReadOptions
+    model: str | None
     failures: dict[Path, str] = field(default_factory=dict)
 
 
@@ -132,7 +139,7 @@ def _make_run(
     for trace in traces:
         try:
             with Progress(trace) as progress:
-                profiles += _analyzed(trace, reading, progress)
+                profiles += [_of_model(one, reading.model) for one in _analyzed(trace, reading, progress)]
             if pytorch_views and profiles[-1].source.format == kineto.NAME:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
@@ -196,6 +203,16 @@ def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profil
             progress=progress.update,
         )
     ]
+
+
+def _model(name: str | None) -> str | None:
+    if name is not None and not (name := name.strip()[:_LONGEST_MODEL]):
+        refuse("--model is empty; give the model's name, or leave it off")
+    return name
+
+
+def _of_model(profile: Profile, name: str | None) -> Profile:
+    return profile if name is None else replace(profile, facts=msgspec.structs.replace(profile.facts, model=name))
 
 
 def _session(name: str) -> str:

@@ -25,6 +25,8 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
             [(s.label, sums.time(s.value_ns), percent(s.percent)) for s in page.by_precision],
         )
         say()
+    for sentence in page.measured:
+        say(sentence, "")
     _print_reasons(page, sums)
     if page.ops:
         print_table(
@@ -51,6 +53,18 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
                 )
                 for op in page.ops[:limit]
             ],
+        )
+    sampled = [kernel for kernel in page.kernels if kernel.measured_percent is not None]
+    if sampled:
+        say()
+        print_table(
+            (
+                ("Kernel", "left"),
+                ("using TC", "left"),
+                ("time", "right"),
+                ("Tensor Cores busy, measured", "right"),
+            ),
+            [(k.name, k.tensor_core, sums.time(k.total_ns), percent(k.measured_percent)) for k in sampled[:limit]],
         )
     if page.total_rows > limit:
         say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

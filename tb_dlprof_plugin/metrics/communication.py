@@ -22,6 +22,9 @@ from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _RANGES = ("nccl:", "gloo:")
+"""Of PyTorch's process groups."""
+_OF_NCCL = "NCCL:nccl"
+"""Ranges of NCCL's own domain in Nsight Systems, which lie in those of the process group, and may have no size."""
 _ONE_BYTE = 1
 
 
@@ -142,12 +145,14 @@ def _bytes(view: ProfileView, rows: Ints) -> Ints:
     calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
     sizes = np.array(
         [
-            _size(view.profile.shapes_of(op), view.profile.dtypes_of(op)) if strings[name].startswith(_RANGES) else -1
+            _size(view.profile.shapes_of(op), view.profile.dtypes_of(op))
+            if strings[name].startswith((*_RANGES, _OF_NCCL))
+            else -1
             for op, name in enumerate(ops.name.tolist())
         ],
         dtype=np.int64,
     )
-    named = np.array([strings[name].startswith(_RANGES) for name in ops.name.tolist()], dtype=np.bool_)
+    named = np.array([strings[name].startswith(_RANGES) for name in ops.name.tolist()], dtype=np.bool_) | (sizes >= 0)
     if not named.any():
         return np.full(len(rows), -1, dtype=np.int64)
     around = nearest(named[calls.op] & (ops.kind[calls.op] == CallKind.ANNOTATION), view.call_parent)

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.model.column import (
     STEP,
     THREAD,
     TIME,
+    Between,
     Flag,
     RowsOf,
     member_of,
@@ -282,6 +283,33 @@ class CallPlaces:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorActivity:
+    """How busy the Tensor Cores were by a counter of the GPU: rows of iterations, then rows of kernels.
+
+    Attributes:
+        metric: the counter's name.
+        iteration: row of `Iterations`, -1 for a row of a kernel.
+        kernel: row of `Kernels`, over all recorded iterations; -1 for a row of an iteration.
+        active_ppm: mean of the counter over ``measured_ns``, parts per million of its peak.
+        measured_ns: time that samples cover, over all GPUs.
+    """
+
+    metric: Names
+    iteration: Annotated[Ints, RowsOf("iterations", lowest=-1)]
+    kernel: Annotated[Ints, RowsOf("kernels", lowest=-1)]
+    active_ppm: Annotated[Ints, Between(0, 1_000_000)]
+    measured_ns: Durations
+
+    def __len__(self) -> int:
+        return len(self.metric)
+
+    @classmethod
+    def none(cls) -> TensorActivity:
+        """No counter was sampled."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
+
+
+@dataclass(frozen=True, slots=True)
 class LightCalls:
     """CUDA calls of the light window in order of start; ``call`` is the row in `Calls` of the same call in the full
     recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
@@ -396,6 +424,7 @@ class Profile:
     memory: Memory = field(default_factory=Memory.none)
     call_places: CallPlaces = field(default_factory=CallPlaces.none)
     light_window: LightWindow = field(default_factory=LightWindow.none)
+    tensor_activity: TensorActivity = field(default_factory=TensorActivity.none)
     input_shapes: list[InputShapes] = field(default_factory=lambda: [()])
     input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])
 

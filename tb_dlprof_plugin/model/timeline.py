@@ -111,6 +111,26 @@ class MemoryEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterSamples:
+    """Samples of a GPU's counter, sorted by ``device`` and time; each is the mean since the one before, in percent of
+    the counter's peak. ``metric`` is its name, "" for none."""
+
+    time_ns: Ints
+    device: Ints
+    percent: npt.NDArray[np.float64]
+    metric: str
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @classmethod
+    def none(cls) -> CounterSamples:
+        """No counter was sampled."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, np.zeros(0, dtype=np.float64), "")
+
+
+@dataclass(frozen=True, slots=True)
 class PythonFrames:
     """Calls of Python functions outside torch, the standard library's wrappers and this package, in no order.
 
@@ -194,6 +214,7 @@ class Timeline:
     the format says of ops, by the string index of their names: it stands above what the analysis reads out of names.
     ``by_time`` says that the ranges are the program's own: a launch on a thread without any belongs to the range in
     which another thread waits.
+    ``tensor_samples`` are of the counter that tells how busy the Tensor Cores are.
     """
 
     source: str
@@ -222,3 +243,4 @@ class Timeline:
     step_marks: StepMarks | None = None
     stated_ops: dict[int, StatedOp] = field(default_factory=dict)
     by_time: bool = False
+    tensor_samples: CounterSamples = field(default_factory=CounterSamples.none)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.names.driver_kernels import DRIVER_COPY
+
 # Input type codes in nvjet names: the first letter is A's type.
 NVJET_PRECISION = {"h": "fp16", "t": "bf16", "s": "tf32", "q": "fp8", "o": "fp8", "i": "int8", "d": "fp64"}
 
@@ -73,6 +75,7 @@ def _library_rule(id: str, pattern: str, kind: str) -> KernelRule:
 RULES: tuple[KernelRule, ...] = (
     _rule("memcpy", r"^Memcpy ", False, "copy"),
     _rule("memset", r"^Memset ", False, "set"),
+    _rule("driver-copy", DRIVER_COPY.pattern, False, "copy"),
     # -- Communication. NCCL and RCCL name their kernels alike; the others are of libraries that reach into the memory
     # of other GPUs: PyTorch's symmetric memory, NVSHMEM, MSCCL, DeepEP, the all-reduce of vLLM and of TensorRT-LLM.
     _rule("nccl", r"^nccl", False, "communication"),

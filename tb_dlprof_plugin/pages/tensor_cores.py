@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import OpTotals, input_precisions, op_totals
+from tb_dlprof_plugin.metrics.tensor_activity import MeasuredActivity, measured_activity
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
@@ -18,6 +19,8 @@ from tb_dlprof_plugin.model.profile import Bools, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
 from tb_dlprof_plugin.pages.common import NO_GPU, VERDICTS, SelectedRange, Slice, Verdict, selected_range
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.measured_text import measured_sentences
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,
@@ -74,7 +77,10 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
 
 
 class TensorCoreKernel(msgspec.Struct, frozen=True):
-    """A kernel inside eligible ops; ``rule`` decided its verdict, ``percent`` is of the eligible kernel time."""
+    """A kernel inside eligible ops; ``rule`` decided its verdict, ``percent`` is of the eligible kernel time.
+
+    ``measured_percent`` is how busy it kept the Tensor Cores by the GPU's counter, None where it was not sampled.
+    """
 
     id: str
     name: str
@@ -85,6 +91,14 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
     calls: int
     total_ns: int
     percent: float | None
+    measured_percent: Annotated[
+        float | None,
+        Definition(
+            "measuredTensorActivity",
+            "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples in which this kernel "
+            "alone ran, in all recorded iterations. Measured by Nsight Systems, not read out of the kernel's name.",
+        ),
+    ]
 
 
 class TensorCoresPage(msgspec.Struct, frozen=True):
@@ -92,7 +106,8 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
 
     ``ops`` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
     follow, by the time off the Tensor Cores. ``kernels`` are by time. ``saving`` is what the known remedies together
-    should save per step.
+    should save per step. ``measured`` are sentences on how busy the GPU's own counter says that the Tensor Cores were,
+    the second where it contradicts verdicts; none where it was not sampled.
     """
 
     ref: RunRef
@@ -108,6 +123,7 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
     by_precision: list[Slice]
     by_reason: list[ReasonTotal]
     saving: SavingItem | None
+    measured: list[str]
     ops: list[TensorCoreOp]
     total_rows: int
     kernels: list[TensorCoreKernel]
@@ -123,6 +139,7 @@ def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> T
     by_reason = reason_totals(view, by_group, sums.eligible_ns)
     ops = _ops(view, selection, totals, by_group)
     has_gpu = profile.has_gpu
+    measured = measured_activity(view, selection)
     return TensorCoresPage(
         ref=ref,
         headline=_headline(view, selection, sums, ops, by_reason),
@@ -137,9 +154,10 @@ def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> T
         by_precision=_by_precision(view, selection, sums) if has_gpu else [],
         by_reason=by_reason,
         saving=step_saving(view, selection) if has_gpu else None,
+        measured=measured_sentences(view, selection, measured) if measured is not None else [],
         ops=ops,
         total_rows=len(ops),
-        kernels=_kernels(view, selection, sums.eligible_ns),
+        kernels=_kernels(view, selection, sums.eligible_ns, measured),
         ineligible=ineligible_work(view, selection),
     )
 
@@ -247,7 +265,10 @@ def _short(names: list[str]) -> list[str]:
     return list(dict.fromkeys(short_kernel_name(name) for name in names))
 
 
-def _kernels(view: ProfileView, selection: Selection, eligible_ns: int) -> list[TensorCoreKernel]:
+def _kernels(
+    view: ProfileView, selection: Selection, eligible_ns: int, measured: MeasuredActivity | None
+) -> list[TensorCoreKernel]:
+    busy = {one.kernel: one.active_percent for one in measured.kernels} if measured is not None else {}
     kernels, launches, strings = view.profile.kernels, view.profile.launches, view.profile.strings
     rows = _in_eligible_ops(view, selection)
     calls = np.bincount(launches.kernel[rows], minlength=len(kernels))
@@ -264,6 +285,7 @@ def _kernels(view: ProfileView, selection: Selection, eligible_ns: int) -> list[
             calls=int(calls[kernel]),
             total_ns=int(time[kernel]),
             percent=percent(int(time[kernel]), eligible_ns),
+            measured_percent=busy.get(kernel),
         )
         for kernel in np.argsort(-time, kind="stable").tolist()
         if calls[kernel]

@@ -57,8 +57,8 @@ class Database:
             self._connection.text_factory = _decoded
             for setting in ("trusted_schema = off", "cell_size_check = on", "mmap_size = 0"):
                 self._connection.execute(f"PRAGMA {setting}")
-            if hasattr(self._connection, "setlimit"):  # from Python 3.11
-                self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+            self._limited = hasattr(self._connection, "setlimit")  # from Python 3.11
+            self._careful(True)
             self.tables = self._schema()
         except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
             # SQLite's own message may quote what is damaged.
@@ -98,29 +98,31 @@ class Database:
     def batches(self, table: str, wanted: Sequence[str], texts: Sequence[str] = ()) -> Iterator[list[Sequence[Any]]]:
         """The rows of a table, some thousand at a time, as one sequence for each of ``wanted`` and ``texts``.
 
-        In ``wanted`` NULL, and what a table has no column for, is `MISSING`; other values are as SQLite has them. Texts
-        are cut to 65,536 characters; where there is none, they are None.
+        In ``wanted`` NULL, and what a table has no column for, is None; other values are as SQLite has them. Texts are
+        cut to 65,536 characters; where there is none, they are None.
         """
         there = self.tables.get(table)
         if there is None:
             return
-        # The names are this program's own, and quoted: a database can say which exist, never what is executed.
-        parts = [f'ifnull("{name}", ?1)' if name in there else "?1" for name in wanted]
-        parts += [f'substr("{name}", 1, {_LONGEST_TEXT})' if name in there else "NULL" for name in texts]
-        query = f'SELECT {", ".join(parts)} FROM "{table}" LIMIT -1 OFFSET ?2'
         read = 0
-        # Most texts are sound, and sqlite3 itself decodes them in half the time.
-        self._connection.text_factory = str
+        # Plain columns are read in two thirds of the time. What they cannot hold is found on the way, and the rest of
+        # the table is then read with care: cut by SQLite, and decoded by us, where a text is too long or broken.
+        careful = not self._limited
+        self._careful(careful)
+        self._connection.text_factory = str  # Most texts are sound, and sqlite3 itself decodes them in half the time.
         try:
-            cursor = self._connection.execute(query, (MISSING, 0))
+            cursor = self._connection.execute(_query(table, wanted, texts, there, careful), (read,))
             while True:
                 try:
                     rows = cursor.fetchmany(_BATCH_ROWS)
-                except (sqlite3.OperationalError, UnicodeDecodeError) as error:
-                    if self._connection.text_factory is _decoded or "decode" not in _words(error):
+                except (sqlite3.DataError, sqlite3.OperationalError, UnicodeDecodeError) as error:
+                    if careful and (self._connection.text_factory is _decoded or "decode" not in _words(error)):
                         raise
-                    self._connection.text_factory = _decoded
-                    cursor = self._connection.execute(query, (MISSING, read))
+                    careful = True
+                    self._careful(True)
+                    if "decode" in _words(error):
+                        self._connection.text_factory = _decoded
+                    cursor = self._connection.execute(_query(table, wanted, texts, there, True), (read,))
                     continue
                 if not rows:
                     return
@@ -135,6 +137,7 @@ class Database:
         except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
             self.damaged.append(table)
         finally:
+            self._careful(True)
             self._connection.text_factory = _decoded
 
     def texts(self, table: str, key: str, value: str, wanted: set[int]) -> dict[int, str]:
@@ -156,6 +159,11 @@ class Database:
                 if isinstance(key, str) and text is not None:
                     found.setdefault(key, str(text))
         return found
+
+    def _careful(self, careful: bool) -> None:
+        """Lets SQLite refuse values longer than are kept, or only those that are absurd."""
+        if self._limited:
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE if careful else _LONGEST_TEXT)
 
     def _schema(self) -> dict[str, set[str]]:
         rows = self._connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -191,16 +199,25 @@ def collector_paused() -> Iterator[None]:
 
 def integers(values: Sequence[Any]) -> Ints:
     """A column of integers; `MISSING` where there is none."""
+    if not values or (values[0] is None and values.count(None) == len(values)):
+        return np.full(len(values), MISSING, dtype=np.int64)
     try:
         return np.fromiter(values, np.int64, len(values))
     except (TypeError, ValueError, OverflowError):
-        # None is what most columns without integers hold.
         return np.fromiter((v if type(v) is int else MISSING for v in values), np.int64, len(values))
 
 
 def filled(column: Ints, value: int) -> Ints:
     """The column with another value for what is missing."""
     return np.where(column == MISSING, value, column)
+
+
+def _query(table: str, wanted: Sequence[str], texts: Sequence[str], there: set[str], careful: bool) -> str:
+    # The names are this program's own, and quoted: a database can say which exist, never what is executed.
+    parts = [f'"{name}"' if name in there else "NULL" for name in (*wanted, *texts)]
+    if careful:
+        parts[len(wanted) :] = [f"substr({part}, 1, {_LONGEST_TEXT})" for part in parts[len(wanted) :]]
+    return f'SELECT {", ".join(parts)} FROM "{table}" LIMIT -1 OFFSET ?1'
 
 
 def _words(error: Exception) -> str:

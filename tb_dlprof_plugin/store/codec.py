@@ -32,6 +32,7 @@ from tb_dlprof_plugin.model.profile import (
     Ops,
     Profile,
     Source,
+    TensorActivity,
 )
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, Storages, System
 from tb_dlprof_plugin.model.shapes import InputShapes
@@ -90,6 +91,7 @@ def encode(profile: Profile) -> bytes:
             call_delta=_deltas(profile.call_places.call), place=profile.call_places.place.tolist()
         ),
         light_window=_encode_light(profile.light_window),
+        tensor_activity=_encode_activity(profile.tensor_activity),
         input_shapes=encode_shapes(profile.input_shapes),
         input_dtypes=encode_dtypes(profile.input_dtypes),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
@@ -178,6 +180,7 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
         memory=_decode_memory(wire.table("memory")),
         call_places=_decode_places(wire.table("call_places")),
         light_window=_decode_light(wire),
+        tensor_activity=_decode_activity(wire.table("tensor_activity")),
         input_shapes=input_shapes,
         input_dtypes=input_dtypes,
     )
@@ -319,6 +322,26 @@ def _decode_memory(table: Table) -> Memory:
 
 def _decode_places(table: Table) -> CallPlaces:
     return CallPlaces(call=running(table("call_delta")), place=table("place"))
+
+
+def _encode_activity(activity: TensorActivity) -> Any:
+    return pb.TensorActivity(
+        metric=activity.metric.tolist(),
+        iteration_plus_one=(activity.iteration + 1).tolist(),
+        kernel_plus_one=(activity.kernel + 1).tolist(),
+        active_ppm=activity.active_ppm.tolist(),
+        measured_ns=activity.measured_ns.tolist(),
+    )
+
+
+def _decode_activity(table: Table) -> TensorActivity:
+    return TensorActivity(
+        metric=table("metric"),
+        iteration=table("iteration_plus_one") - 1,
+        kernel=table("kernel_plus_one") - 1,
+        active_ppm=table("active_ppm"),
+        measured_ns=table("measured_ns"),
+    )
 
 
 def _encode_light(light: LightWindow) -> Any:

@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes", "tensor_activity")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -79,6 +79,7 @@ class Profile(_message.Message):
     LIGHT_WINDOW_FIELD_NUMBER: _ClassVar[int]
     INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
     INPUT_DTYPES_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_ACTIVITY_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -97,7 +98,8 @@ class Profile(_message.Message):
     light_window: LightWindow
     input_shapes: InputShapes
     input_dtypes: InputDtypes
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ...) -> None: ...
+    tensor_activity: TensorActivity
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ..., tensor_activity: _Optional[_Union[TensorActivity, _Mapping]] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events", "format", "framework")
@@ -514,6 +516,20 @@ class CallPlaces(_message.Message):
     call_delta: _containers.RepeatedScalarFieldContainer[int]
     place: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, call_delta: _Optional[_Iterable[int]] = ..., place: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class TensorActivity(_message.Message):
+    __slots__ = ("metric", "iteration_plus_one", "kernel_plus_one", "active_ppm", "measured_ns")
+    METRIC_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_PPM_FIELD_NUMBER: _ClassVar[int]
+    MEASURED_NS_FIELD_NUMBER: _ClassVar[int]
+    metric: _containers.RepeatedScalarFieldContainer[int]
+    iteration_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    kernel_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    active_ppm: _containers.RepeatedScalarFieldContainer[int]
+    measured_ns: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, metric: _Optional[_Iterable[int]] = ..., iteration_plus_one: _Optional[_Iterable[int]] = ..., kernel_plus_one: _Optional[_Iterable[int]] = ..., active_ppm: _Optional[_Iterable[int]] = ..., measured_ns: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class LightWindow(_message.Message):
     __slots__ = ("boundary_ns_delta", "iteration_plus_one", "calls", "launches")

@@ -37,6 +37,16 @@ def test_each_trace_makes_a_run_named_after_its_file(run, training, tmp_path: Pa
     assert sorted(path.name for path in (tmp_path / "logdir").iterdir()) == ["plain", "w0.17", "w1.18"]
 
 
+def test_the_model_can_be_named(run, training, tmp_path: Path) -> None:
+    traces = _traces(training, tmp_path / "old", "a.pt.trace.json", "b.pt.trace.json")
+    assert run(*traces, "--logdir", tmp_path / "logdir", "--model", " ResNet-50 ").exit_code == 0
+    stored = [one for name in "ab" for one in read_profiles(next((tmp_path / "logdir" / name).iterdir()))]
+    assert [one.profile.facts.model for one in stored] == ["ResNet-50"] * 2
+    refused = run(traces[0], "--logdir", tmp_path / "other", "--model", " ")
+    assert refused.exit_code == 2
+    assert "--model is empty" in refused.stderr
+
+
 def test_a_directory_stands_for_the_traces_in_it(run, training, tmp_path: Path) -> None:
     _traces(training, tmp_path / "old", "w0.1.pt.trace.json", "w1.2.pt.trace.json", "notes.json")
     assert run(tmp_path / "old", "--logdir", tmp_path / "logdir").exit_code == 0

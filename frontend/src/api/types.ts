@@ -1258,7 +1258,11 @@ export interface TensorCoreOp {
   could_save: CouldSave;
 }
 
-/** A kernel inside eligible ops; `rule` decided its verdict, `percent` is of the eligible kernel time. */
+/**
+ * A kernel inside eligible ops; `rule` decided its verdict, `percent` is of the eligible kernel time.
+ *
+ * `measured_percent` is how busy it kept the Tensor Cores by the GPU's counter, None where it was not sampled.
+ */
 export interface TensorCoreKernel {
   id: string;
   name: string;
@@ -1269,6 +1273,7 @@ export interface TensorCoreKernel {
   calls: number;
   total_ns: number;
   percent: number | null;
+  measured_percent: number | null;
 }
 
 /** Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason. */
@@ -1286,7 +1291,8 @@ export interface IneligibleWork {
  *
  * `ops` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
  * follow, by the time off the Tensor Cores. `kernels` are by time. `saving` is what the known remedies together
- * should save per step.
+ * should save per step. `measured` are sentences on how busy the GPU's own counter says that the Tensor Cores were,
+ * the second where it contradicts verdicts; none where it was not sampled.
  */
 export interface TensorCoresPage {
   ref: RunRef;
@@ -1302,6 +1308,7 @@ export interface TensorCoresPage {
   by_precision: Slice[];
   by_reason: ReasonTotal[];
   saving: SavingItem | null;
+  measured: string[];
   ops: TensorCoreOp[];
   total_rows: number;
   kernels: TensorCoreKernel[];

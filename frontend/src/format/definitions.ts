@@ -198,6 +198,7 @@ export const DEFINITIONS = {
   gapCause: "The bucket of the account of a step that holds most of the gap; the bar shows all.",
   gapEnded: "The kernel, copy or set that ended the gap.",
   gapOp: "The op that launched it.",
+  measuredTensorActivity: "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples in which this kernel alone ran, in all recorded iterations. Measured by Nsight Systems, not read out of the kernel's name.",
   rateSource: "Where the GPU's rates were published.",
   gpuBandwidth: "Peak rate of the GPU's memory, as its maker publishes it.",
   memoryFragmentation: "Reserved less allocated bytes at the peak: held by the allocator but not by tensors.",

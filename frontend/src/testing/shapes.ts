@@ -1349,6 +1349,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       calls: 0,
       total_ns: 0,
       percent: null,
+      measured_percent: null,
     },
     parts: {
     },
@@ -1378,6 +1379,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       by_precision: [],
       by_reason: [],
       saving: null,
+      measured: [],
       ops: [],
       total_rows: 0,
       kernels: [],

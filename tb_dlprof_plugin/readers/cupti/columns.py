@@ -50,6 +50,8 @@ def activities(columns: dict[str, Ints], kind: DeviceKind, process: Ints, name: 
         kind=np.full(count, int(kind), dtype=np.int64),
         bytes=positive(columns.get("bytes", np.full(count, -1, dtype=np.int64))),
         config=np.zeros(count, dtype=np.int64),
+        node=positive(columns.get("graphNodeId", np.full(count, -1, dtype=np.int64))),
+        external_id=np.full(count, -1, dtype=np.int64),
     )
 
 

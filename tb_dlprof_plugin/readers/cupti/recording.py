@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tb_dlprof_plugin.model.run_facts import System
-from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.model.timeline import CounterSamples, DeviceProperties, Ints, LaunchConfig, TraceNote
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
@@ -34,7 +34,11 @@ class Calls:
 
 @dataclass(slots=True)
 class Activities:
-    """Kernels, copies and sets; ``device`` is CUDA's ordinal in the process, ``config`` a row of the configs."""
+    """Kernels, copies and sets; ``device`` is CUDA's ordinal in the process, ``config`` a row of the configs.
+
+    ``node`` is the node of a CUDA graph, ``external_id`` the op_id of the range that the activity belongs to whatever
+    call launched it; -1 for none.
+    """
 
     process: Ints
     start_ns: Ints
@@ -47,18 +51,42 @@ class Activities:
     kind: Ints
     bytes: Ints
     config: Ints
+    node: Ints
+    external_id: Ints
 
     def __len__(self) -> int:
         return len(self.start_ns)
 
 
+@dataclass(slots=True)
+class MemoryCalls:
+    """Memory of GPUs that CUDA handed out (``bytes`` > 0) or took back (< 0), in order of time; ``correlation`` is that
+    of the call, -1 where there is none."""
+
+    process: Ints
+    time_ns: Ints
+    device: Ints
+    address: Ints
+    bytes: Ints
+    correlation: Ints
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @classmethod
+    def none(cls) -> MemoryCalls:
+        """They were not recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessFacts:
-    """What is known of one process besides its events."""
+    """What is known of one process besides its events; ``ordinals`` are CUDA's numbers of GPUs by their ids."""
 
     pid: int | None = None
     rank: int | None = None
     devices: list[DeviceProperties] = field(default_factory=list)
+    ordinals: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -80,6 +108,8 @@ class Recording:
     system: System = field(default_factory=System)
     cuda_driver_version: int | None = None
     notes: list[TraceNote] = field(default_factory=list)
+    tensor_samples: CounterSamples = field(default_factory=CounterSamples.none)
+    memory: MemoryCalls = field(default_factory=MemoryCalls.none)
     rows: int = 0
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
+    CounterSamples,
     DeviceEvents,
     HostEvents,
     HostKind,
     Ints,
+    MemoryEvents,
     PythonFrames,
     StatedOp,
     StepMarks,
@@ -124,7 +127,7 @@ class _Process:
     """One process of a recording."""
 
     def __init__(self, recording: Recording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
-        self._recording, self._markers, self._found = recording, markers, found
+        self._recording, self._key, self._markers, self._found = recording, key, markers, found
         self._facts = recording.processes.get(key, ProcessFacts())
         self._calls: Calls = rows_of(recording.calls, recording.calls.process == key)
         self._activities: Activities = rows_of(recording.activities, recording.activities.process == key)
@@ -171,6 +174,8 @@ class _Process:
             step_marks=steps,
             stated_ops={tables.strings.add(name): StatedOp(of) for name, of in tables.op_types.items()},
             by_time=True,
+            tensor_samples=self._samples(first, used),
+            memory=self._memory(first, call_thread),
         )
 
     def _threads(self) -> tuple[int, Ints, Ints, Ints]:
@@ -287,9 +292,19 @@ class _Process:
             "shapes": column(found.shapes[row], 0, 0, 0),
             "dtypes": column(found.dtypes[row], 0, 0, 0),
         }  # fmt: skip
+        self._add_sizes(columns["shapes"], columns["dtypes"])
         rank = column(np.where(modules, _MODULE, _RANGE), _MODULE, _CALL, _CALL)
         order = np.lexsort((rank, -columns["duration_ns"], columns["start_ns"], columns["thread"]))
         return HostEvents(**{key: values[order] for key, values in columns.items()})
+
+    def _add_sizes(self, shapes: Ints, dtypes: Ints) -> None:
+        """Sets the inputs of collectives that say their bytes, in columns whose first rows are the ranges."""
+        sizes = self._ranges.input_bytes
+        tables = self._recording.tables
+        for size in distinct(sizes[sizes >= 0]).tolist():
+            rows = np.flatnonzero(sizes == size)
+            shapes[rows] = tables.shapes.add(((size,),))
+            dtypes[rows] = tables.dtypes.add((dtype_named("unsigned char"),))
 
     def _device(self) -> DeviceEvents:
         one = self._activities
@@ -302,8 +317,9 @@ class _Process:
         order = np.argsort(one.start_ns, kind="stable")
         columns = {
             "name": one.name, "kind": one.kind, "device": np.maximum(one.device, 0), "stream": stream,
-            "start_ns": one.start_ns, "duration_ns": one.stop_ns - one.start_ns, "correlation": one.correlation,
-            "external_id": np.full(len(one), -1, dtype=np.int64), "bytes": one.bytes, "config": one.config,
+            "start_ns": one.start_ns, "duration_ns": one.stop_ns - one.start_ns,
+            "correlation": np.where(one.external_id > 0, -1, one.correlation), "external_id": one.external_id,
+            "bytes": one.bytes, "config": one.config,
         }  # fmt: skip
         return DeviceEvents(**{key: values[order] for key, values in columns.items()})
 
@@ -315,6 +331,37 @@ class _Process:
         ranges = self._ranges
         return PythonFrames(
             place[rows], thread[rows], ranges.start_ns[rows] - first, (ranges.stop_ns - ranges.start_ns)[rows]
+        )
+
+    def _samples(self, first: int, used: set[int]) -> CounterSamples:
+        """Those of the GPUs that the process used, by CUDA's ordinals."""
+        samples, ordinals = self._recording.tensor_samples, self._facts.ordinals
+        if not len(samples):
+            return samples
+        device = np.array([ordinals.get(one, one if not ordinals else -1) for one in samples.device.tolist()], np.int64)
+        in_reach = np.abs(samples.time_ns - first) < _LONGEST_RECORDING_NS
+        rows = np.flatnonzero(in_reach & np.isin(device, sorted(used)))
+        rows = rows[np.lexsort((samples.time_ns[rows], device[rows]))]
+        return CounterSamples(samples.time_ns[rows] - first, device[rows], samples.percent[rows], samples.metric)
+
+    def _memory(self, first: int, call_thread: Ints) -> MemoryEvents:
+        made, calls = self._recording.memory, self._calls
+        rows = np.flatnonzero((made.process == self._key) & (np.abs(made.time_ns - first) < _LONGEST_RECORDING_NS))
+        thread = np.full(len(rows), -1, dtype=np.int64)
+        if len(calls) and len(rows):
+            order = np.argsort(calls.correlation, kind="stable")
+            at = order[np.minimum(np.searchsorted(calls.correlation[order], made.correlation[rows]), len(order) - 1)]
+            known = (calls.correlation[at] == made.correlation[rows]) & (made.correlation[rows] > 0)
+            thread = np.where(known, call_thread[at], -1)
+        unknown = np.full(len(rows), -1, dtype=np.int64)
+        return MemoryEvents(
+            made.time_ns[rows] - first,
+            thread,
+            made.device[rows],
+            made.address[rows],
+            made.bytes[rows],
+            unknown,
+            unknown,
         )
 
     def _kernel_names(self) -> list[str]:

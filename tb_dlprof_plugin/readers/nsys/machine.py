@@ -24,9 +24,10 @@ _MOST_GPUS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """By the key of a process its devices and its rank."""
+    """By the key of a process its devices, CUDA's ordinal there of each GPU's id, and its rank."""
 
     devices: dict[int, list[DeviceProperties]] = field(default_factory=dict)
+    ordinals: dict[int, dict[int, int]] = field(default_factory=dict)
     ranks: dict[int, int] = field(default_factory=dict)
     limits: SmLimits | None = None
     epoch_unix_ns: int = 0
@@ -40,8 +41,15 @@ def read_machine(database: Database, processes: Sequence[int]) -> Machine:
     about = database.pairs("TARGET_INFO_SYSTEM_ENV", "name", "value")
     cores = about.get("CpuCores", "")
     cuda = about.get("CudaDriverVersion", "")
+    of_process = _gpus_of_processes(database, gpus, processes)
     return Machine(
-        devices=_devices(database, gpus, processes),
+        devices={
+            key: [_properties(ordinal, gpu) for ordinal, gpu in sorted(own.items())] for key, own in of_process.items()
+        },
+        ordinals={
+            key: {gpu["id"]: ordinal for ordinal, gpu in own.items() if gpu["id"] is not None}
+            for key, own in of_process.items()
+        },
         ranks=_ranks(database),
         limits=_limits(gpus),
         epoch_unix_ns=_epoch(database),
@@ -91,10 +99,10 @@ def _properties(ordinal: int, gpu: dict[str, Any]) -> DeviceProperties:
     )  # fmt: skip
 
 
-def _devices(
+def _gpus_of_processes(
     database: Database, gpus: list[dict[str, Any]], processes: Sequence[int]
-) -> dict[int, list[DeviceProperties]]:
-    """CUDA's ordinals: of ``TARGET_INFO_CUDA_DEVICE``, else ``cuDevice``, else the GPU's id."""
+) -> dict[int, dict[int, dict[str, Any]]]:
+    """By process the GPUs by CUDA's ordinals: of ``TARGET_INFO_CUDA_DEVICE``, else ``cuDevice``, else the GPU's id."""
     by_id = {gpu["id"]: gpu for gpu in gpus if gpu["id"] is not None}
     mapped: dict[int, dict[int, dict[str, Any]]] = {}
     columns = database.columns("TARGET_INFO_CUDA_DEVICE", ("pid", "cudaId", "gpuId"))
@@ -104,11 +112,7 @@ def _devices(
     usual = {gpu["cuDevice"] if gpu["cuDevice"] is not None else gpu["id"]: gpu for gpu in gpus}
     if len(usual) < len(gpus) or None in usual:
         usual = dict(enumerate(gpus))
-    result = {}
-    for key in processes:
-        of_process = mapped.get(pid_of(key)) or mapped.get(key) or usual
-        result[key] = [_properties(ordinal, gpu) for ordinal, gpu in sorted(of_process.items())]
-    return result
+    return {key: mapped.get(pid_of(key)) or mapped.get(key) or usual for key in processes}
 
 
 def _limits(gpus: list[dict[str, Any]]) -> SmLimits | None:

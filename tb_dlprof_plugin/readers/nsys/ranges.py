@@ -27,7 +27,7 @@ _MOST_TEXTS = 50_000_000
 
 def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[int]]:
     """The ranges; their texts, of which numbers are ids of strings; the names of domains; all such ids."""
-    texts: dict[Any, int] = {"": 0}
+    texts = _Numbered({"": 0})
     parts: list[dict[str, Ints]] = []
     domains: dict[tuple[int, int], Any] = {}
     for batch in database.batches("NVTX_EVENTS", _COLUMNS, ("text",)):
@@ -50,8 +50,6 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         keys, sequence, op_id = without_numbers(rows)
         if (ids != MISSING).any():
             keys = [key or number for key, number in zip(keys, ids.tolist(), strict=True)]
-        for one in dict.fromkeys(keys):
-            texts.setdefault(one, len(texts))
         places = np.fromiter(map(texts.__getitem__, keys), np.int64, len(keys))
         part |= {"text": places, "sequence_number": sequence, "op_id": op_id}
         part["kind"] = kind[kept]
@@ -74,11 +72,20 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         nested=np.isin(columns["kind"], _PUSHED),
         sequence_number=columns["sequence_number"],
         op_id=columns["op_id"],
+        input_bytes=np.full(len(process), -1, dtype=np.int64),
     )
     wanted = {one for one in texts if isinstance(one, int)} | {one for one in names if isinstance(one, int)}
     found = database.texts("StringIds", "id", "value", {one for one in names if isinstance(one, int)})
     named_texts = [Emitted(*one) if isinstance(one, tuple) else one for one in texts]
     return ranges, named_texts, [one if isinstance(one, str) else found.get(one, "") for one in names], wanted
+
+
+class _Numbered(dict[Any, int]):
+    """Gives every key that is asked for a number."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = number = len(self)
+        return number
 
 
 def _domains(process: Ints, number: Ints, named: dict[tuple[int, int], Any]) -> tuple[list[Any], Ints]:

@@ -28,11 +28,16 @@ from tb_dlprof_plugin.readers.cupti.columns import (
     with_occupancy,
 )
 from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, joined
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, MemoryCalls, ProcessFacts, Recording, joined
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
+from tb_dlprof_plugin.readers.nsys.gpu_metrics import read_tensor_samples
+from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
 from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
 from tb_dlprof_plugin.readers.nsys.machine import read_machine
+from tb_dlprof_plugin.readers.nsys.memory_calls import read_memory_calls
+from tb_dlprof_plugin.readers.nsys.nccl_payloads import input_bytes
 from tb_dlprof_plugin.readers.nsys.ranges import read_ranges
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled
 
@@ -45,7 +50,7 @@ STRINGS = "StringIds"
 ALL = (KERNELS, COPIES, SETS, GRAPHS, RUNTIME, RANGES, OVERHEAD, STRINGS)
 """What is read row by row."""
 
-_COMMON = (*TIMES, "globalPid")
+_COMMON = (*TIMES, "globalPid", "graphNodeId")
 _NAMES = ("demangledName", "shortName", "mangledName")
 _BACKTRACE = 67
 """``eventClass`` of a call's second row, which has its CUDA backtrace."""
@@ -73,20 +78,24 @@ class _Reader:
         """Everything."""
         database = self._database
         database.expect(ALL)
-        kernels = database.columns(KERNELS, (*_COMMON, *_NAMES, *LAUNCH))
+        kernels = database.columns(KERNELS, (*_COMMON, _NAMES[0], *LAUNCH))
         calls = database.columns(RUNTIME, ("start", "end", "eventClass", "globalTid", "correlationId", "nameId"))
         overhead = database.columns(OVERHEAD, ("start", "end", "globalTid", "nameId"))
         ranges, texts, domains, wanted = read_ranges(database)
 
-        kernel_name = _first_known([kernels[name] for name in _NAMES])
+        kernel_name = self._kernel_names(kernels[_NAMES[0]])
         for column in (kernel_name, calls["nameId"], overhead["nameId"]):
             wanted.update(np.unique(column).tolist())
         found = database.texts(STRINGS, "id", "value", wanted)
         texts = [found.get(text, "") if isinstance(text, int) else text for text in texts]
 
+        plain = [text.name if isinstance(text, Emitted) else text for text in texts]
+        ranges.input_bytes = input_bytes(database, ranges, plain, domains)
         call_rows = self._calls(calls, found)
         parts = [self._kernels(kernels, kernel_name, found), self._copies(), self._sets(), self._graphs()]
         work = _with_process(joined(parts, Activities), call_rows)
+        ranges, notes = with_replayed_ranges(database, ranges, call_rows, self._tables.strings.values, work)
+        self._notes += notes
         keys = np.unique(np.concatenate((work.process, ranges.process, call_rows.process))).tolist()
         machine = read_machine(database, keys)
         if machine.limits is not None:
@@ -104,14 +113,26 @@ class _Reader:
             domains=domains,
             configs=self._configs,
             processes={
-                key: ProcessFacts(pid_of(key), machine.ranks.get(key), machine.devices.get(key, [])) for key in keys
+                key: ProcessFacts(
+                    pid_of(key), machine.ranks.get(key), machine.devices.get(key, []), machine.ordinals.get(key, {})
+                )
+                for key in keys
             },
             epoch_unix_ns=machine.epoch_unix_ns,
             system=machine.system,
             cuda_driver_version=machine.cuda_driver_version,
             notes=self._notes,
+            tensor_samples=read_tensor_samples(database),
+            memory=self._memory(),
             rows=database.rows_read,
         )
+
+    def _kernel_names(self, name: Ints) -> Ints:
+        """Ids of the kernels' names, from the other columns where the usual one has none."""
+        if not (name == MISSING).any():
+            return name
+        others = self._database.columns(KERNELS, _NAMES[1:])
+        return _first_known([name, *(one for one in others.values() if len(one) == len(name))])
 
     def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
         kept = (columns["start"] != MISSING) & (columns["eventClass"] != _BACKTRACE)
@@ -163,6 +184,16 @@ class _Reader:
         number = np.clip(_first_known([columns["graphExecId"], columns["graphId"]]), -1, _LARGEST_GRAPH)
         names = named([number], self._tables.strings, lambda one: f"{GRAPH_PREFIX}{one if one >= 0 else '(unknown)'}")
         return timed(activities(columns, DeviceKind.KERNEL, process_key(columns["globalPid"]), names))
+
+    def _memory(self) -> MemoryCalls:
+        made = read_memory_calls(self._database)
+        if len(made):
+            text = (
+                "Memory is what CUDA handed out and took back (cudaMalloc and its kin): blocks that a framework's "
+                "allocator divides up are not seen."
+            )
+            self._notes.append(TraceNote("memory_of_cuda", text))
+        return made
 
     def _note_losses(self) -> None:
         damaged = self._database.damaged

@@ -50,11 +50,11 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of a report's processes."""
-    with exported(path) if is_report(path) else unpacked(path) as file, Database(file, path, progress) as database:
-        with collector_paused():
+    with collector_paused():
+        with exported(path) if is_report(path) else unpacked(path) as file, Database(file, path, progress) as database:
             recording = read_tables(database, path)
-        nothing = why_nothing(database)
-    return timelines(recording, options.markers, nothing)
+            nothing = why_nothing(database)
+        return timelines(recording, options.markers, nothing)
 
 
 def run_name(path: Path) -> str:

@@ -182,6 +182,7 @@ class _Reader:
             nested=end_thread == thread[starts],
             sequence_number=np.full(len(starts), -1, dtype=np.int64),
             op_id=np.full(len(starts), -1, dtype=np.int64),
+            input_bytes=np.full(len(starts), -1, dtype=np.int64),
         )
         return ranges, names.tolist(), domains.tolist(), {*names.tolist(), *domains.tolist()}
 

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.timeline import HostKind, Ints
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.readers.input_text import parse_shapes
+from tb_dlprof_plugin.readers.nvtx.number_columns import cut_numbers
 from tb_dlprof_plugin.readers.nvtx.ranges import Meaning
 
 _KEYS = re.compile(
@@ -27,6 +28,7 @@ _LINE = re.compile(
     r"(?:, input_op_ids = [^\n]*)?$|^.*$",
     re.MULTILINE,
 )
+_SHORT = re.compile(r"([^,]+)(?:, sizes = (\[[\d\[\], -]*\]))?\Z")
 _BACKWARD = re.compile(r"Backward\d*\Z|_backward\Z")
 _BEFORE_NAMESPACES = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _MOST_SHAPES = 100_000
@@ -42,13 +44,42 @@ class Emitted(NamedTuple):
 def without_numbers(texts: Sequence[str]) -> tuple[list[str | tuple[str, str]], Ints, Ints]:
     """Each text, one of PyTorch's as the parts of `Emitted`; their sequence numbers and op_ids, -1 for none.
 
-    All at once, by one expression over the joined lines and without a Python bytecode a text: nearly every text has
-    another number.
+    All at once, and without a Python bytecode a character: nearly every text has another number.
     """
-    joined, nothing = "\n".join(texts), np.full(len(texts), -1, dtype=np.int64)
+    joined = "\n".join(texts)
     if joined.count("\n") >= len(texts):
         texts = [text.replace("\n", " ") for text in texts]
         joined = "\n".join(texts)
+    fast = cut_numbers(joined, len(texts)) if joined.isascii() else None
+    if fast is None:
+        return _by_expression(texts, joined)
+    seq, op_id, name_stop, rest_start, rest_stop, cut, unusual = fast
+    keys: list[str | tuple[str, str]] = list(texts)
+    short = [
+        texts[row][:stop] + texts[row][first:last]
+        for row, stop, first, last in zip(
+            cut.tolist(), name_stop.tolist(), rest_start.tolist(), rest_stop.tolist(), strict=True
+        )
+    ]
+    matches = {text: _SHORT.match(text) for text in dict.fromkeys(short)}
+    parts = {text: (found[1], found[2] or "") if found else None for text, found in matches.items()}
+    for row, text in zip(cut.tolist(), short, strict=True):
+        key = parts[text]
+        if key is None:
+            seq[row] = op_id[row] = -1
+        else:
+            keys[row] = key
+    if len(unusual):
+        some = [texts[row] for row in unusual.tolist()]
+        others, seq[unusual], op_id[unusual] = _by_expression(some, "\n".join(some))
+        for row, other in zip(unusual.tolist(), others, strict=True):
+            keys[row] = other
+    return keys, seq, op_id
+
+
+def _by_expression(texts: Sequence[str], joined: str) -> tuple[list[str | tuple[str, str]], Ints, Ints]:
+    """The same of texts that are no ASCII, or of another form."""
+    nothing = np.full(len(texts), -1, dtype=np.int64)
     found = _LINE.findall(joined)
     if len(found) != len(texts) or not found:
         return list(texts), nothing, nothing.copy()

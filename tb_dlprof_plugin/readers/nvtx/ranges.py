@@ -45,7 +45,8 @@ class Meaning:
 class Ranges:
     """Ranges in no order. ``process`` and ``thread`` are keys of the recording; ``end_thread`` is `thread` where the
     range ends on the same. ``text`` and ``domain`` index lists of texts. ``nested`` is False for start/end ranges.
-    ``sequence_number`` and ``op_id`` are those of PyTorch's texts, -1 for none."""
+    ``sequence_number`` and ``op_id`` are those of PyTorch's texts, ``input_bytes`` what a collective takes of its rank;
+    -1 for none."""
 
     process: Ints
     thread: Ints
@@ -57,6 +58,7 @@ class Ranges:
     nested: Bools
     sequence_number: Ints
     op_id: Ints
+    input_bytes: Ints
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -74,4 +76,4 @@ class Ranges:
     def none(cls) -> Ranges:
         """No ranges were recorded."""
         nothing = np.zeros(0, dtype=np.int64)
-        return cls(*(nothing,) * 7, np.zeros(0, dtype=np.bool_), nothing, nothing)
+        return cls(*(nothing,) * 7, np.zeros(0, dtype=np.bool_), *(nothing,) * 3)

@@ -260,6 +260,15 @@ const KERNELS: Column<TensorCoreKernel>[] = [
     width: "120px",
   },
   {
+    id: "measured",
+    header: "Busy, measured",
+    definition: DEFINITIONS.measuredTensorActivity,
+    value: (row) => row.measured_percent,
+    unit: "percent",
+    missing: "not sampled",
+    width: "120px",
+  },
+  {
     id: "rule",
     header: "Rule",
     definition: DEFINITIONS.kernelRule,
@@ -302,6 +311,11 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
             </>
           )}
         </details>
+      )}
+      {data.measured.length > 0 && (
+        <p class="small tc-note" data-testid="tc-measured">
+          {data.measured.join(" ")}
+        </p>
       )}
       <FilterChip
         filter={filter}

@@ -61,7 +61,7 @@ def check(context: RuleContext) -> Finding | Silent:
     several = used[np.argsort(-members[used], kind="stable")][:_ROWS]
     time = context.ops.gpu_ns if profile.has_gpu else context.ops.cpu_total_ns
     whole = int(time.sum())
-    switched_off = context.facts.model is not None
+    switched_off = context.facts.module_ranges is False
     return RULE.finding(
         title="The recording has no module names",
         seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because ops of one kind look the same; "
