@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import (
     DeviceEvents,
@@ -39,17 +40,13 @@ from tb_dlprof_plugin.readers.kineto.columns import UNKNOWN_TIME, ColumnBuilder
 from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
+from tb_dlprof_plugin.readers.kineto.process_groups import completed, described_groups, text_of
 from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
 from tb_dlprof_plugin.readers.kineto.records import (
-    EVENT,
-    EXACT_EVENT,
-    Complete,
     Device,
     Distributed,
-    ExactComplete,
-    ExactInstant,
     Header,
-    Instant,
+    event_types,
 )
 from tb_dlprof_plugin.readers.kineto.split import TRUNCATED, event_runs, open_events
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK, ORIGINALS
@@ -81,7 +78,7 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
                 f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
                 f"that it was made of, which the hook keeps in the directory {ORIGINALS} next to it."
             )
-        reader = _Reader(_is_inexact(text), damage)
+        reader = _Reader(_is_inexact(text), _is_distributed(head, text), damage)
         header = reader.read(head, text, blocks)
     return _timeline(source, reader, header)
 
@@ -89,15 +86,16 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
 class _Reader:
     """Decodes the runs of one file into columns."""
 
-    def __init__(self, exact: bool, damage: Damage) -> None:
+    def __init__(self, exact: bool, distributed: bool, damage: Damage) -> None:
         self.strings = StringTable()
-        self.columns = ColumnBuilder(self.strings)
+        self.columns = ColumnBuilder(self.strings, distributed)
         self.damage = damage
         self.events = 0
         self._repair = Repair(self._decode, self._take, damage)
-        event: Any = EXACT_EVENT if exact else EVENT
-        self._complete: Any = ExactComplete if exact else Complete
-        self._instant: Any = ExactInstant if exact else Instant
+        complete, instant, decoded = event_types(exact, distributed)
+        self._complete: Any = complete
+        self._instant: Any = instant
+        event: Any = decoded
         # Numbers in quotes are read by the second.
         self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
         self._document: Any = msgspec.json.Decoder(
@@ -183,6 +181,11 @@ class _Reader:
         return header
 
 
+def _is_distributed(head: bytes, text: bytes) -> bool:
+    """Whether the file says that it is of a distributed training, before its events or in the first of them."""
+    return b'"distributedInfo"' in head or b'"Collective name"' in text
+
+
 def _is_inexact(text: bytes) -> bool:
     """Whether a float64 is too coarse for the file's starts, by the first of them that has a fraction."""
     first = _TIME_WITH_FRACTION.search(text)
@@ -206,7 +209,8 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         raise TraceError(f"{source} {_nothing_found(reader)}.")
     # Times count from the first event: what follows then fits any integer width and delta coding starts small.
     first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
-    for start in (host.start_ns, device.start_ns, memory.time_ns, frames.start_ns):
+    communications = columns.communication.events()
+    for start in (host.start_ns, device.start_ns, memory.time_ns, frames.start_ns, communications.start_ns):
         start -= first
     rank = header.distributedInfo or Distributed()
     return Timeline(
@@ -230,6 +234,10 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         repaired=damage.repaired,
         input_shapes=columns.input_shapes(),
         input_dtypes=columns.input_dtypes(),
+        system=System(hostname=text_of(header.host_name) or None),
+        communications=communications,
+        process_groups=completed(columns.communication.groups, described_groups(rank.pg_config)),
+        backend=text_of(rank.backend),
     )
 
 

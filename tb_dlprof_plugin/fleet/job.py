@@ -1,0 +1,169 @@
+"""The answers about a job, as `tb-dlprof distributed` prints them and the page Distributed shows them: ms per step.
+
+Unknown is None, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Cause = Literal[
+    "slow_gpu",
+    "slow_host",
+    "slow_input",
+    "uneven_data",
+    "uneven_stage",
+    "garbage_collection",
+    "slow_link",
+    "expert_load",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class JobStep:
+    """The job's step without the profiler, one length for all ranks. ``source`` as of a rank's estimate."""
+
+    ms: float
+    low_ms: float
+    high_ms: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankAccount:
+    """Exposed parts of a rank's step: they add up to ``step_ms`` (scaled to the step without the profiler).
+
+    ``waiting_ms`` is None where no collective was found on another rank: it is in ``transfer_ms`` then.
+    """
+
+    rank: int
+    step_ms: float
+    compute_ms: float
+    transfer_ms: float
+    waiting_ms: float | None
+    bubble_ms: float
+    host_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What a rank costs the others.
+
+    Attributes:
+        owed_ms: GPU time per step that other ranks wait because of this one, charged to the root cause.
+        winnable_ms: by how much the job's step gets shorter if this rank alone is as fast as the next.
+        cause: see `Cause`; ``why`` says it in a sentence with the figures it rests on.
+        significant: too often or too much to be chance.
+    """
+
+    rank: int
+    owed_ms: float
+    winnable_ms: float
+    cause: Cause
+    why: str
+    significant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The job's step after one change."""
+
+    change: str
+    step_ms: float
+    low_ms: float
+    high_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveRow:
+    """Calls of one operation, group dimension, size class and module, over all ranks.
+
+    Attributes:
+        verdict: transfer-bound, skew-bound, mixed or inconclusive.
+        bus_gb_s: on the last arriver's time. attainable_gb_s: the best of the same kind in this job, or the GPU's link.
+    """
+
+    operation: str
+    dimension: str
+    size: str
+    module: str
+    calls_per_step: float
+    bytes: int | None
+    transfer_ms: float
+    waiting_ms: float
+    exposed_ms: float
+    bus_gb_s: float | None
+    attainable_gb_s: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned, validated)."""
+
+    total: int
+    matched: int
+    matched_percent: float | None
+    contradictions: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Offsets of the ranks' clocks to rank 0's component (us), and their uncertainty."""
+
+    uncertainty_us: float | None
+    offsets_us: dict[int, float]
+    components: int
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """Factors of the POP metrics (0 to 1), from one job."""
+
+    parallel: float | None
+    load_balance: float | None
+    communication: float | None
+    serialisation: float | None
+    transfer: float | None
+    wasted_gpu_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Ranks x iterations: by how many percent the rank worked longer by itself than the median rank of the iteration.
+
+    That is compute, copies and the host, no communication; None where the rank did not record the iteration.
+    """
+
+    ranks: list[int]
+    iterations: list[int]
+    percent: list[list[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything about a job. ``sentence`` is its first line; ``notes`` say what cannot be known and why.
+
+    ``mesh`` has name and size of each dimension, ``mesh_places`` each rank's place in them, -1 where unknown.
+    """
+
+    world_size: int
+    ranks: list[int]
+    missing_ranks: list[int]
+    sentence: str
+    step: JobStep | None
+    account: list[RankAccount]
+    delays: list[Delay]
+    what_if: list[WhatIf]
+    simulated_error_percent: float | None
+    collectives: Matching
+    collective_rows: list[CollectiveRow]
+    clock: Clocks
+    efficiency: Efficiency
+    heat: Heat | None
+    mesh: list[tuple[str, int]]
+    mesh_places: list[tuple[int, ...]]
+    notes: list[str]

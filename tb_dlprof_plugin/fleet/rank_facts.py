@@ -1,0 +1,182 @@
+"""What a job-level answer needs of one rank: its steps and its collectives, as columns of at most 200 kB.
+
+A job is a list of these. Times of a rank are on its own clock, in ns since its own ``base_ns``; nothing here compares
+clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from tb_dlprof_plugin.model.profile import Ints
+
+UNKNOWN = -1
+"""In every integer column: not recorded."""
+
+
+class Operation(IntEnum):
+    """What a communication call does. Only those of `SYNCHRONISING` end on all members together."""
+
+    UNKNOWN = 0
+    ALL_REDUCE = 1
+    ALL_GATHER = 2
+    REDUCE_SCATTER = 3
+    ALL_TO_ALL = 4
+    BARRIER = 5
+    BROADCAST = 6
+    REDUCE = 7
+    GATHER = 8
+    SCATTER = 9
+    SEND = 10
+    RECEIVE = 11
+
+
+SYNCHRONISING = frozenset(
+    {Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.ALL_TO_ALL, Operation.BARRIER}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A process group. ``members`` are global ranks, empty where the recording does not say them.
+
+    ``dimension`` is the parallel dimension, from the description or the pattern of members: dp, tp, pp, cp, ep,
+    dp_shard, dp_replicate, "".
+    """
+
+    name: str
+    description: str
+    members: tuple[int, ...]
+    dimension: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """One row per collective or point-to-point call that a recorded iteration launched, in order of the start.
+
+    Where the process has no GPU, "on the GPU" below is on the CPU: ranges of gloo, and tensor ops as work.
+
+    Attributes:
+        iteration: index into `Steps`.
+        group: index into `RankFacts.groups`, UNKNOWN where not recorded.
+        operation: `Operation`.
+        sequence: number of the call in its group as recorded; UNKNOWN where the version does not record it.
+        bytes: what the formula of the bus bandwidth calls S: of all-gather the whole output, of reduce-scatter the
+            whole input.
+        dtype: index into `RankFacts.strings`.
+        peer: global rank of the other side of a send or receive.
+        start_ns, duration_ns: on the GPU.
+        exposed_ns: part of the duration in which nothing but communication ran on this GPU.
+        work_ns: GPU time of other work between the end of the previous collective (of any group, in this iteration;
+            else the begin of the iteration) and the start of this one: union over streams.
+        idle_ns: time between the same two moments in which the GPU ran nothing.
+        launched_ns: when the CPU launched it; UNKNOWN where the launch is not recorded.
+        module: index into `strings`: the module (FSDP unit) that it belongs to; UNKNOWN.
+        stream: CUDA stream.
+    """
+
+    iteration: Ints
+    group: Ints
+    operation: Ints
+    sequence: Ints
+    bytes: Ints
+    dtype: Ints
+    peer: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    exposed_ns: Ints
+    work_ns: Ints
+    idle_ns: Ints
+    launched_ns: Ints
+    module: Ints
+    stream: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One row per recorded iteration: its own account of time, which adds up to ``end_ns - start_ns``.
+
+    Attributes:
+        number: of the user's step, the same on all ranks that recorded it.
+        start_ns, end_ns: on this rank's clock.
+        compute_ns: kernels that are no communication (under collectives too).
+        communication_ns: exposed collectives and point-to-point calls.
+        copy_ns: exposed copies and sets.
+        idle_ns: the GPU ran nothing.
+        input_ns: CPU time in which the training loop waited for its data loader; UNKNOWN.
+        garbage_ns: CPU time in Python's garbage collector; UNKNOWN where not recorded.
+        work_hash: of the kernels' names and shapes, whatever their order: equal on ranks that do the same work.
+        matrix_ns, matrix_flops: matrix products of the step, for speeds of GPUs at equal shapes; UNKNOWN.
+    """
+
+    number: Ints
+    start_ns: Ints
+    end_ns: Ints
+    compute_ns: Ints
+    communication_ns: Ints
+    copy_ns: Ints
+    idle_ns: Ints
+    input_ns: Ints
+    garbage_ns: Ints
+    work_hash: Ints
+    matrix_ns: Ints
+    matrix_flops: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class StepLength:
+    """The rank's step without the profiler (ms), its interval and where it comes from (`simulation.estimate`)."""
+
+    ms: float
+    low_ms: float
+    high_ms: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTimes:
+    """Mean times of the kernels that take most, at equal shapes: to tell a slow GPU from more work.
+
+    Attributes:
+        key: hash of kernel name, grid, block and the op's input shapes: equal on all ranks.
+        count: launches in all recorded iterations.
+        mean_ns: of those during which no collective ran; UNKNOWN where there is none.
+    """
+
+    key: Ints
+    count: Ints
+    mean_ns: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """See the module.
+
+    Attributes:
+        rank, world_size: UNKNOWN where the recording and its file name do not say them.
+        host: name, "" where unknown. gpu: name. device: index of the GPU on its host.
+        mesh: parallel dimensions and this rank's place in each, e.g. (("pp", 1), ("dp", 3)); empty where not known.
+        base_ns: unix time (ns) of this rank's zero.
+        framework: of the recording. backend: "nccl", "gloo", "rccl" or "".
+    """
+
+    rank: int
+    world_size: int
+    host: str
+    gpu: str
+    device: int
+    base_ns: int
+    framework: str
+    backend: str
+    steps: Steps
+    step_length: StepLength | None
+    groups: tuple[Group, ...]
+    collectives: Collectives
+    kernels: KernelTimes
+    strings: tuple[str, ...] = ()
+    mesh: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = field(default=())
