@@ -33,13 +33,16 @@ class JobStep:
 
 @dataclass(frozen=True, slots=True)
 class RankAccount:
-    """Exposed parts of a rank's step: they add up to ``step_ms`` (scaled to the step without the profiler)."""
+    """Exposed parts of a rank's step: they add up to ``step_ms`` (scaled to the step without the profiler).
+
+    ``waiting_ms`` is None where no collective was found on another rank: it is in ``transfer_ms`` then.
+    """
 
     rank: int
     step_ms: float
     compute_ms: float
     transfer_ms: float
-    waiting_ms: float
+    waiting_ms: float | None
     bubble_ms: float
     host_ms: float
 
@@ -129,8 +132,23 @@ class Efficiency:
 
 
 @dataclass(frozen=True, slots=True)
+class Heat:
+    """Ranks x iterations: by how many percent the rank worked longer by itself than the median rank of the iteration.
+
+    That is compute, copies and the host, no communication; None where the rank did not record the iteration.
+    """
+
+    ranks: list[int]
+    iterations: list[int]
+    percent: list[list[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """Everything about a job. ``sentence`` is its first line; ``notes`` say what cannot be known and why."""
+    """Everything about a job. ``sentence`` is its first line; ``notes`` say what cannot be known and why.
+
+    ``mesh`` has name and size of each dimension, ``mesh_places`` each rank's place in them, -1 where unknown.
+    """
 
     world_size: int
     ranks: list[int]
@@ -145,6 +163,7 @@ class Job:
     collective_rows: list[CollectiveRow]
     clock: Clocks
     efficiency: Efficiency
-    heat: dict[str, object]
+    heat: Heat | None
     mesh: list[tuple[str, int]]
+    mesh_places: list[tuple[int, ...]]
     notes: list[str]

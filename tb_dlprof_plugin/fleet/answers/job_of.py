@@ -1,0 +1,159 @@
+"""The answers about a job from the facts of its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.answers.account import account, recorded_account
+from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of, common_steps
+from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
+from tb_dlprof_plugin.fleet.answers.delays import delays
+from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
+from tb_dlprof_plugin.fleet.answers.experts import expert_note
+from tb_dlprof_plugin.fleet.answers.heat import heat
+from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
+from tb_dlprof_plugin.fleet.answers.replay import waves
+from tb_dlprof_plugin.fleet.answers.sentence import sentence
+from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.job import Clocks, Delay, Job, JobStep, WhatIf
+from tb_dlprof_plugin.fleet.matching import match
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
+
+REPAIRED = 3
+"""Ranks whose repair is listed among the changes."""
+
+
+def job_of(facts: Sequence[RankFacts]) -> Job:
+    """Everything about the job of these ranks.
+
+    Raises:
+        ValueError: there is no rank, or two are the same one.
+    """
+    facts = sorted(facts, key=lambda one: one.rank)
+    ranks = [one.rank for one in facts]
+    if not facts:
+        raise ValueError("A job has at least one rank.")
+    if len(set(ranks)) != len(ranks):
+        twice = sorted({rank for rank in ranks if ranks.count(rank) > 1})
+        raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
+    world = max(max(one.world_size for one in facts), max(ranks) + 1, len(facts))
+    missing = sorted(set(range(world)) - set(ranks))
+    matched = match(facts)
+    calls = calls_of(facts, matched, common_steps(facts))
+    recorded = recorded_account(facts, calls)
+    step = _step(facts, calls)
+    rows = account(facts, recorded, calls, step)
+    scenarios = Scenarios(facts, calls, waves(calls), step)
+    stages = pipeline(facts, calls, recorded)
+    worst = delays(facts, scenarios, stages)
+    changes = _what_if(scenarios, worst, stages)
+    mesh = _mesh(facts)
+    return Job(
+        world_size=world,
+        ranks=ranks,
+        missing_ranks=missing,
+        sentence=sentence(step, rows, worst, changes),
+        step=step,
+        account=rows,
+        delays=worst,
+        what_if=changes,
+        simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
+        collectives=matched.matching,
+        collective_rows=collective_rows(facts, calls),
+        clock=_clock(facts),
+        efficiency=efficiency(scenarios),
+        heat=heat(facts, calls.numbers),
+        mesh=mesh,
+        mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
+        notes=_notes(facts, missing, calls, scenarios, stages),
+    )
+
+
+def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
+    """The median of the ranks' estimates: synchronous ranks have one step. Else what was recorded, as its source says."""
+    known = [one.step_length for one in facts if one.step_length is not None]
+    if known:
+        middle = sorted(known, key=lambda one: one.ms)[len(known) // 2]
+        return JobStep(middle.ms, min(one.low_ms for one in known), max(one.high_ms for one in known), middle.source)
+    if not calls.steps or not calls.length.any():
+        return None
+    ms = float(np.median(calls.length[calls.length > 0])) / calls.steps / 1e6
+    return JobStep(ms, ms, ms, "recorded")
+
+
+def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | None) -> list[WhatIf]:
+    step, calls = scenarios.step, scenarios.calls
+    if step is None or not calls.coupled.any():
+        return []
+    found: list[tuple[str, float | None]] = [
+        (f"rank {one.rank} as fast as the others", step.ms - one.winnable_ms)
+        for one in worst[:REPAIRED]
+        if one.cause not in ("uneven_stage", "slow_link")
+    ]
+    if stages is not None:
+        found.append(("even pipeline stages", scenarios.ms(scenarios.stage_balanced())))
+    found += [
+        ("all ranks with equal work", scenarios.ms(scenarios.even_work())),
+        ("network twice as fast", scenarios.ms(scenarios.transfers_times(0.5))),
+        ("network without transfer time", scenarios.ms(scenarios.transfers_times(0.0))),
+        ("no exposed communication", scenarios.hidden_ms()),
+    ]
+    return [scenarios.row(change, ms) for change, ms in found if ms is not None]
+
+
+def _clock(facts: Sequence[RankFacts]) -> Clocks:
+    return Clocks(None, {}, len(facts))
+
+
+def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
+    """Dimensions with their sizes, as far as the recorded ranks show them."""
+    sizes: dict[str, int] = {}
+    for one in facts:
+        for name, place in one.mesh:
+            sizes[name] = max(sizes.get(name, 0), place + 1)
+    return list(sizes.items())
+
+
+def _notes(
+    facts: Sequence[RankFacts],
+    missing: Sequence[int],
+    calls: Calls,
+    scenarios: Scenarios,
+    stages: Pipeline | None,
+) -> list[str]:
+    notes = []
+    if len(facts) == 1:
+        notes.append(
+            "One rank alone does not show whether communication is transfer or waiting for others: exposed communication "
+            "is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the other ranks."
+        )
+    elif missing:
+        listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+        notes.append(
+            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed}). What is said holds among the "
+            "recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be named."
+        )
+    if len(facts) > 1 and not calls.steps:
+        notes.append("The ranks recorded no step in common, so nothing can be compared between them.")
+    elif len(facts) > 1 and not calls.coupled.any():
+        notes.append("No collective was found on two ranks: waiting cannot be separated from transfer.")
+    error = scenarios.error_percent
+    if error is not None and abs(error) > UNRELIABLE_PERCENT and len(calls.rank):
+        notes.append(
+            f"Replayed as recorded the step is {error:+.1f} % off: what changes would win is not reliable here."
+        )
+    if stages is not None:
+        formula = (
+            ""
+            if stages.formula_percent is None
+            else f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages (1F1B, GPipe)"
+        )
+        notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
+    experts = expert_note(facts)
+    if experts:
+        notes.append(experts)
+    for one in facts:
+        notes += [note for note in one.notes if note not in notes]
+    return notes

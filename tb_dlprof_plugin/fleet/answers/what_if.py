@@ -1,0 +1,155 @@
+"""The job's step after one change: a rank repaired, stages balanced, the network free, communication hidden.
+
+Each is the recorded job replayed with other times, as a share of the job replayed as recorded, times the step without
+the profiler. How far the replay as recorded is from the recording is part of each interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
+from tb_dlprof_plugin.fleet.answers.peers import of_others, peers
+from tb_dlprof_plugin.fleet.answers.replay import (
+    Wave,
+    recorded_step,
+    recorded_tails,
+    replay,
+)
+from tb_dlprof_plugin.fleet.job import JobStep, WhatIf
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.profile import Floats, Ints
+
+UNRELIABLE_PERCENT = 5.0
+"""Error of the replay as recorded from which its answers are no basis for decisions: Lin et al. (OSDI'25) leave out such
+jobs."""
+_HALVINGS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Own times and transfers to replay: see `replay`."""
+
+    gap: Floats
+    tail: Floats
+    transfer: Floats
+
+
+class Scenarios:
+    """A job's replays. ``recorded_ns`` and ``simulated_ns`` are steps as recorded, with the profiler."""
+
+    def __init__(self, facts: Sequence[RankFacts], calls: Calls, order: list[Wave], step: JobStep | None) -> None:
+        self.facts, self.calls, self.order, self.step = facts, calls, order, step
+        self.classes: Ints = peers(facts, calls)
+        self.recorded_ns = recorded_step(calls)
+        self.simulated_ns = replay(calls, order).step
+        self._recorded = Times(calls.gap.astype(np.float64), recorded_tails(calls), calls.transfer.astype(np.float64))
+        self._idle = self._idle_kept()
+        self.base = self._without_recorder(self._recorded)
+        self.base_ns = self._run(self.base)
+
+    @property
+    def error_percent(self) -> float | None:
+        """Of the replay as recorded."""
+        return 100 * (self.simulated_ns / self.recorded_ns - 1) if self.recorded_ns else None
+
+    def ms(self, times: Times) -> float | None:
+        """The job's step without the profiler with these times."""
+        if self.step is None or not self.base_ns:
+            return None
+        return self.step.ms * self._run(times) / self.base_ns
+
+    def row(self, change: str, step_ms: float) -> WhatIf:
+        """A change with its interval: that of the step, moved by the error of the replay."""
+        assert self.step is not None
+        share, error = step_ms / self.step.ms, abs(self.error_percent or 0.0) / 100
+        # Only the part of the step that changes can be wrong by the replay's error.
+        spread = error * abs(self.step.ms - step_ms)
+        return WhatIf(change, step_ms, max(self.step.low_ms * share - spread, 0.0), self.step.high_ms * share + spread)
+
+    def rank_repaired(self, index: int) -> Times:
+        """This rank's own times as the median of the ranks that do the same work."""
+        calls, times = self.calls, self.base
+        rows, gap, tail = calls.of_rank(index), times.gap.copy(), times.tail.copy()
+        found = of_others(calls, self.classes, index, times.gap, times.tail)
+        if found is not None:
+            gap[rows], tail[index] = found
+        else:
+            own = np.bincount(calls.rank, weights=times.gap, minlength=calls.ranks) + times.tail
+            others = np.delete(own, index)
+            scale = min(float(np.median(others)) / own[index], 1.0) if len(others) and own[index] else 1.0
+            gap[rows] *= scale
+            tail[index] *= scale
+        return Times(gap, tail, times.transfer)
+
+    def even_work(self) -> Times:
+        """Every rank's own times as the mean of its class, and the classes' work as the mean over all ranks."""
+        calls, times = self.calls, self.base
+        gap, tail = times.gap.copy(), times.tail.copy()
+        own = np.bincount(calls.rank, weights=gap, minlength=calls.ranks) + tail
+        for number in np.unique(self.classes):
+            members = np.flatnonzero(self.classes == number)
+            scale = own.mean() / own[members].mean() if own[members].mean() else 1.0
+            table = np.mean([times.gap[calls.of_rank(int(rank))] for rank in members], axis=0) * scale
+            for rank in members:
+                gap[calls.of_rank(int(rank))] = table
+            tail[members] = times.tail[members].mean() * scale
+        return Times(gap, tail, times.transfer)
+
+    def stage_balanced(self) -> Times:
+        """Every stage with the mean work of all stages; ranks of a stage stay as they are."""
+        calls, times = self.calls, self.base
+        own = np.bincount(calls.rank, weights=times.gap, minlength=calls.ranks) + times.tail
+        stages = np.array([stage_of(one) for one in self.facts])
+        scale = np.ones(calls.ranks)
+        means = {stage: own[stages == stage].mean() for stage in set(stages.tolist())}
+        mean = float(np.mean(list(means.values())))
+        for stage, value in means.items():
+            scale[stages == stage] = mean / value if value else 1.0
+        return Times(times.gap * scale[calls.rank], times.tail * scale, times.transfer)
+
+    def transfers_times(self, factor: float | Floats) -> Times:
+        """All transfers, or each call's, take this many times as long."""
+        return Times(self.base.gap, self.base.tail, self.base.transfer * factor)
+
+    def hidden_ms(self) -> float | None:
+        """The job's step if no communication were exposed: the longest own time."""
+        if self.step is None or not self.base_ns or not self.calls.steps:
+            return None
+        calls = self.calls
+        own = np.bincount(calls.rank, weights=self.base.gap, minlength=calls.ranks) + self.base.tail
+        return min(self.step.ms, self.step.ms * float(own.max()) / calls.steps / self.base_ns)
+
+    def _run(self, times: Times) -> float:
+        return replay(self.calls, self.order, times.gap, times.transfer, times.tail).step
+
+    def _idle_kept(self) -> float:
+        """Share of the idle time that is left without the profiler, which delays the host and not the GPU."""
+        if self.step is None or self.simulated_ns <= self.step.ms * 1e6:
+            return 1.0
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS if len(self.calls.rank) < _LARGE else 0):
+            middle = (low + high) / 2
+            if self._run(self._with_idle(self._recorded, middle)) > self.step.ms * 1e6:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _without_recorder(self, times: Times) -> Times:
+        return times if self._idle == 1.0 else self._with_idle(times, self._idle)
+
+    def _with_idle(self, times: Times, share: float) -> Times:
+        calls = self.calls
+        return Times(
+            times.gap - (1 - share) * calls.idle,
+            np.maximum(times.tail - (1 - share) * calls.tail_idle, 0.0),
+            times.transfer,
+        )
+
+
+_LARGE = 2_000_000
+"""Calls above which the step without the profiler only scales the answers: each replay takes a second."""
