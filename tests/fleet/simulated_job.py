@@ -68,7 +68,7 @@ Program = Callable[[int, int], list[Action]]
 
 
 @dataclass(slots=True)
-class _Rank:
+class Recorded:
     now: float = 0.0
     at: int = 0
     stream_end: dict[int, float] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def simulate(
         sequenced: whether sequence numbers are recorded.
     """
     rng = np.random.default_rng(seed)
-    state = [_Rank() for _ in range(ranks)]
+    state = [Recorded() for _ in range(ranks)]
     todo: list[list[tuple[int, Action]]] = [
         [(step, action) for step in range(steps) for action in (None, *program(rank, step))]  # type: ignore[misc]
         for rank in range(ranks)
@@ -144,12 +144,12 @@ def simulate(
                 moved = True
     assert all(one.at == len(program) for one, program in zip(state, todo, strict=True)), "the programs do not meet"
     return [
-        _facts(rank, ranks, one, ends, clock_ns[rank] if clock_ns else 0, mesh(rank), sequenced)
+        facts_of(rank, ranks, one, ends, clock_ns[rank] if clock_ns else 0, mesh(rank), sequenced)
         for rank, one in enumerate(state)
     ]
 
 
-def _pending(one: _Rank, stream: int, ends: dict[tuple[int, str], float]) -> float | None:
+def _pending(one: Recorded, stream: int, ends: dict[tuple[int, str], float]) -> float | None:
     """When the stream is free; None where it waits for a call whose end is not known yet."""
     for call in reversed(one.calls):
         if call["action"].stream == stream:
@@ -161,10 +161,10 @@ def _covered(intervals: Sequence[tuple[float, float]], start: float, stop: float
     return sum(max(0.0, min(stop, end) - max(start, begin)) for begin, end in intervals if end > start and begin < stop)
 
 
-def _facts(
+def facts_of(
     rank: int,
     ranks: int,
-    one: _Rank,
+    one: Recorded,
     ends: dict[tuple[int, str], float],
     clock: int,
     mesh: tuple[tuple[str, int], ...],
@@ -257,7 +257,7 @@ def _union(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _steps(
-    one: _Rank, begins: list[int], work: list[tuple[int, int]], communication: list[tuple[int, int]], clock: int
+    one: Recorded, begins: list[int], work: list[tuple[int, int]], communication: list[tuple[int, int]], clock: int
 ) -> Steps:
     count = len(begins) - 1
     compute, exposed = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
@@ -291,7 +291,7 @@ def _steps(
     )
 
 
-def _kernels(one: _Rank) -> KernelTimes:
+def _kernels(one: Recorded) -> KernelTimes:
     times: dict[int, list[float]] = {}
     for _, key, length in one.kernels:
         times.setdefault(key, []).append(length)

@@ -37,6 +37,7 @@ class Calls:
         transfer: what the collective takes when all have come: the shortest duration of its members.
         waiting: the exposed part that is no transfer.
         bubble: whether waiting in it is due to the pipeline's schedule: sends, receives, and collectives across stages.
+        blocks: whether the rank waits for its end; calls that overlap may all be waited for.
         ready, block: own time when the call may start, and from when on the rank waits for its end.
         gap, idle: own time since the call before was ready, and the part of it in which the GPU idled.
         own: of each rank, own time of all chosen steps. tail_idle: idle time after the last call.
@@ -57,6 +58,7 @@ class Calls:
     transfer: Ints
     waiting: Ints
     bubble: Bools
+    blocks: Bools
     ready: Ints
     block: Ints
     gap: Ints
@@ -130,6 +132,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         transfer=np.where(waits, of_call, duration),
         waiting=np.where(waits, waiting, 0),
         bubble=waits & (np.isin(operation, POINT_TO_POINT) | _across_stages(facts, collective, rank)),
+        blocks=columns["blocks"] > 0,
         ready=ready,
         block=columns["block"],
         gap=gap,
@@ -186,6 +189,7 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
         "bytes": calls.bytes[rows],
         "duration": duration,
         "exposed": exposed,
+        "blocks": (calls.exposed_ns[rows] > 0).astype(np.int64),
         "ready": ready,
         "block": block,
         "idle": idle,

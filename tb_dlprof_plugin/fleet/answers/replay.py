@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import Calls
-from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
+from tb_dlprof_plugin.model.profile import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,6 @@ def replay(
     following[heads], changed[heads] = recorded_tail[calls.rank[heads]], tail[calls.rank[heads]]
     ratio = np.divide(changed, following, out=np.ones_like(changed), where=following > 0)
     block = ready + (calls.block - calls.ready) * ratio
-    blocks: Bools = calls.exposed > 0
     first = np.minimum(calls.first_step, calls.own)
     own_of_first = _own_of_first(calls, ready, tail, first)
     delay = np.zeros(calls.ranks)
@@ -139,7 +138,7 @@ def replay(
         start = np.maximum(ready[rows] + delay[rank], stream[rank, calls.stream[rows]])
         end = (np.maximum.reduceat(start, wave.begin) + transfer[rows[wave.begin]])[wave.member_of]
         stream[rank, calls.stream[rows]] = end
-        longer = np.where(blocks[rows], np.maximum(delay[rank], end - block[rows]), delay[rank])
+        longer = np.where(calls.blocks[rows], np.maximum(delay[rank], end - block[rows]), delay[rank])
         delay[rank] = longer
         early = in_first[rows]
         delay_of_first[rank[early]] = longer[early]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
+from tb_dlprof_plugin.fleet.answers.calls import POINT_TO_POINT, Calls, stage_of
 from tb_dlprof_plugin.fleet.answers.peers import of_others, peers
 from tb_dlprof_plugin.fleet.answers.replay import (
     Wave,
@@ -21,7 +21,7 @@ from tb_dlprof_plugin.fleet.answers.replay import (
 )
 from tb_dlprof_plugin.fleet.job import JobStep, WhatIf
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
-from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 UNRELIABLE_PERCENT = 5.0
 """Error of the replay as recorded from which its answers are no basis for decisions: Lin et al. (OSDI'25) leave out such
@@ -86,30 +86,57 @@ class Scenarios:
         return Times(gap, tail, times.transfer)
 
     def even_work(self) -> Times:
-        """Every rank's own times as the mean of its class, and the classes' work as the mean over all ranks."""
-        calls, times = self.calls, self.base
-        gap, tail = times.gap.copy(), times.tail.copy()
-        own = np.bincount(calls.rank, weights=gap, minlength=calls.ranks) + tail
+        """Every rank's own times as the mean of its class and steps, the stages' work as the mean of all ranks.
+
+        Transfers are the median of the steps: a link that was slow in one of them is no property of the job. After Lin et
+        al. (OSDI'25), section 3.
+        """
+        calls, times = self.calls, self._scaled_to_mean(self.classes)
+        gap, tail, transfer = times.gap.copy(), times.tail.copy(), times.transfer.copy()
         for number in np.unique(self.classes):
-            members = np.flatnonzero(self.classes == number)
-            scale = own.mean() / own[members].mean() if own[members].mean() else 1.0
-            table = np.mean([times.gap[calls.of_rank(int(rank))] for rank in members], axis=0) * scale
-            for rank in members:
-                gap[calls.of_rank(int(rank))] = table
-            tail[members] = times.tail[members].mean() * scale
-        return Times(gap, tail, times.transfer)
+            members = np.flatnonzero(self.classes == number).tolist()
+            rows = [calls.of_rank(rank) for rank in members]
+            mean = np.mean([times.gap[each] for each in rows], axis=0)
+            steps = self._steps_alike(members[0])
+            if steps:
+                mean = np.tile(mean.reshape(steps, -1).mean(axis=0), steps)
+            for each in rows:
+                gap[each] = mean
+                if steps:
+                    transfer[each] = np.tile(np.median(times.transfer[each].reshape(steps, -1), axis=0), steps)
+            tail[members] = times.tail[members].mean()
+        return Times(gap, tail, transfer)
+
+    def _steps_alike(self, rank: int) -> int:
+        """The number of steps, if the rank made the same calls in each; 0 where it did not."""
+        calls, rows = self.calls, self.calls.of_rank(rank)
+        count = np.bincount(calls.step[rows], minlength=calls.steps)
+        if not len(count) or count.min() != count.max() or not count[0]:
+            return 0
+        kinds = calls.operation[rows].reshape(calls.steps, -1)
+        return calls.steps if bool((kinds == kinds[0]).all()) else 0
 
     def stage_balanced(self) -> Times:
-        """Every stage with the mean work of all stages; ranks of a stage stay as they are."""
+        """Every stage with the mean work of all stages; ranks of a stage stay as they are to each other."""
+        return self._scaled_to_mean(np.array([stage_of(one) for one in self.facts]))
+
+    def _scaled_to_mean(self, groups: Ints) -> Times:
+        """The work of each group of ranks scaled to the mean: of a pipeline what lies next to sends and receives.
+
+        The rest of a stage's step, its optimizer for example, depends on other things than the layers it has.
+        """
         calls, times = self.calls, self.base
-        own = np.bincount(calls.rank, weights=times.gap, minlength=calls.ranks) + times.tail
-        stages = np.array([stage_of(one) for one in self.facts])
-        scale = np.ones(calls.ranks)
-        means = {stage: own[stages == stage].mean() for stage in set(stages.tolist())}
-        mean = float(np.mean(list(means.values())))
-        for stage, value in means.items():
-            scale[stages == stage] = mean / value if value else 1.0
-        return Times(times.gap * scale[calls.rank], times.tail * scale, times.transfer)
+        idle = np.minimum(self._idle * calls.idle, times.gap)
+        scaled = times.gap - idle
+        pipelined = _next_to_point_to_point(calls)
+        if pipelined.any():
+            scaled = np.where(pipelined, scaled, 0.0)
+        tail = np.zeros(calls.ranks) if pipelined.any() else times.tail
+        own = np.bincount(calls.rank, weights=scaled, minlength=calls.ranks) + tail
+        means = {group: float(own[groups == group].mean()) for group in np.unique(groups).tolist()}
+        mean = float(own.mean())
+        scale = np.array([mean / means[group] if means[group] else 1.0 for group in groups.tolist()])
+        return Times(times.gap + scaled * (scale[calls.rank] - 1), times.tail + tail * (scale - 1), times.transfer)
 
     def transfers_times(self, factor: float | Floats) -> Times:
         """All transfers, or each call's, take this many times as long."""
@@ -149,6 +176,15 @@ class Scenarios:
             np.maximum(times.tail - (1 - share) * calls.tail_idle, 0.0),
             times.transfer,
         )
+
+
+def _next_to_point_to_point(calls: Calls) -> Bools:
+    """Per call whether it or the one before it on its rank is a send or receive: what lies between is a stage's work."""
+    own = np.isin(calls.operation, POINT_TO_POINT)
+    before = np.r_[False, own[:-1]]
+    before[calls.first[:-1][np.diff(calls.first) > 0]] = False
+    result: Bools = own | before
+    return result
 
 
 _LARGE = 2_000_000
