@@ -124,6 +124,13 @@ _ALL = (
         prints="the plan, batch sizes, GPUs and sets of checkpoints",
     ),
     Command(
+        "distributed",
+        "distributed:distributed",
+        "Show where the step of a job of many ranks goes, and who delays whom.",
+        "RUN",
+        prints="`account`; others: `delays`, `what_if`, `collective_rows`",
+    ),
+    Command(
         "runs",
         "runs:runs",
         "List runs in one table, each compared with its base.",
