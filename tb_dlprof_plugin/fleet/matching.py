@@ -1,19 +1,34 @@
-"""Which calls of several ranks are the same collective: by members and sequence number, else by order of equal calls.
+"""Which calls of several ranks are the same collective: by group members and sequence number, else by order.
 
-Without sequence numbers the k-th call of a group, operation and size in a step is taken for the same on all members;
-a group whose members made different calls in a step is matched only as far as they agree.
+Names of groups differ between ranks, their members do not. Where the version records no sequence numbers, calls of a
+group are matched by their order within a step, aligned by what they do and validated: synchronising collectives end
+together, so that ends of a right match differ by one constant. Sends match receives by their order between two ranks in
+a step.
+
+Contradictions have the names of the analyzer of PyTorch's flight recorder
+(torch/distributed/flight_recorder/components/types.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from difflib import SequenceMatcher
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.job import Matching
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.model.profile import Bools, Ints
+
+TYPE_MISMATCH = "COLLECTIVE_TYPE_MISMATCH"
+SIZE_MISMATCH = "SIZE_OR_SYNTAX_MISMATCH"
+DTYPE_MISMATCH = "COLLECTIVE_DTYPE_MISMATCH"
+_UNEVEN = (Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER, Operation.UNKNOWN, Operation.BARRIER)
+"""Operations whose sizes may differ between the members."""
+_MOST_SHIFT = 3
+"""Calls that an order can be off by, where the calls of a step alone do not tell: windows cut at most a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,90 +55,342 @@ class Matched:
         return len(self.iteration)
 
 
+@dataclass(slots=True)
+class _Calls:
+    """Calls of all ranks, one under the other; ``collective`` is the number of the collective, -1 while not matched."""
+
+    rank: Ints
+    row: Ints
+    group: Ints
+    number: Ints
+    operation: Ints
+    bytes: Ints
+    dtype: Ints
+    sequence: Ints
+    peer: Ints
+    start: Ints
+    end: Ints
+
+    def __len__(self) -> int:
+        return len(self.rank)
+
+    def at(self, rows: Ints | Bools) -> _Calls:
+        return _Calls(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
 def match(facts: Sequence[RankFacts]) -> Matched:
-    """The collectives that several of these ranks made together, in order of group and step."""
-    parts: list[tuple[Ints, Ints, Ints, Ints]] = []
-    sequenced = bool(facts)
-    for index, one in enumerate(facts):
-        calls = one.collectives
-        if not len(calls):
-            continue
-        point_to_point = (calls.operation == Operation.SEND) | (calls.operation == Operation.RECEIVE)
-        sequenced &= bool((calls.sequence[~point_to_point] != UNKNOWN).all())
-        parts.append((np.full(len(calls), index), np.arange(len(calls)), *_keys(one)))
-    if not parts:
+    """The collectives that several of these ranks made together, in order of step and start.
+
+    Args:
+        facts: of one job, each rank once.
+    """
+    calls, recorded = _all_calls(facts)
+    if not len(calls):
         return _none()
-    rank, row, number, key = (np.concatenate(column) for column in zip(*parts, strict=True))
-    # The occurrence of a key on its rank: rows are in order of their start.
-    order = np.lexsort((row, rank, key))
-    same = np.flatnonzero(np.r_[True, (key[order][1:] != key[order][:-1]) | (rank[order][1:] != rank[order][:-1])])
-    occurrence = np.empty(len(key), dtype=np.int64)
-    occurrence[order] = np.arange(len(key)) - np.repeat(same, np.diff(np.r_[same, len(key)]))
-    order = np.lexsort((rank, occurrence, key, number))
-    begin = np.flatnonzero(
-        np.r_[True, (key[order][1:] != key[order][:-1]) | (occurrence[order][1:] != occurrence[order][:-1])]
-    )
-    size = np.diff(np.r_[begin, len(key)])
-    several = size > 1
-    keep = order[np.repeat(several, size)]
-    first = np.r_[0, np.cumsum(size[several])]
-    head = keep[first[:-1]]
-    operation = np.array([facts[r].collectives.operation[w] for r, w in zip(rank[head], row[head], strict=True)])
-    operation[operation == Operation.RECEIVE] = Operation.SEND
-    total = int((~_alone(facts, rank, row)).sum())
+    point_to_point = np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
+    sequence = _filled(calls)
+    by_sequence = _with_sequences(calls, sequence, recorded) & ~point_to_point
+    found = np.full(len(calls), -1, dtype=np.int64)
+    _take(found, *_by_sequence(calls.at(by_sequence), sequence[by_sequence], np.flatnonzero(by_sequence)))
+    ordered = ~by_sequence & ~point_to_point
+    _take(found, *_by_order(calls.at(ordered), np.flatnonzero(ordered)))
+    found[ordered & _impossible(calls, found)] = -1
+    ranks = np.array([one.rank for one in facts], dtype=np.int64)
+    _take(found, *_sends(calls.at(point_to_point), np.flatnonzero(point_to_point), ranks))
+    contradictions = _contradictions(calls, found)
+    for collective in contradictions:
+        found[found == collective] = -1
+    how = {"sequence"} if by_sequence.any() else set()
+    how |= {"order"} if ordered.any() or not by_sequence.any() else set()
+    return _matched(calls, found, recorded, Counter(contradictions.values()), " and ".join(sorted(how, reverse=True)))
+
+
+def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
+    """The calls of groups with two recorded members, and the recorded ranks (indices) of each group."""
+    ids: dict[Hashable, int] = {}
+    members: list[set[int]] = []
+    dtypes: dict[str, int] = {}
+    index_of = {one.rank: index for index, one in enumerate(facts)}
+    parts: list[_Calls] = []
+    for index, one in enumerate(facts):
+        own = one.collectives
+        group = np.zeros(len(one.groups) + 1, dtype=np.int64)
+        # What has no group is the last: index -1.
+        for place, key in enumerate([*(g.members or (g.name, g.description) for g in one.groups), ()]):
+            if place == len(one.groups) and not (own.group == UNKNOWN).any():
+                continue
+            number = ids.setdefault(key, len(ids))
+            if number == len(members):
+                named = key if place < len(one.groups) and one.groups[place].members else ()
+                members.append({index_of[rank] for rank in named if rank in index_of})
+            members[number].add(index)
+            group[place] = number
+        dtype = np.array([dtypes.setdefault(text, len(dtypes)) for text in one.strings] or [0], dtype=np.int64)
+        parts.append(
+            _Calls(
+                rank=np.full(len(own), index, dtype=np.int64),
+                row=np.arange(len(own), dtype=np.int64),
+                group=group[own.group],
+                number=one.steps.number[own.iteration],
+                operation=own.operation,
+                bytes=own.bytes,
+                dtype=np.where(own.dtype >= 0, dtype[np.maximum(own.dtype, 0)], UNKNOWN),
+                sequence=own.sequence,
+                peer=own.peer,
+                start=own.start_ns,
+                end=own.start_ns + own.duration_ns,
+            )
+        )
+    if not parts:
+        empty = np.zeros(0, dtype=np.int64)
+        return _Calls(*(empty for _ in fields(_Calls))), members
+    together = _Calls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Calls)))
+    several = np.array([len(ranks) > 1 for ranks in members] or [False], dtype=np.bool_)
+    return together.at(several[together.group]), members
+
+
+def _filled(calls: _Calls) -> Ints:
+    """The sequence numbers, with those that single events lack: between two known ones there is room for just them."""
+    result = calls.sequence.copy()
+    order = np.lexsort((calls.start, calls.rank, calls.group))
+    missing = np.flatnonzero(result[order] == UNKNOWN)
+    if not len(missing) or len(missing) == len(order):
+        return result
+    group, rank, sequence = calls.group[order], calls.rank[order], result[order]
+    for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1):
+        before, after = int(run[0]) - 1, int(run[-1]) + 1
+        same = before >= 0 and after < len(order) and (group[before], rank[before]) == (group[after], rank[after])
+        if same and sequence[after] - sequence[before] == len(run) + 1:
+            result[order[run]] = sequence[before] + 1 + np.arange(len(run))
+    return result
+
+
+def _with_sequences(calls: _Calls, sequence: Ints, recorded: list[set[int]]) -> Bools:
+    """Calls of groups in which all calls but sends and receives have a number."""
+    lacks = (sequence == UNKNOWN) & ~np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
+    without = np.zeros(len(recorded), dtype=np.bool_)
+    without[calls.group[lacks]] = True
+    result: Bools = ~without[calls.group]
+    return result
+
+
+def _take(found: Ints, rows: Ints, collective: Ints) -> None:
+    """Notes the collectives of rows under numbers that are free."""
+    known = collective >= 0
+    found[rows[known]] = collective[known] + found.max(initial=-1) + 1
+
+
+def _by_sequence(calls: _Calls, sequence: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Coalesced calls share a number: they follow each other in the same order on all ranks."""
+    if not len(calls):
+        return rows, rows
+    occurrence = _occurrence(calls.start, calls.rank, sequence, calls.group)
+    return rows, _numbered(calls.group, sequence, occurrence)
+
+
+def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
+    """Within a group and step; where the ranks' calls differ in what they do, the longest common runs."""
+    if not len(calls):
+        return rows, rows
+    block = _numbered(calls.group, calls.number)
+    position = _occurrence(calls.start, calls.rank, block)
+    signature = _signature(calls)
+    slot = _numbered(block, position)
+    collective = slot.copy()
+    uneven = np.zeros(int(block.max()) + 1, dtype=np.bool_)
+    # A block is even where all its ranks made equal calls, in number and kind.
+    order = np.lexsort((calls.rank, slot))
+    other = (slot[order][1:] == slot[order][:-1]) & (signature[order][1:] != signature[order][:-1])
+    uneven[block[order][1:][other]] = True
+    ranks_of_block = np.bincount(_first_of(block, calls.rank))
+    longest = np.zeros(len(uneven), dtype=np.int64)
+    np.maximum.at(longest, block, position + 1)
+    uneven |= np.bincount(block) != longest * ranks_of_block
+    free = int(slot.max()) + 1
+    by_block = np.argsort(block, kind="stable")
+    bounds = np.searchsorted(block[by_block], np.arange(len(uneven) + 1))
+    for index in np.flatnonzero(uneven).tolist():
+        here = by_block[bounds[index] : bounds[index + 1]]
+        aligned = _aligned(calls.at(here), signature[here])
+        collective[here] = np.where(aligned >= 0, aligned + free, -1)
+        free += len(here)
+    return rows, collective
+
+
+def _first_of(block: Ints, rank: Ints) -> Ints:
+    """The block of each pair of block and rank that occurs."""
+    pairs = np.unique(np.stack((block, rank)), axis=1)
+    result: Ints = pairs[0]
+    return result
+
+
+def _signature(calls: _Calls) -> Ints:
+    """What a call does: operation and, where all members give the same, bytes."""
+    size = np.where(np.isin(calls.operation, _UNEVEN), 0, calls.bytes)
+    return _numbered(calls.operation, size)
+
+
+def _aligned(calls: _Calls, signature: Ints) -> Ints:
+    """The calls of a group and step, numbered by those of the rank that has most; -1 for what it does not have."""
+    result = np.full(len(calls), -1, dtype=np.int64)
+    ranks, counts = np.unique(calls.rank, return_counts=True)
+    of_rank = {
+        rank: rows[np.argsort(calls.start[rows], kind="stable")]
+        for rank in ranks.tolist()
+        if len(rows := np.flatnonzero(calls.rank == rank))
+    }
+    reference = of_rank[int(ranks[np.argmax(counts)])]
+    result[reference] = np.arange(len(reference))
+    for rows in of_rank.values():
+        if rows is not reference:
+            ours, theirs = _pairs(calls, signature, reference, rows)
+            result[theirs] = result[ours]
+    return result
+
+
+def _pairs(calls: _Calls, signature: Ints, reference: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Rows of both ranks that are the same collective: equal in order, and with ends that differ by one constant."""
+    best = _common(signature, reference, rows)
+    synchronising = np.isin(calls.operation, list(SYNCHRONISING))
+    best_spread = _spread(calls, best, synchronising)
+    # Equal calls one after the other can be aligned in several ways: the ends tell which is right.
+    for shift in range(-_MOST_SHIFT, _MOST_SHIFT + 1):
+        ours, theirs = reference[max(0, shift) :], rows[max(0, -shift) :]
+        length = min(len(ours), len(theirs))
+        ours, theirs = ours[:length], theirs[:length]
+        equal = signature[ours] == signature[theirs]
+        if int(equal.sum()) < len(best[0]) or not len(best[0]):
+            continue
+        pair = (ours[equal], theirs[equal])
+        spread = _spread(calls, pair, synchronising)
+        if spread is not None and (best_spread is None or spread < best_spread):
+            best, best_spread = pair, spread
+    return best
+
+
+def _common(signature: Ints, reference: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    blocks = SequenceMatcher(None, signature[reference].tolist(), signature[rows].tolist(), autojunk=False)
+    ours: list[Ints] = [reference[:0]]
+    theirs: list[Ints] = [rows[:0]]
+    for at, other, size in blocks.get_matching_blocks():
+        ours.append(reference[at : at + size])
+        theirs.append(rows[other : other + size])
+    return np.concatenate(ours), np.concatenate(theirs)
+
+
+def _spread(calls: _Calls, pair: tuple[Ints, Ints], synchronising: Bools) -> float | None:
+    """Median deviation of the ends' differences from their median (ns); None for too few to tell."""
+    kept = synchronising[pair[0]]
+    difference = calls.end[pair[0]][kept] - calls.end[pair[1]][kept]
+    if len(difference) < 2:
+        return None
+    return float(np.median(np.abs(difference - np.median(difference))))
+
+
+def _impossible(calls: _Calls, found: Ints) -> Bools:
+    """Which calls of synchronising collectives do not overlap those of the first member in time, on clocks that agree for
+    most calls of the two ranks: they are not the same collective."""
+    result = np.zeros(len(calls), dtype=np.bool_)
+    rows = np.flatnonzero((found >= 0) & np.isin(calls.operation, list(SYNCHRONISING)))
+    if not len(rows):
+        return result
+    rows = rows[np.lexsort((calls.rank[rows], found[rows]))]
+    begin = np.flatnonzero(np.diff(found[rows], prepend=-1))
+    head = np.repeat(rows[begin], np.diff(np.append(begin, len(rows))))
+    later = calls.end[rows] - calls.end[head]
+    pair = _numbered(calls.rank[head], calls.rank[rows])
+    for one in range(int(pair.max()) + 1):
+        here = np.flatnonzero(pair == one)
+        shift = later[here] - int(np.median(later[here]))
+        length = calls.end - calls.start
+        apart = (shift >= length[rows[here]]) | (-shift >= length[head[here]])
+        result[rows[here[apart]]] = True
+    return result
+
+
+def _sends(calls: _Calls, rows: Ints, ranks: Ints) -> tuple[Ints, Ints]:
+    """The k-th send from one rank to another in a step and the k-th receive of it."""
+    if not len(calls):
+        return rows, rows
+    own = ranks[calls.rank]
+    sends = calls.operation == Operation.SEND
+    source, target = np.where(sends, own, calls.peer), np.where(sends, calls.peer, own)
+    occurrence = _occurrence(calls.start, calls.operation, source, target, calls.number)
+    result = _numbered(source, target, calls.number, occurrence)
+    return rows, np.where(calls.peer == UNKNOWN, -1, result)
+
+
+def _contradictions(calls: _Calls, found: Ints) -> dict[int, str]:
+    """What members of one collective disagree about, by collective, in the words of the flight recorder."""
+    result: dict[int, str] = {}
+    matched = np.flatnonzero(found >= 0)
+    order = matched[np.argsort(found[matched], kind="stable")]
+    same = found[order][1:] == found[order][:-1]
+    operation = np.where(calls.operation == Operation.RECEIVE, Operation.SEND, calls.operation)
+    sizes = ~np.isin(calls.operation, _UNEVEN)
+    for word, column, known in (
+        (DTYPE_MISMATCH, calls.dtype, calls.dtype != UNKNOWN),
+        (SIZE_MISMATCH, calls.bytes, sizes & (calls.bytes != UNKNOWN)),
+        (TYPE_MISMATCH, operation, operation != Operation.UNKNOWN),
+    ):
+        one, two = order[:-1], order[1:]
+        differs = same & known[one] & known[two] & (column[one] != column[two])
+        result |= dict.fromkeys(found[one[differs]].tolist(), word)
+    return result
+
+
+def _matched(calls: _Calls, found: Ints, recorded: list[set[int]], wrong: Counter[str], by: str) -> Matched:
+    known = np.flatnonzero(found >= 0)
+    order = known[np.lexsort((calls.rank[known], found[known]))]
+    begin = np.flatnonzero(np.diff(found[order], prepend=-1))
+    size = np.diff(np.append(begin, len(order)))
+    alone = int((size == 1).sum()) + int((found < 0).sum()) - sum(wrong.values())
+    order = order[np.repeat(size > 1, size)]
+    begin = np.flatnonzero(np.diff(found[order], prepend=-1))
+    size = np.diff(np.append(begin, len(order)))
+    head = order[begin]
+    # In order of step and start, as the first member has it.
+    turn = np.lexsort((calls.start[head], calls.group[head], calls.number[head]))
+    rows = np.concatenate([order[:0], *(order[begin[k] : begin[k] + size[k]] for k in turn.tolist())])
+    head, size = head[turn], size[turn]
+    members = np.array([len(ranks) for ranks in recorded] or [0], dtype=np.int64)[calls.group[head]]
+    operation = calls.operation[head]
+    point_to_point = np.isin(operation, (Operation.SEND, Operation.RECEIVE))
+    complete = int((size >= np.where(point_to_point, 2, members)).sum())
+    total = len(head) + max(0, alone) + sum(wrong.values())
     return Matched(
-        first,
-        rank[keep],
-        row[keep],
-        number[head],
-        operation.astype(np.int64),
-        Matching(
-            total,
-            len(keep),
-            100 * len(keep) / total if total else None,
-            0,
-            "sequence" if sequenced else "order",
+        first=np.concatenate(([0], np.cumsum(size))),
+        rank_index=calls.rank[rows],
+        row=calls.row[rows],
+        iteration=calls.number[head],
+        operation=np.where(operation == Operation.RECEIVE, Operation.SEND, operation),
+        matching=Matching(
+            total=total,
+            matched=complete,
+            matched_percent=100 * complete / total if total else None,
+            contradictions=sum(wrong.values()),
+            by=by,
         ),
     )
 
 
-def _keys(one: RankFacts) -> tuple[Ints, Ints]:
-    """Per call: the number of its step, and a hash of step, members, operation and size."""
-    calls = one.collectives
-    number = one.steps.number[calls.iteration]
-    members = np.array([hash(group.members or group.name) for group in one.groups] or [0], dtype=np.int64)
-    of_group = np.where(calls.group >= 0, members[np.maximum(calls.group, 0)], hash(""))
-    operation = calls.operation.copy()
-    receive = operation == Operation.RECEIVE
-    point_to_point = receive | (operation == Operation.SEND)
-    source = np.where(receive, calls.peer, one.rank)
-    target = np.where(receive, one.rank, calls.peer)
-    operation[receive] = Operation.SEND
-    size = np.where(point_to_point, source * 1_000_003 + target, calls.bytes)
-    size = np.where((calls.sequence != UNKNOWN) & ~point_to_point, calls.sequence, size)
-    key = of_group
-    for column in (number, operation, size):
-        key = _mix(key, column)
-    return number, key
+def _numbered(*columns: Ints) -> Ints:
+    """Small numbers for the different rows of several columns, in their order."""
+    result = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        _, inverse = np.unique(column, return_inverse=True)
+        _, result = np.unique(result * (int(inverse.max(initial=0)) + 1) + inverse.reshape(-1), return_inverse=True)
+        result = result.reshape(-1)
+    return result.astype(np.int64)
 
 
-def _mix(key: Ints, column: Ints) -> Ints:
-    with np.errstate(over="ignore"):
-        mixed = (key.astype(np.uint64) ^ (column.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))) * np.uint64(
-            0xBF58476D1CE4E5B9
-        )
-    mixed ^= mixed >> np.uint64(29)
-    return mixed.view(np.int64)
-
-
-def _alone(facts: Sequence[RankFacts], rank: Ints, row: Ints) -> Ints:
-    """Calls of groups that have one member: nothing to match."""
-    result = np.zeros(len(rank), dtype=np.bool_)
-    for index, one in enumerate(facts):
-        single = np.array([len(group.members) == 1 for group in one.groups] or [False])
-        here = rank == index
-        group = one.collectives.group[row[here]]
-        result[here] = (group >= 0) & single[np.maximum(group, 0)]
+def _occurrence(start: Ints, *columns: Ints) -> Ints:
+    """How many rows with the same columns start before each."""
+    key = _numbered(*columns)
+    order = np.lexsort((np.arange(len(key)), start, key))
+    begin = np.flatnonzero(np.diff(key[order], prepend=-1))
+    result = np.empty(len(key), dtype=np.int64)
+    result[order] = np.arange(len(key)) - np.repeat(begin, np.diff(np.append(begin, len(key))))
     return result
 
 

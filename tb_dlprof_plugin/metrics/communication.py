@@ -84,8 +84,8 @@ def collectives(view: ProfileView, selection: Selection) -> Collectives:
         launch=rows,
         iteration=view.launch_iteration[rows],
         duration_ns=launches.duration_ns[rows],
-        exposed_ns=_exposed(view, rows, start),
-        bytes=_bytes(view, rows),
+        exposed_ns=exposed_ns(view, rows, start),
+        bytes=bytes_of(view, rows),
     )
 
 
@@ -122,7 +122,7 @@ def waiting(frames: Sequence[ProfileView]) -> Waiting | None:
     for view, one, each in zip(frames, found, of_rank, strict=True):
         launch = one.launch[each]
         stop = view.profile.launches.start_ns[launch] + one.duration_ns[each]
-        exposed.append(int(_exposed(view, launch, stop - transfer).sum()) // steps)
+        exposed.append(int(exposed_ns(view, launch, stop - transfer).sum()) // steps)
     return Waiting(
         steps=steps,
         collective_ns=tuple((duration.sum(axis=1) // steps).tolist()),
@@ -131,7 +131,7 @@ def waiting(frames: Sequence[ProfileView]) -> Waiting | None:
     )
 
 
-def _exposed(view: ProfileView, rows: Ints, start: Ints) -> Ints:
+def exposed_ns(view: ProfileView, rows: Ints, start: Ints) -> Ints:
     """Of each activity from ``start`` to its end, the time in which its GPU ran nothing but collectives."""
     launches = view.profile.launches
     stop = launches.start_ns[rows] + launches.duration_ns[rows]
@@ -142,12 +142,14 @@ def _exposed(view: ProfileView, rows: Ints, start: Ints) -> Ints:
     return result
 
 
-def _bytes(view: ProfileView, rows: Ints) -> Ints:
+def bytes_of(view: ProfileView, rows: Ints) -> Ints:
     """From the range that the process group puts around each collective."""
     calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
     sizes = np.array(
         [
-            _size(view.profile.shapes_of(op), view.profile.dtypes_of(op)) if strings[name].startswith(_RANGES) else -1
+            input_bytes(view.profile.shapes_of(op), view.profile.dtypes_of(op))
+            if strings[name].startswith(_RANGES)
+            else -1
             for op, name in enumerate(ops.name.tolist())
         ],
         dtype=np.int64,
@@ -161,7 +163,7 @@ def _bytes(view: ProfileView, rows: Ints) -> Ints:
     return np.where(holder >= 0, sizes[calls.op[np.maximum(holder, 0)]], -1)
 
 
-def _size(shapes: InputShapes, dtypes: InputDtypes) -> int:
+def input_bytes(shapes: InputShapes, dtypes: InputDtypes) -> int:
     """Bytes of all inputs; -1 where they were not recorded."""
     if not shapes or len(shapes) != len(dtypes):
         return -1
