@@ -28,7 +28,7 @@ class Recorded:
 
 
 def recorded_account(facts: Sequence[RankFacts], calls: Calls) -> Recorded:
-    """Exact in ns. Copies that nothing hides count as compute: they are the rank's own work on its GPU.
+    """Exact in ns. ``host`` is the time in which the GPU ran no kernel: it idled, or copied what the host gave it.
 
     Waiting never exceeds the exposed communication that the rank's own steps state; the rest of that is transfer.
     """
@@ -39,7 +39,7 @@ def recorded_account(facts: Sequence[RankFacts], calls: Calls) -> Recorded:
         steps = one.steps
         here = np.isin(steps.number, calls.numbers)
         sums["step"][index] = (steps.end_ns - steps.start_ns)[here].sum()
-        sums["compute"][index] = (np.maximum(steps.compute_ns, 0) + np.maximum(steps.copy_ns, 0))[here].sum()
+        sums["compute"][index] = np.maximum(steps.compute_ns, 0)[here].sum()
         sums["communication"][index] = np.maximum(steps.communication_ns, 0)[here].sum()
     communication = sums["communication"]
     waiting = np.minimum(waiting, communication)

@@ -11,15 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.kernel_speed import KernelSpeed, kernel_speed
+from tb_dlprof_plugin.fleet.answers.host_lead import is_slower
+from tb_dlprof_plugin.fleet.answers.kernel_speed import kernel_speed
 from tb_dlprof_plugin.fleet.job import Cause
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
 SLOWER = 1.02
 """Kernels at equal shapes, from which a GPU is slower than the others: GPUs of one kind differ by about 1 %."""
-SAME_KERNELS = 0.6
-"""Share of a rank's kernel time in kernels that the others run as often, from which ranks do the same work."""
+MORE_WORK = 0.05
+"""Share of a rank's GPU work from which more of it than on the others is a cause: equal work differs by up to 2 %, with
+its kernels under collectives or not."""
+SAME_KERNELS = 0.8
+"""Share of the others' launches that a rank makes too, at the same shapes, from which it does the same work and more."""
 STEADY = 0.5
 """Standard deviation over mean of the additional work of a step, below which it is the same in every step."""
 EXPLAINED = 0.5
@@ -62,10 +66,20 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     )
     if max(work_ms, idle_ms) <= 0:
         return Explained("unknown", "It has neither more work on its GPU nor more idle time than the others.", False)
-    if idle_ms >= work_ms:
-        return _of_host(idle_ms, collector_ms, loading_ms)
-    assert work is not None
-    return _of_gpu(facts, index, others, work_ms, work)
+    # Idle time is no evidence against more work: the last rank's host is visible, that of the others is hidden where they
+    # wait, and the profiler delays all of them.
+    compute_ms = float(facts[index].steps.compute_ns.mean()) / 1e6
+    if work is not None and (work_ms > idle_ms or work_ms >= MORE_WORK * compute_ms):
+        return _of_gpu(facts, index, others, work_ms, work)
+    explained = _of_host(idle_ms, collector_ms, loading_ms)
+    if explained.cause == "slow_host" and is_slower(facts, index, others, numbers) is False:
+        return Explained(
+            "unknown",
+            f"Its GPU idles {idle_ms:.2f} ms a step longer than the others', whose hosts have a lead; but their hosts are no "
+            "faster, so that this does not show that its own is slow.",
+            False,
+        )
+    return explained
 
 
 def _of_host(idle_ms: float, collector_ms: float, loading_ms: float) -> Explained:
@@ -80,7 +94,7 @@ def _of_host(idle_ms: float, collector_ms: float, loading_ms: float) -> Explaine
 def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float, work: Floats) -> Explained:
     more = f"its GPU works {work_ms:.2f} ms a step longer than the others'"
     speed = kernel_speed(facts, index, others)
-    if speed is not None and _slower(speed, facts[index], work_ms):
+    if speed is not None and speed.slowdown is not None and _slower(speed.slowdown, facts[index], work_ms):
         slower = 100 * (speed.slowdown - 1)
         return Explained("slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}.", True)
     sent = [_all_to_all(facts[each]) for each in (index, *others.tolist())]
@@ -89,7 +103,7 @@ def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float
         text = f", and exchanges {sent[0] / usual:.2f} times their bytes" if usual > 0 else ""
         return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
     steady = len(work) > 1 and float(work.std()) < STEADY * abs(float(work.mean()))
-    if speed is not None and speed.common >= SAME_KERNELS and steady:
+    if speed is not None and speed.shared >= SAME_KERNELS and steady:
         return Explained(
             "slow_gpu",
             f"Its GPU runs additional kernels in every step, while those that it shares with the others are as fast: "
@@ -99,9 +113,9 @@ def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float
     return Explained("uneven_data", f"It has more work, at other shapes or more often: {more}.", True)
 
 
-def _slower(speed: KernelSpeed, one: RankFacts, work_ms: float) -> bool:
+def _slower(slowdown: float, one: RankFacts, work_ms: float) -> bool:
     compute_ms = float(one.steps.compute_ns.mean()) / 1e6
-    return speed.slowdown >= SLOWER and compute_ms * (1 - 1 / speed.slowdown) >= EXPLAINED * work_ms
+    return slowdown >= SLOWER and compute_ms * (1 - 1 / slowdown) >= EXPLAINED * work_ms
 
 
 def _all_to_all(one: RankFacts) -> int:

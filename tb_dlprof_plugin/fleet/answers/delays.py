@@ -14,7 +14,7 @@ from tb_dlprof_plugin.fleet.answers.causes import cause_of
 from tb_dlprof_plugin.fleet.answers.charges import charged
 from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
-from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
+from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -25,6 +25,7 @@ WORTH = 0.01
 """Of the step: less is within what step times vary by."""
 CHANCE = 0.01
 """Probability that a rank is last as often by chance, one in n each time, below which it is none."""
+_OF_GPU = ("slow_gpu", "uneven_data", "expert_load")
 LEAST_STEPS = 3
 STANDARD_ERRORS = 4.5
 """Of a rank's mean excess over the next one, from which it is steady: 98 % with three steps, 99.9 % with ten (one-sided
@@ -61,11 +62,11 @@ def _order(row: Delay) -> tuple[bool, float, float]:
 def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, owed: Floats) -> Delay:
     step = scenarios.step
     assert step is not None
-    repaired = scenarios.ms(scenarios.rank_repaired(index))
-    winnable = max(step.ms - (step.ms if repaired is None else repaired), 0.0)
     same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
     others: Ints = same[same != index]
     explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
+    repaired = scenarios.ms(scenarios.rank_repaired(index, keeps_idle=explained.cause in _OF_GPU))
+    winnable = max(step.ms - (step.ms if repaired is None else repaired), 0.0)
     worth = winnable >= WORTH * step.ms
     certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
     # A pause that is measured, or work that differs, is no chance even if it comes in few steps.
@@ -73,7 +74,7 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
         (charges[:, index] >= WORTH * step.ms).sum() > 1
     )
     return Delay(
-        facts[index].rank, float(owed[index]), winnable, explained.cause, explained.why, bool(worth and certain)
+        facts[index].rank, float(owed[index]), winnable, explained.cause, explained.why, bool(worth and certain and explained.measured)
     )
 
 
@@ -111,6 +112,9 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
         return []
     balanced = scenarios.ms(scenarios.stage_balanced())
     winnable = 0.0 if balanced is None else max(step.ms - balanced, 0.0)
+    if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
+        # A step is at least as long as the work of its longest stage.
+        winnable = min(winnable, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
     members = [index for index, stage in enumerate(pipeline.stages) if stage == pipeline.slowest_stage]
     others = len(facts) - len(members)
     why = f"Stage {pipeline.slowest_stage} has {100 * (pipeline.imbalance - 1):.0f} % more work than the mean of the stages."

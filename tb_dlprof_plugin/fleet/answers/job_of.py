@@ -21,6 +21,8 @@ from tb_dlprof_plugin.fleet.job import Clocks, Delay, Job, JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
 
+_TIMED = ("measured", "light")
+"""Sources of a step (`simulation.estimate`) that were timed, not estimated."""
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
@@ -72,11 +74,20 @@ def job_of(facts: Sequence[RankFacts]) -> Job:
 
 
 def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
-    """The median of the ranks' estimates: synchronous ranks have one step. Else what was recorded, as its source says."""
-    known = [one.step_length for one in facts if one.step_length is not None]
+    """Of the ranks' estimates the median of those that were measured, else that of the rank that waits least.
+
+    Synchronous ranks have one step. Where a rank waits, its own estimate holds what the profiler delays the others by.
+    Without any estimate the step is as recorded, as its source says.
+    """
+    known = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
+    measured = sorted((one for _, one in known if one.source in _TIMED), key=lambda one: one.ms)
+    if measured:
+        middle = measured[len(measured) // 2]
+        return JobStep(middle.ms, measured[0].low_ms, measured[-1].high_ms, middle.source)
     if known:
-        middle = sorted(known, key=lambda one: one.ms)[len(known) // 2]
-        return JobStep(middle.ms, min(one.low_ms for one in known), max(one.high_ms for one in known), middle.source)
+        waits = calls.per_rank(calls.waiting)
+        chosen = min(known, key=lambda one: waits[one[0]])[1]
+        return JobStep(chosen.ms, chosen.low_ms, chosen.high_ms, chosen.source)
     if not calls.steps or not calls.length.any():
         return None
     ms = float(np.median(calls.length[calls.length > 0])) / calls.steps / 1e6

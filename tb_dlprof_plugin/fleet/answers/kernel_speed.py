@@ -1,4 +1,4 @@
-"""Whether a rank's kernels are slower than the same kernels on other ranks, and how much of its work they are."""
+"""Whether a rank's kernels are slower than the same kernels on other ranks, and whether it runs all that those run."""
 
 from __future__ import annotations
 
@@ -16,32 +16,35 @@ class KernelSpeed:
     """A rank's kernels compared with the median of the other ranks.
 
     Attributes:
-        slowdown: time of the kernels in common over what they would take at the others' speed; 1 is as fast.
-        common: share of the rank's kernel time in kernels that other ranks run at the same shapes, as often.
+        slowdown: time of the kernels in common over what they would take at the others' speed; 1 is as fast. None where
+            none of them ran outside of collectives.
+        shared: share of the others' launches that this rank makes too, at the same shapes.
     """
 
-    slowdown: float
-    common: float
+    slowdown: float | None
+    shared: float
 
 
 def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> KernelSpeed | None:
-    """None where no kernel is known, or none is common."""
-    own = facts[index].kernels
-    if not len(own.key) or not len(others):
-        return None
-    times: dict[int, list[tuple[int, int]]] = {}
+    """None where no kernel is known, of the rank or of the others."""
+    counts: dict[int, list[int]] = {}
+    times: dict[int, list[int]] = {}
     for other in others.tolist():
         table = facts[other].kernels
         for key, count, mean in zip(table.key.tolist(), table.count.tolist(), table.mean_ns.tolist(), strict=True):
-            times.setdefault(key, []).append((count, mean))
-    mine = expected = total = common = 0.0
-    for key, count, mean in zip(own.key.tolist(), own.count.tolist(), own.mean_ns.tolist(), strict=True):
-        total += count * mean
-        if found := times.get(key):
-            usual = float(np.median([each[0] for each in found]))
-            mine += count * mean
-            expected += count * float(np.median([each[1] for each in found]))
-            common += min(count, usual) * mean
-    if not expected or not total:
+            counts.setdefault(key, []).append(count)
+            if mean > 0:
+                times.setdefault(key, []).append(mean)
+    table = facts[index].kernels
+    own = dict(zip(table.key.tolist(), table.count.tolist(), strict=True))
+    if not counts or not own:
         return None
-    return KernelSpeed(mine / expected, common / total)
+    usual = {key: float(np.median(found)) for key, found in counts.items()}
+    shared = sum(min(own.get(key, 0), count) for key, count in usual.items()) / sum(usual.values())
+    both = [
+        (count * mean, count * float(np.median(times[key])))
+        for key, count, mean in zip(own, own.values(), table.mean_ns.tolist(), strict=True)
+        if mean > 0 and key in times
+    ]
+    slowdown = sum(mine for mine, _ in both) / sum(expected for _, expected in both) if both else None
+    return KernelSpeed(slowdown, shared)

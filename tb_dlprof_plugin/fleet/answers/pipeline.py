@@ -26,6 +26,7 @@ class Pipeline:
         formula_percent: `bubble_share` of 1F1B and GPipe; None without microbatches.
         imbalance: work of the slowest stage over the mean of the stages.
         slowest_stage: None where the stages are even.
+        excess_ns: work of the slowest stage beyond the mean, sum over the steps.
     """
 
     stages: list[int]
@@ -34,6 +35,7 @@ class Pipeline:
     formula_percent: float | None
     imbalance: float
     slowest_stage: int | None
+    excess_ns: float
 
 
 def bubble_share(stages: int, microbatches: int, chunks: int = 1) -> float:
@@ -63,6 +65,7 @@ def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pi
         None if microbatches is None else 100 * bubble_share(count, microbatches),
         imbalance,
         slowest if imbalance >= UNEVEN else None,
+        work[slowest] - mean,
     )
 
 

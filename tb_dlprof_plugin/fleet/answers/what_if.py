@@ -70,13 +70,21 @@ class Scenarios:
         spread = error * abs(self.step.ms - step_ms)
         return WhatIf(change, step_ms, max(self.step.low_ms * share - spread, 0.0), self.step.high_ms * share + spread)
 
-    def rank_repaired(self, index: int) -> Times:
-        """This rank's own times as the median of the ranks that do the same work."""
+    def rank_repaired(self, index: int, keeps_idle: bool = False) -> Times:
+        """This rank's own times as the median of the ranks that do the same work.
+
+        Args:
+            index: the rank's.
+            keeps_idle: only its GPU's work is as the others', while its host stays: the others' host is hidden where they
+                wait.
+        """
         calls, times = self.calls, self.base
         rows, gap, tail = calls.of_rank(index), times.gap.copy(), times.tail.copy()
-        found = of_others(calls, self.classes, index, times.gap, times.tail)
+        idle = np.minimum(self._idle * calls.idle, gap) if keeps_idle else np.zeros(len(gap))
+        last = np.minimum(self._idle * calls.tail_idle, tail) if keeps_idle else np.zeros(len(tail))
+        found = of_others(calls, self.classes, index, gap - idle, tail - last)
         if found is not None:
-            gap[rows], tail[index] = found
+            gap[rows], tail[index] = found[0] + idle[rows], found[1] + last[index]
         else:
             own = np.bincount(calls.rank, weights=times.gap, minlength=calls.ranks) + times.tail
             others = np.delete(own, index)
