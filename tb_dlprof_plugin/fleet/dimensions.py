@@ -16,24 +16,25 @@ _BY_DESCRIPTION = (
     (r"expert.*data|data.*expert", "dp"),
     (r"expert.*tensor", "tp"),
     (r"tensor_model_parallel|(^|_)tp($|_)", "tp"),
+    (r"dp_shard|fsdp_shard", "dp_shard"),
+    (r"dp_replicate", "dp_replicate"),
     (r"expert_model_parallel|expert_parallel|(^|_)ep($|_)", "ep"),
     (r"pipeline_model_parallel|(^|_)pp($|_)", "pp"),
     (r"context_parallel|(^|_)cp($|_)", "cp"),
-    (r"dp_shard", "dp_shard"),
-    (r"dp_replicate", "dp_replicate"),
     (r"data_parallel|(^|_)(dp|ddp|fsdp|batch|dp_cp)($|_)", "dp"),
 )
 """The first that matches the description in lower case."""
 _DEFAULT = ("", "default_pg", "undefined", "mesh_default")
 
 
-def dimension_of(group: Group, world_size: int, point_to_point: bool) -> str:
+def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: bool) -> str:
     """The dimension of a group: dp, tp, pp, cp, ep, dp_shard, dp_replicate, another mesh dimension's own name, or "".
 
     Args:
         group: without its dimension.
         world_size: of the job, UNKNOWN where not recorded.
-        point_to_point: whether sends and receives run in it.
+        point_to_point: whether its calls are sends and receives.
+        alone: whether no other group has several members.
     """
     text = group.description.lower()
     if text not in _DEFAULT:
@@ -44,7 +45,7 @@ def dimension_of(group: Group, world_size: int, point_to_point: bool) -> str:
     if point_to_point:
         return "pp"
     # One group of all ranks that sums gradients or gathers parameters is data parallel, whatever it is called.
-    return "dp" if len(group.members) == world_size > 1 else ""
+    return "dp" if alone and len(group.members) == world_size > 1 else ""
 
 
 def mesh_of(groups: Sequence[Group], rank: int) -> tuple[tuple[str, int], ...]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls, calls_on_cpu, calls_on_gpu
-from tb_dlprof_plugin.fleet.dimensions import mesh_of
+from tb_dlprof_plugin.fleet.dimensions import dimension_of, mesh_of
 from tb_dlprof_plugin.fleet.rank_facts import (
     UNKNOWN,
     Collectives,
     Group,
     KernelTimes,
+    Operation,
     RankFacts,
     StepLength,
 )
@@ -27,7 +30,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
     """What answers about a job need of this rank. What its recording does not say is UNKNOWN, and in the notes."""
     profile = view.profile
     device = _device(view)
-    groups = _groups(view)
+    groups = [Group(one.name, one.description, one.members) for one in profile.process_groups]
     strings = StringTable()
     if device is None:
         calls = calls_on_cpu(view, groups, strings)
@@ -36,9 +39,11 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         calls = calls_on_gpu(view, device, groups, strings)
         work, other = kernels_on(view, device), other_work(view, device)
     communication = _communication(view, device, calls)
+    world_size = profile.facts.world_size or UNKNOWN
+    groups = _with_dimensions(groups, calls, world_size)
     return RankFacts(
         rank=profile.source.rank,
-        world_size=profile.facts.world_size or UNKNOWN,
+        world_size=world_size,
         host=profile.system.hostname or "",
         gpu=_gpu_name(view, device),
         device=UNKNOWN if device is None else device,
@@ -56,8 +61,17 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
     )
 
 
-def _groups(view: ProfileView) -> list[Group]:
-    return []
+def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size: int) -> list[Group]:
+    """The groups with their parallel dimensions; what runs in them is known now."""
+    several = sum(len(group.members) > 1 for group in groups)
+    point_to_point = np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
+    result = []
+    for index, group in enumerate(groups):
+        own = calls.group == index
+        between_two = bool(own.any()) and int((own & point_to_point).sum()) * 2 > int(own.sum())
+        dimension = dimension_of(group, world_size, between_two, several == 1)
+        result.append(dataclasses.replace(group, dimension=dimension))
+    return result
 
 
 def _device(view: ProfileView) -> int | None:

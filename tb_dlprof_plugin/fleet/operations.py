@@ -37,6 +37,26 @@ def operation_of(name: str) -> Operation:
     return next((operation for word, operation in _BY_WORD if re.search(word, plain)), Operation.UNKNOWN)
 
 
+_ELEMENT_BYTES = {
+    "Byte": 1, "Char": 1, "Bool": 1, "Short": 2, "Int": 4, "Long": 8, "Half": 2, "BFloat16": 2, "Float": 4, "Double": 8,
+    "UInt16": 2, "UInt32": 4, "UInt64": 8, "ComplexHalf": 4, "ComplexFloat": 8, "ComplexDouble": 16,
+}  # fmt: skip
+"""Of the names of c10::ScalarType, as process groups write them; all whose name begins with Float8 have 1."""
+_MOST_BYTES = 2**52
+"""What an x86-64 processor can address at most (52 bits)."""
+
+
+def element_bytes_of(dtype: str) -> int:
+    """Of such a data type as "BFloat16"; 0 where unknown."""
+    return 1 if dtype.startswith("Float8") else _ELEMENT_BYTES.get(dtype, 0)
+
+
+def buffer_bytes(elements: int, dtype: str) -> int:
+    """Bytes of a buffer; -1 where they are not known."""
+    found = elements * element_bytes_of(dtype)
+    return found if elements >= 0 and element_bytes_of(dtype) and found <= _MOST_BYTES else -1
+
+
 def whole_bytes(operation: Operation, bytes_in: int, bytes_out: int, members: int) -> int:
     """What the formula of the bus bandwidth calls S, from a rank's own input and output; -1 where it is not known.
 
