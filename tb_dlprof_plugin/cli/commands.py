@@ -126,7 +126,7 @@ _ALL = (
     Command(
         "distributed",
         "distributed:distributed",
-        "Show where the step of a job of many ranks goes, and who delays whom.",
+        "Show which ranks of a job delay the others.",
         "RUN",
         prints="`account`; others: `delays`, `what_if`, `collective_rows`",
     ),

@@ -48,7 +48,7 @@ def distributed(
     output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
-    """Show where the step of a job of many ranks goes, and who delays whom.
+    """Show which ranks of a job delay the others.
 
     Compute, transfer, waiting, bubble and host of each rank; delays with their causes; what repairs would win.
     """

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.answers.replay import Wave
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
@@ -90,13 +91,10 @@ def _passed_on(calls: Calls, late: Ints, lateness: Floats) -> tuple[Floats, Ints
 
 def _groups(calls: Calls) -> tuple[Ints, bool]:
     """Per row a number for the set of ranks that share its collective; whether there are several sets."""
-    rng = np.random.default_rng(0).integers(1, 2**62, calls.ranks)
-    total = np.zeros(int(calls.collective.max()) + 1, dtype=np.int64)
-    with np.errstate(over="ignore"):
-        np.add.at(total, calls.collective, rng[calls.rank])
-    of_coupled = np.unique(total[calls.collective[calls.coupled]])
-    number = np.searchsorted(of_coupled, total[calls.collective])
-    return np.where(calls.coupled, number, -1), len(of_coupled) > 1
+    marks = np.random.default_rng(0).integers(1, 2**40, calls.ranks)
+    total = np.bincount(calls.collective, weights=marks[calls.rank]).astype(np.int64)[calls.collective]
+    number, example = numbered(np.where(calls.coupled, total, -1))
+    return np.where(calls.coupled, number, -1), int((total[example] >= 0).sum()) > 1
 
 
 def _before_in_group(calls: Calls, group: Ints) -> Ints:

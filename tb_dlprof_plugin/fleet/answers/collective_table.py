@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.job import CollectiveRow
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
@@ -27,7 +28,7 @@ def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[Collective
     if not len(calls.rank):
         return []
     names: list[tuple[str, str]] = [("", "")]
-    number: dict[tuple[str, str], int] = {("", ""): 0}
+    number_of: dict[tuple[str, str], int] = {("", ""): 0}
     kind, size, members = (np.zeros(len(calls.rank), dtype=np.int64) for _ in range(3))
     for index, one in enumerate(facts):
         at = calls.of_rank(index)
@@ -35,14 +36,16 @@ def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[Collective
         table = one.collectives
         dimension = [group.dimension or group.description for group in one.groups] + [""]
         group, module = table.group[rows], table.module[rows]
-        pairs = np.stack([group, module])
-        for pair in np.unique(pairs, axis=1).T.tolist():
+        pairs, examples = numbered(group, module)
+        own_kind = np.zeros(len(examples), dtype=np.int64)
+        for pair_number, row in enumerate(examples.tolist()):
+            pair = (int(group[row]), int(module[row]))
             name = (dimension[pair[0]], one.strings[pair[1]] if pair[1] != UNKNOWN else "")
-            if name not in number:
-                number[name] = len(names)
+            if name not in number_of:
+                number_of[name] = len(names)
                 names.append(name)
-            here = (group == pair[0]) & (module == pair[1])
-            kind[at][here] = number[name]
+            own_kind[pair_number] = number_of[name]
+        kind[at] = own_kind[pairs]
         size[at] = table.bytes[rows]
         counts = np.array([len(each.members) for each in one.groups] + [0])
         members[at] = counts[group]
@@ -50,17 +53,18 @@ def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[Collective
     members = np.maximum(members, joined)
     sizes = np.searchsorted([limit for limit, _ in _SIZES], size, side="left")
     sizes[size < 0] = -1
-    keys = np.stack([calls.operation, kind, sizes])
-    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
+    number, example = numbered(calls.operation, kind, sizes)
+    order = np.argsort(number, kind="stable")
+    bounds = np.searchsorted(number[order], np.arange(len(example) + 1))
     rates = _rates(calls.operation, size, members, calls.transfer)
     link = {link_gb_s(one.gpu) for one in facts}
     hosts = {one.host for one in facts}
     attainable = link.pop() if len(link) == 1 and len(hosts) == 1 else None
     result = []
-    for index, (operation, name, size_class) in enumerate(unique.T.tolist()):
-        here = np.flatnonzero(inverse == index)
-        result.append(_row(calls, here, operation, names[name], size_class, size, rates, attainable))
+    for index, at in enumerate(example.tolist()):
+        here = order[bounds[index] : bounds[index + 1]]
+        operation, name, size_class = int(calls.operation[at]), names[kind[at]], int(sizes[at])
+        result.append(_row(calls, here, operation, name, size_class, size, rates, attainable))
     return sorted(result, key=lambda row: -row.exposed_ms)
 
 
@@ -74,18 +78,17 @@ def _row(
     rates: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
     link: float | None,
 ) -> CollectiveRow:
-    ranks = len(np.unique(calls.rank[here]))
+    ranks = int(np.count_nonzero(np.bincount(calls.rank[here])))
     per = 1e6 * ranks * max(calls.steps, 1)
     transfer, waiting = float(calls.transfer[here].sum()), float((calls.duration - calls.transfer)[here].sum())
     known = rates[here][(rates[here] > 0) & (size[here] >= _LATENCY_BYTES)]
-    sizes = np.unique(size[here])
     return CollectiveRow(
         operation=Operation(operation).name.lower(),
         dimension=name[0],
         size="" if size_class < 0 else _SIZES[size_class][1] if size_class < len(_SIZES) else "over 256 MiB",
         module=name[1],
         calls_per_step=len(here) / ranks / max(calls.steps, 1),
-        bytes=int(size[here].sum() / ranks / max(calls.steps, 1)) if sizes[0] >= 0 else None,
+        bytes=int(size[here].sum() / ranks / max(calls.steps, 1)) if size[here].min() >= 0 else None,
         transfer_ms=transfer / per,
         waiting_ms=waiting / per,
         exposed_ms=float(calls.exposed[here].sum()) / per,
@@ -108,9 +111,7 @@ def _rates(
     operation: Ints, size: Ints, members: Ints, transfer: Ints
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Bus bandwidth of each call in GB/s, 0 where unknown."""
-    factor = np.zeros(len(operation))
-    keys = np.stack([operation, members])
-    for one, count in np.unique(keys, axis=1).T.tolist():
-        unit = bus_gb_s(one, 1, count, 1.0)
-        factor[(operation == one) & (members == count)] = unit or 0.0
+    number, example = numbered(operation, members)
+    units = [bus_gb_s(int(operation[at]), 1, int(members[at]), 1.0) or 0.0 for at in example.tolist()]
+    factor = np.array(units)[number]
     return np.where(size > 0, size * factor / np.maximum(transfer, 1), 0.0)

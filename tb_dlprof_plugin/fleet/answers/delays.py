@@ -21,6 +21,8 @@ from tb_dlprof_plugin.model.profile import Floats, Ints
 
 MOST = 8
 """Ranks that are repaired one by one."""
+MANY_CALLS, FEWER = 2_000_000, 2
+"""With so many calls a replay takes a second."""
 WORTH = 0.01
 """Of the step: less is within what step times vary by."""
 CHANCE = 0.01
@@ -44,7 +46,8 @@ def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline 
     owed = charges.mean(axis=0)
     # Links and stages have members that owe nothing by coming late.
     linked = {one.index: one for one in slow_links(facts, calls)}
-    worst = [int(index) for index in np.argsort(-owed, kind="stable")[:MOST] if owed[index] > 0]
+    most = MOST if len(calls.rank) < MANY_CALLS else FEWER
+    worst = [int(index) for index in np.argsort(-owed, kind="stable")[:most] if owed[index] > 0]
     rows = [_of_rank(facts, scenarios, index, charges, owed) for index in worst]
     rows += _of_stage(facts, scenarios, pipeline)
     if linked:
@@ -110,7 +113,7 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     step = scenarios.step
     if pipeline is None or step is None or pipeline.slowest_stage is None:
         return []
-    balanced = scenarios.ms(scenarios.stage_balanced())
+    balanced = scenarios.even_stages_ms
     winnable = 0.0 if balanced is None else max(step.ms - balanced, 0.0)
     if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
         # A step is at least as long as the work of its longest stage.

@@ -22,8 +22,8 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
     largest = min(float(own.max()), scenarios.base_ns)
     balance = float(own.mean()) / float(own.max()) if own.max() else None
     communication = largest / scenarios.base_ns
-    free = scenarios.ms(scenarios.transfers_times(0.0))
-    even = scenarios.ms(scenarios.even_work())
+    free = scenarios.free_network_ms
+    even = scenarios.even_ms
     transfer = None if free is None else min(free / step.ms, 1.0)
     return Efficiency(
         parallel=None if balance is None else balance * communication,

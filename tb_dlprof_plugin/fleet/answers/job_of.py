@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -19,10 +20,15 @@ from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Clocks, Delay, Job, JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
+from tb_dlprof_plugin.fleet.matching_alike import match_alike
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, RankFacts
+from tb_dlprof_plugin.model.profile import Ints
 
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
+MOST_CALLS = 10_000_000
+"""Calls of all ranks together that are compared: they take about five seconds and 2 GB. A slowdown is nearly the same in
+all steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
@@ -42,8 +48,10 @@ def job_of(facts: Sequence[RankFacts]) -> Job:
         raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
     world = max(max(one.world_size for one in facts), max(ranks) + 1, len(facts))
     missing = sorted(set(range(world)) - set(ranks))
-    matched = match(facts)
-    calls = calls_of(facts, matched, common_steps(facts))
+    whole, numbers = facts, common_steps(facts)
+    facts, numbers = _fewer_steps(facts, numbers)
+    matched = match_alike(facts) or match(facts)
+    calls = calls_of(facts, matched, numbers)
     recorded = recorded_account(facts, calls)
     step = _step(facts, calls)
     rows = account(facts, recorded, calls, step)
@@ -66,11 +74,33 @@ def job_of(facts: Sequence[RankFacts]) -> Job:
         collective_rows=collective_rows(facts, calls),
         clock=_clock(facts),
         efficiency=efficiency(scenarios),
-        heat=heat(facts, calls.numbers),
+        heat=heat(whole, common_steps(whole)),
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
-        notes=_notes(facts, missing, calls, scenarios, stages),
+        notes=_notes(facts, missing, calls, scenarios, stages) + _of_fewer(whole, calls),
     )
+
+
+def _fewer_steps(facts: Sequence[RankFacts], numbers: Ints) -> tuple[Sequence[RankFacts], Ints]:
+    """Of a job with more than `MOST_CALLS` the calls of fewer steps, those next to the one of median length."""
+    total = sum(len(one.collectives) for one in facts)
+    if total <= MOST_CALLS or len(numbers) < 2:
+        return facts, numbers
+    count = max(1, len(numbers) * MOST_CALLS // total)
+    lengths = facts[0].steps.end_ns - facts[0].steps.start_ns
+    middle = np.argsort(np.abs(lengths - np.median(lengths)), kind="stable")
+    chosen = np.sort([number for number in facts[0].steps.number[middle].tolist() if number in set(numbers.tolist())][:count])
+    return [_cut(one, chosen) for one in facts], chosen
+
+
+def _cut(one: RankFacts, numbers: Ints) -> RankFacts:
+    rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])
+    # Rows are in order of steps nearly always: a slice copies nothing.
+    whole: Ints | slice = rows
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        whole = slice(int(rows[0]), int(rows[-1]) + 1)
+    columns = {column.name: getattr(one.collectives, column.name)[whole] for column in fields(Collectives)}
+    return replace(one, collectives=Collectives(**columns))
 
 
 def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
@@ -104,14 +134,21 @@ def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | No
         if one.cause not in ("uneven_stage", "slow_link")
     ]
     if stages is not None:
-        found.append(("even pipeline stages", scenarios.ms(scenarios.stage_balanced())))
+        found.append(("even pipeline stages", scenarios.even_stages_ms))
     found += [
-        ("all ranks with equal work", scenarios.ms(scenarios.even_work())),
+        ("all ranks with equal work", scenarios.even_ms),
         ("network twice as fast", scenarios.ms(scenarios.transfers_times(0.5))),
-        ("network without transfer time", scenarios.ms(scenarios.transfers_times(0.0))),
+        ("network without transfer time", scenarios.free_network_ms),
         ("no exposed communication", scenarios.hidden_ms()),
     ]
     return [scenarios.row(change, ms) for change, ms in found if ms is not None]
+
+
+def _of_fewer(whole: Sequence[RankFacts], calls: Calls) -> list[str]:
+    steps = len(common_steps(whole))
+    if calls.steps == steps:
+        return []
+    return [f"Calls are compared in {calls.steps} of the {steps} recorded steps: the job has too many for all of them."]
 
 
 def _clock(facts: Sequence[RankFacts]) -> Clocks:

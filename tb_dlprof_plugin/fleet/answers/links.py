@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
@@ -39,11 +40,12 @@ def slow_links(facts: Sequence[RankFacts], calls: Calls) -> list[SlowLink]:
         return []
     members = np.bincount(calls.collective)[calls.collective[rows]]
     # The set of ranks in a collective, as the sum of their random numbers.
-    marks = np.random.default_rng(0).integers(1, 2**52, calls.ranks)
-    total = np.zeros(int(calls.collective.max()) + 1, dtype=np.int64)
-    np.add.at(total, calls.collective[rows], marks[calls.rank[rows]])
-    group = total[calls.collective[rows]]
-    like = np.unique(np.stack([calls.operation[rows], size[rows], members]), axis=1, return_inverse=True)[1].reshape(-1)
+    marks = np.random.default_rng(0).integers(1, 2**40, calls.ranks)
+    total = np.bincount(calls.collective[rows], weights=marks[calls.rank[rows]]).astype(np.int64)
+    group, example = numbered(total[calls.collective[rows]])
+    if len(example) < LEAST_GROUPS:
+        return []
+    like, _ = numbered(calls.operation[rows], size[rows], members)
     found: list[SlowLink] = []
     for kind in np.unique(like).tolist():
         here = np.flatnonzero(like == kind)

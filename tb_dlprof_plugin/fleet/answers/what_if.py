@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Scenarios:
         self._recorded = Times(calls.gap.astype(np.float64), recorded_tails(calls), calls.transfer.astype(np.float64))
         self._idle = self._idle_kept()
         self.base = self._without_recorder(self._recorded)
-        self.base_ns = self._run(self.base)
+        self.base_ns = self.simulated_ns if self._idle == 1.0 else self._run(self.base)
 
     @property
     def error_percent(self) -> float | None:
@@ -92,6 +93,21 @@ class Scenarios:
             gap[rows] *= scale
             tail[index] *= scale
         return Times(gap, tail, times.transfer)
+
+    @cached_property
+    def even_ms(self) -> float | None:
+        """The job's step with `even_work`."""
+        return self.ms(self.even_work())
+
+    @cached_property
+    def free_network_ms(self) -> float | None:
+        """The job's step if transfers took no time."""
+        return self.ms(self.transfers_times(0.0))
+
+    @cached_property
+    def even_stages_ms(self) -> float | None:
+        """The job's step with `stage_balanced`."""
+        return self.ms(self.stage_balanced())
 
     def even_work(self) -> Times:
         """Every rank's own times as the mean of its class and steps, the stages' work as the mean of all ranks.

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from simulated_job import MS, Launch, Recorded, facts_of
+from support.simulated_job import MS, Launch, Recorded, facts_of
 
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parents[1] / "fleet" / "recorded"
 _S = 1e9
 _STAGES = 4
 
@@ -89,7 +89,7 @@ _STREAMS = {
 }
 
 
-def primus(name: str) -> list[RankFacts]:
+def primus(name: str, iterations: tuple[int, ...] = tuple(range(5, 13))) -> list[RankFacts]:
     """Eight stages of a pipeline; what lies between two passes of a stage is a receive from a neighbour."""
     config, ranks = json.loads(gzip.decompress((RECORDED / f"primus_{name}.json.gz").read_bytes()))
     count = config["pp_size"]
@@ -98,7 +98,7 @@ def primus(name: str) -> list[RankFacts]:
         one = Recorded()
         ends: dict[Any, float] = {}
         now = 0.0
-        for index, step in enumerate(steps):
+        for index, step in enumerate(steps[number - 5] for number in iterations):
             one.begins.append(now)
             passes = sorted(
                 [*zip(step["fwd_start"], step["fwd_end"], strict=True), *zip(step["bwd_start"], step["bwd_end"], strict=True)]
