@@ -1,4 +1,4 @@
-"""Builds the table of communication calls: what the process groups recorded, with the calls and kernels it belongs to."""
+"""Builds the table of communication calls: what process groups recorded, with the calls and kernels it belongs to."""
 
 from __future__ import annotations
 

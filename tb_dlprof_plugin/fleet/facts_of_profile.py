@@ -122,10 +122,16 @@ def _collectives(
         exposed_ns=exposed,
         work_ns=covered(other, since, calls.start_ns),
         idle_ns=calls.start_ns - since - covered(busy, since, calls.start_ns),
-        launched_ns=calls.launched_ns,
+        launched_ns=_in_microseconds(calls),
         module=calls.module,
         stream=calls.stream,
     )
+
+
+def _in_microseconds(calls: CommunicationCalls) -> Ints:
+    """Launch times, whole microseconds before the start: more is not needed, and takes room."""
+    ahead = (calls.start_ns - calls.launched_ns + 999) // 1000 * 1000
+    return np.where(calls.launched_ns == UNKNOWN, UNKNOWN, calls.start_ns - ahead)
 
 
 def _since(view: ProfileView, calls: CommunicationCalls) -> Ints:

@@ -27,6 +27,8 @@ SIZE_MISMATCH = "SIZE_OR_SYNTAX_MISMATCH"
 DTYPE_MISMATCH = "COLLECTIVE_DTYPE_MISMATCH"
 _UNEVEN = (Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER, Operation.UNKNOWN, Operation.BARRIER)
 """Operations whose sizes may differ between the members."""
+_SLOWEST_DRIFT = 1000
+"""Clocks run apart by less than one part in so many: adjtime corrects one by at most 500 parts in a million."""
 _MOST_SHIFT = 3
 """Calls that an order can be off by, where the calls of a step alone do not tell: windows cut at most a few."""
 
@@ -290,8 +292,8 @@ def _spread(calls: _Calls, pair: tuple[Ints, Ints], synchronising: Bools) -> flo
 
 
 def _impossible(calls: _Calls, found: Ints) -> Bools:
-    """Which calls of synchronising collectives do not overlap those of the first member in time, on clocks that agree for
-    most calls of the two ranks: they are not the same collective."""
+    """Which calls of synchronising collectives do not overlap those of the first member in time: they are not the same
+    collective. Clocks are taken to agree for most calls of the two ranks."""
     result = np.zeros(len(calls), dtype=np.bool_)
     # gloo's ranges end when a thread of its own comes to it.
     rows = np.flatnonzero((found >= 0) & calls.on_gpu & np.isin(calls.operation, list(SYNCHRONISING)))
@@ -301,12 +303,14 @@ def _impossible(calls: _Calls, found: Ints) -> Bools:
     begin = np.flatnonzero(np.diff(found[rows], prepend=-1))
     head = np.repeat(rows[begin], np.diff(np.append(begin, len(rows))))
     later = calls.end[rows] - calls.end[head]
+    drift = np.abs(calls.end[rows] - int(np.median(calls.end[rows]))) // _SLOWEST_DRIFT
     pair = _numbered(calls.rank[head], calls.rank[rows])
     for one in range(int(pair.max()) + 1):
         here = np.flatnonzero(pair == one)
         shift = later[here] - int(np.median(later[here]))
         length = calls.end - calls.start
-        apart = (shift >= length[rows[here]]) | (-shift >= length[head[here]])
+        apart = shift >= length[rows[here]] + drift[here]
+        apart |= -shift >= length[head[here]] + drift[here]
         result[rows[here[apart]]] = True
     return result
 

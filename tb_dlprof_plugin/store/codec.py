@@ -14,6 +14,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.process_groups import ProcessGroup, members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
@@ -34,7 +35,6 @@ from tb_dlprof_plugin.model.profile import (
     Profile,
     Source,
 )
-from tb_dlprof_plugin.model.process_groups import ProcessGroup, members_of_runs, regular_runs
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, Storages, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.visible import VisibleMessage
