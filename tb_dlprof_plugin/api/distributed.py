@@ -27,7 +27,8 @@ def distributed(*sources: str | PathLike[str]) -> Job:
     Raises:
         ValueError: a path does not exist or holds no recording, a recording cannot be read, or a rank is there twice.
     """
-    return job_of(read_job(map(fspath, sources)))
+    facts, unreadable = read_job([fspath(source) for source in sources])
+    return job_of(facts, unreadable)
 
 
 def job_table(job: Job, name: str | None = None) -> Report:

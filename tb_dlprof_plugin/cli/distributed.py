@@ -1,4 +1,4 @@
-"""``tb-dlprof distributed``: where the step of a job of many ranks goes, who delays whom and why, what a repair wins."""
+"""``tb-dlprof distributed``: where the step of a job goes, who delays whom and why, what a repair wins."""
 
 from __future__ import annotations
 
@@ -82,10 +82,7 @@ def _print(job: Job, limit: int) -> None:
     if job.account:
         shown = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))[:limit]
         print_table(
-            tuple(
-                (name, "right")
-                for name in ("rank", "step", "compute", "transfer", "waiting", "bubble", "host")
-            ),
+            tuple((name, "right") for name in ("rank", "step", "compute", "transfer", "waiting", "bubble", "host")),
             [
                 (
                     str(row.rank),

@@ -1,4 +1,4 @@
-"""The answers about a job: what `tb-dlprof distributed` prints and the page Distributed shows. All times in ms per step.
+"""The answers about a job, as `tb-dlprof distributed` prints them and the page Distributed shows them: ms per step.
 
 Unknown is None, never 0.
 """
@@ -23,7 +23,7 @@ Cause = Literal[
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """The job's step without the profiler: of synchronous training one length for all ranks. ``source`` as of a rank's estimate."""
+    """The job's step without the profiler, one length for all ranks. ``source`` as of a rank's estimate."""
 
     ms: float
     low_ms: float
@@ -101,7 +101,7 @@ class CollectiveRow:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned by signature, validated)."""
+    """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned, validated)."""
 
     total: int
     matched: int
@@ -112,7 +112,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Offsets of the ranks' clocks to rank 0's component (us), their uncertainty, and drift where the recording is long enough."""
+    """Offsets of the ranks' clocks to rank 0's component (us), and their uncertainty."""
 
     uncertainty_us: float | None
     offsets_us: dict[int, float]

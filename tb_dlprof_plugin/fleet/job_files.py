@@ -9,6 +9,7 @@ from pathlib import Path
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.store.choice import newest, newest_of_ranks
@@ -20,21 +21,24 @@ _MAGIC = "*?["
 
 def read_job(
     sources: Iterable[str | Path], done: Callable[[Path], None] = lambda path: None
-) -> list[RankFacts]:
-    """The facts of each rank, by rank.
+) -> tuple[list[RankFacts], list[str]]:
+    """The facts of each rank, by rank, and a sentence for each stored rank that cannot be read.
 
     Args:
         sources: of one job: a run's directory, or traces, as files, folders and globs.
-        done: is called with each file that was read.
+        done: is called with each trace that was read.
 
     Raises:
         ProfileError: a path does not exist or has neither profiles nor traces, or there are several runs; one sentence.
         TraceError: a trace cannot be read.
     """
     found: list[RankFacts] = []
+    unreadable: list[str] = []
     for path in _paths(sources):
-        found += _of_path(path, done)
-    return sorted(found, key=lambda one: one.rank)
+        facts, notes = _of_path(path, done)
+        found += facts
+        unreadable += notes
+    return sorted(found, key=lambda one: one.rank), unreadable
 
 
 def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
@@ -51,11 +55,11 @@ def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _of_path(path: Path, done: Callable[[Path], None]) -> list[RankFacts]:
+def _of_path(path: Path, done: Callable[[Path], None]) -> tuple[list[RankFacts], list[str]]:
     if not path.exists():
         raise ProfileError(no_such_path(path))
     if path.is_file() and "tfevents" not in path.name:
-        return [_of_trace(path, done)]
+        return [_of_trace(path, done)], []
     runs = runs_below(path)
     store = EventFileStore(runs)
     blobs = store.all()
@@ -65,15 +69,11 @@ def _of_path(path: Path, done: Callable[[Path], None]) -> list[RankFacts]:
         raise ProfileError(f"{path} holds {len(names)} runs; name one of them: {listed}.")
     if latest := newest(blobs):
         session = [blob for blob in blobs if blob.ref.session == latest.ref.session] or blobs
-        result = []
-        for blob in newest_of_ranks(session):
-            result.append(facts_of_profile(store.view(blob)))
-            done(blob.path)
-        return result
+        return facts_of_job(newest_of_ranks(session))
     traces = registry.files_below(path)
     if not traces:
         raise ProfileError(f"{path} holds neither profiles nor traces.")
-    return [_of_trace(trace, done) for trace in traces]
+    return [_of_trace(trace, done) for trace in traces], []
 
 
 def _of_trace(path: Path, done: Callable[[Path], None]) -> RankFacts:

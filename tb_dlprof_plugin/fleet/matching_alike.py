@@ -42,7 +42,9 @@ def match_alike(facts: Sequence[RankFacts]) -> Matched | None:
             if len(theirs) != len(rows) or not _same(facts[index], rows, facts[other], theirs):
                 return None
         ranks = np.array([one for one, _ in members])
-        parts.append((number, facts[index].collectives.operation[rows], ranks, np.stack([own for _, own in members], 1)))
+        parts.append(
+            (number, facts[index].collectives.operation[rows], ranks, np.stack([own for _, own in members], 1))
+        )
     if not parts:
         return None
     size = np.concatenate([np.full(len(rows), len(ranks)) for _, _, ranks, rows in parts])

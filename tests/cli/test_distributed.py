@@ -48,7 +48,8 @@ def test_text_csv_and_python_agree() -> None:
     assert text.startswith(job.sentence)
     code, out, _ = _run(*RANKS, "--format", "csv", "--table", "collective_rows")
     lines = out.splitlines()
-    assert code == 0 and lines[0].startswith("operation,dimension,size,module")
+    assert code == 0
+    assert lines[0].startswith("operation,dimension,size,module")
     assert len(lines) == 1 + len(job.collective_rows)
     assert job_table(job, "delays").columns[:3] == ("rank", "owed_ms", "winnable_ms")
     with pytest.raises(ValueError, match="there is no table 'ranks'; there are account, delays"):
@@ -57,7 +58,8 @@ def test_text_csv_and_python_agree() -> None:
 
 def test_a_glob_and_a_folder_are_a_job() -> None:
     code, out, _ = _run(str(TRACES / "cpu_gloo_rank*.pt.trace.json.gz"), "--format", "json")
-    assert code == 0 and json.loads(out)["ranks"] == [0, 1]
+    assert code == 0
+    assert json.loads(out)["ranks"] == [0, 1]
 
 
 def test_a_run_directory_is_a_job(tmp_path: Path) -> None:
@@ -87,11 +89,13 @@ def test_fail_on_straggler(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_errors_are_one_sentence(arguments: list[str], sentence: str) -> None:
     code, _, err = _run(*arguments)
-    assert code != 0 and sentence in err.replace("\n", " ")
+    assert code != 0
+    assert sentence in err.replace("\n", " ")
 
 
 def test_the_same_rank_twice_is_an_error(tmp_path: Path) -> None:
     copy = tmp_path / "copy_rank0.pt.trace.json.gz"
     copy.write_bytes(Path(RANKS[0]).read_bytes())
     code, _, err = _run(RANKS[0], str(copy))
-    assert code != 0 and "Rank 0 is there 2 times" in err
+    assert code != 0
+    assert "Rank 0 is there 2 times" in err

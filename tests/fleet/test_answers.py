@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from dataclasses import replace
 
 import pytest
-from support.published_jobs import bytedance, primus
+from support.published_jobs import RECORDED, bytedance, primus
 from support.simulated_job import (
     MS,
     Action,
@@ -30,9 +31,11 @@ from tb_dlprof_plugin.fleet.answers.charges import charged
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.answers.pipeline import bubble_share
 from tb_dlprof_plugin.fleet.answers.replay import waves
+from tb_dlprof_plugin.fleet.facts_codec import decode_facts
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
+
 
 def _job(ranks: int, program: Program, pipelined: bool = False, seed: int = 0) -> list[RankFacts]:
     return simulate(ranks, program, seed=seed, mesh=(lambda rank: (("pp", rank),)) if pipelined else lambda rank: ())
@@ -56,14 +59,24 @@ PLANTED = {
         6,
         "slow_host",
     ),
-    "slow_input": ("ddp", ddp(4, idle=lambda rank, step: [Idle(6 * MS, "input")] if rank == 3 else []), 3, "slow_input"),
+    "slow_input": (
+        "ddp",
+        ddp(4, idle=lambda rank, step: [Idle(6 * MS, "input")] if rank == 3 else []),
+        3,
+        "slow_input",
+    ),
     "garbage": (
         "ddp",
         ddp(4, idle=lambda rank, step: [Idle(20 * MS, "garbage")] if rank == 3 and step % 3 == 1 else []),
         3,
         "garbage_collection",
     ),
-    "lengths": ("ddp", ddp(4, lengths=lambda rank, step: 1.1 + 0.1 * (step % 3) if rank == 1 else 1.0), 1, "uneven_data"),
+    "lengths": (
+        "ddp",
+        ddp(4, lengths=lambda rank, step: 1.1 + 0.1 * (step % 3) if rank == 1 else 1.0),
+        1,
+        "uneven_data",
+    ),
     "uneven_stage": ("pipeline", pipeline_1f1b(4, 8, work=[1, 1, 1, 1.4]), 3, "uneven_stage"),
     "slow_link": ("tensor_and_data", tensor_and_data(4, 2, slow_group=2), 4, "slow_link"),
 }
@@ -79,10 +92,11 @@ def test_the_planted_rank_is_first_with_its_cause(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PLANTED if name not in ("garbage", "uneven_stage")])
 def test_repairing_it_gives_the_even_twins_step(name: str) -> None:
-    even, program, rank, _cause = PLANTED[name]
+    even, program, _rank, _cause = PLANTED[name]
     ranks, twin = EVEN[even]
     job, truth = job_of(_job(ranks, program)), job_of(_job(ranks, twin, seed=1))
-    assert job.step is not None and truth.step is not None
+    assert job.step is not None
+    assert truth.step is not None
     repaired = job.step.ms - job.delays[0].winnable_ms
     assert repaired == pytest.approx(truth.step.ms, rel=0.03)
 
@@ -139,7 +153,8 @@ def test_the_account_adds_up(name: str) -> None:
 def test_replayed_as_recorded_is_what_was_recorded(name: str) -> None:
     even, program = (name, EVEN[name][1]) if name in EVEN else PLANTED[name][:2]
     job = job_of(_job(EVEN[even][0], program, even == "pipeline"))
-    assert job.simulated_error_percent is not None and abs(job.simulated_error_percent) < 1
+    assert job.simulated_error_percent is not None
+    assert abs(job.simulated_error_percent) < 1
 
 
 def test_clocks_change_no_number() -> None:
@@ -159,7 +174,8 @@ def test_without_sequence_numbers_the_answers_are_the_same() -> None:
 def test_one_rank_says_what_it_cannot_know() -> None:
     job = job_of(simulate(4, ddp(4))[:1])
     assert (job.world_size, job.missing_ranks, job.delays, job.what_if) == (4, [1, 2, 3], [], [])
-    assert job.account[0].waiting_ms is None and job.account[0].transfer_ms > 0
+    assert job.account[0].waiting_ms is None
+    assert job.account[0].transfer_ms > 0
     assert job.efficiency.parallel is None
     assert "One rank alone does not show" in job.notes[0]
 
@@ -177,7 +193,8 @@ def test_what_the_profiler_adds_is_taken_from_the_host() -> None:
     truth = job_of(simulate(4, ddp(4, slower={2: 1.2}))).step
     assert truth is not None
     job = job_of([with_step_length(one, truth.ms) for one in simulate(4, program)])
-    assert job.step is not None and job.step.ms == truth.ms
+    assert job.step is not None
+    assert job.step.ms == truth.ms
     assert {round(row.step_ms, 6) for row in job.account} == {round(truth.ms, 6)}
     assert max(row.host_ms for row in job.account) < 0.1
     assert next(row for row in job.account if row.rank == 0).compute_ms == pytest.approx(25.5, rel=0.01)
@@ -188,10 +205,13 @@ def test_what_the_profiler_adds_is_taken_from_the_host() -> None:
 
 def test_factors_of_efficiency_multiply() -> None:
     found = job_of(simulate(4, ddp(4, slower={2: 1.2}))).efficiency
-    assert found.load_balance is not None and found.communication is not None and found.parallel is not None
+    assert found.load_balance is not None
+    assert found.communication is not None
+    assert found.parallel is not None
     assert found.load_balance == pytest.approx((3 * 25.5 + 30.6) / 4 / 30.6, rel=0.01)
     assert found.parallel == pytest.approx(found.load_balance * found.communication)
-    assert found.serialisation is not None and found.transfer is not None
+    assert found.serialisation is not None
+    assert found.transfer is not None
     assert found.communication == pytest.approx(found.serialisation * found.transfer, rel=0.01)
 
 
@@ -227,13 +247,30 @@ def test_streams_that_start_in_different_orders_do_not_stop_the_replay() -> None
         return [Work(2 * MS), first, Work(0.1 * MS), second, Wait("x"), Wait("y"), Work(1 * MS)]
 
     job = job_of(simulate(3, program))
-    assert job.simulated_error_percent is not None and abs(job.simulated_error_percent) < 10
+    assert job.simulated_error_percent is not None
+    assert abs(job.simulated_error_percent) < 10
+
+
+def _recorded(name: str) -> Job:
+    files = sorted(RECORDED.glob(f"h200_ddp_{name}.rank*.facts.gz"))
+    return job_of([decode_facts(gzip.decompress(file.read_bytes())) for file in files])
+
+
+def test_the_recorded_rank_with_more_gpu_work_is_first() -> None:
+    job = _recorded("slow_gpu")
+    assert (job.delays[0].rank, job.delays[0].cause, job.delays[0].significant) == (1, "slow_gpu", True)
+    assert job.simulated_error_percent == pytest.approx(0, abs=0.5)
+
+
+def test_the_recorded_even_ranks_are_not_named() -> None:
+    assert [delay for delay in _recorded("even").delays if delay.significant] == []
 
 
 def test_bytedance_published_slowdown() -> None:
     """S of the published job: 1.1787, and the last stage explains it (result-ST.json, ms-ST.json)."""
     job = job_of(bytedance())
-    assert job.step is not None and job.simulated_error_percent is not None
+    assert job.step is not None
+    assert job.simulated_error_percent is not None
     assert abs(job.simulated_error_percent) < 0.5
     even = next(one.step_ms for one in job.what_if if one.change == "all ranks with equal work")
     assert job.step.ms / even == pytest.approx(1.1787, rel=0.01)
@@ -274,6 +311,4 @@ def _multiplied(ranks: int) -> list[RankFacts]:
     everyone = tuple(range(ranks))
     even, slow = simulate(2, ddp(2, slower={1: 1.2}), steps=5)
     group = (replace(even.groups[0], members=everyone),)
-    return [
-        replace(slow if rank == 77 else even, rank=rank, world_size=ranks, groups=group) for rank in range(ranks)
-    ]
+    return [replace(slow if rank == 77 else even, rank=rank, world_size=ranks, groups=group) for rank in range(ranks)]

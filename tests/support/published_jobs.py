@@ -1,4 +1,4 @@
-"""Facts of ranks of two published jobs: ByteDance's what-if sample and Primus' pipelines (tests/fleet/recorded/NOTE)."""
+"""Facts of ranks of two published jobs: ByteDance's what-if sample and Primus' pipelines (fleet/recorded/NOTE)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STAGES = 4
 
 
 def bytedance() -> list[RankFacts]:
-    """Two replicas of a pipeline of four stages; operations as published, sends and receives on streams of their own."""
+    """Two replicas of a pipeline of four stages; operations as published, sends and receives on their own streams."""
     rows = json.loads(gzip.decompress((RECORDED / "bytedance_st.json.gz").read_bytes()))
     ranks = 2 * _STAGES
     state = [Recorded() for _ in range(ranks)]
@@ -30,7 +30,7 @@ def bytedance() -> list[RankFacts]:
     world = tuple(range(ranks))
     number = {(dp, stage): rank for dp, stage, rank in sorted({(row[1], row[2], row[3]) for row in rows})}
     for index, step in enumerate(sorted(by_step)):
-        last = dict(at=0.0)
+        last = {"at": 0.0}
         for rank in range(ranks):
             state[rank].begins.append(at[rank])
         for _, dp, stage, rank, kind, start, length, sequence in by_step[step]:
@@ -101,7 +101,10 @@ def primus(name: str, iterations: tuple[int, ...] = tuple(range(5, 13))) -> list
         for index, step in enumerate(steps[number - 5] for number in iterations):
             one.begins.append(now)
             passes = sorted(
-                [*zip(step["fwd_start"], step["fwd_end"], strict=True), *zip(step["bwd_start"], step["bwd_end"], strict=True)]
+                [
+                    *zip(step["fwd_start"], step["fwd_end"], strict=True),
+                    *zip(step["bwd_start"], step["bwd_end"], strict=True),
+                ]
             )
             before = 0.0
             for begin, end in passes:

@@ -1,7 +1,7 @@
 """Jobs with a known truth: programs of ranks, run on streams of compute and communication, as facts of ranks.
 
-A program is a list of actions; ranks run them in order and meet in collectives. What is planted is in the program, so the
-right answer is known; noise comes from a seed.
+A program is a list of actions; ranks run them in order and meet in collectives. What is planted is in the program, so
+the right answer is known; noise comes from a seed.
 """
 
 from __future__ import annotations

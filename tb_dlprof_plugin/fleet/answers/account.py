@@ -51,8 +51,8 @@ def recorded_account(facts: Sequence[RankFacts], calls: Calls) -> Recorded:
 def account(facts: Sequence[RankFacts], recorded: Recorded, calls: Calls, step: JobStep | None) -> list[RankAccount]:
     """Means per step of each rank (ms), by rank, scaled to the step without the profiler.
 
-    The profiler delays the host, and ranks that wait for it: what the recorded step is longer by is taken from the host's
-    part, then from waiting, and what is left of it from all parts in proportion.
+    The profiler delays the host, and ranks that wait for it: what the recorded step is longer by is taken from the
+    host's part, then from waiting, and what is left of it from all parts in proportion.
     """
     matched = calls.per_rank(calls.coupled.astype(np.int64)) > 0
     rows = []

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 
-_BUS = {
-    Operation.ALL_REDUCE: lambda n: 2 * (n - 1) / n,
-    Operation.ALL_GATHER: lambda n: (n - 1) / n,
-    Operation.REDUCE_SCATTER: lambda n: (n - 1) / n,
-    Operation.ALL_TO_ALL: lambda n: (n - 1) / n,
-    Operation.GATHER: lambda n: (n - 1) / n,
-    Operation.SCATTER: lambda n: (n - 1) / n,
-    Operation.BROADCAST: lambda n: 1.0,
-    Operation.REDUCE: lambda n: 1.0,
-    Operation.SEND: lambda n: 1.0,
-    Operation.RECEIVE: lambda n: 1.0,
-}
+_TWICE = (Operation.ALL_REDUCE,)
+_ONCE = (
+    Operation.ALL_GATHER,
+    Operation.REDUCE_SCATTER,
+    Operation.ALL_TO_ALL,
+    Operation.GATHER,
+    Operation.SCATTER,
+)
+_WHOLE = (Operation.BROADCAST, Operation.REDUCE, Operation.SEND, Operation.RECEIVE)
+"""Operations that move (n - 1) / n of the bytes twice, once, and all of them."""
 LINKS = {"B200": 900.0, "GH200": 450.0, "H200": 450.0, "H100 80GB HBM3": 450.0, "A100-SXM": 300.0, "V100-SXM2": 150.0}
 """GB/s one way of all NVLinks of a GPU, by a part of the name that CUDA reports: half of the bidirectional rates in
 NVIDIA's data sheets (1.8 TB/s, 900, 900, 900, 600 and 300 GB/s). PCIe cards are left out: their bridges vary."""
@@ -27,10 +25,11 @@ NVIDIA's data sheets (1.8 TB/s, 900, 900, 900, 600 and 300 GB/s). PCIe cards are
 
 def bus_gb_s(operation: int, size: int, members: int, transfer_ns: float) -> float | None:
     """GB/s; None where operation, bytes or members are unknown."""
-    factor = _BUS.get(Operation(operation))
-    if factor is None or size <= 0 or members < 2 or transfer_ns <= 0:
+    passes = 2 if operation in _TWICE else 1 if operation in (*_ONCE, *_WHOLE) else 0
+    if not passes or size <= 0 or members < 2 or transfer_ns <= 0:
         return None
-    return size * float(factor(members)) / transfer_ns
+    part = 1.0 if operation in _WHOLE else (members - 1) / members
+    return size * passes * part / transfer_ns
 
 
 def link_gb_s(gpu: str) -> float | None:

@@ -1,4 +1,4 @@
-"""The calls of all ranks in one table, each with its place in the rank's own time: what waiting neither makes nor moves.
+"""The calls of all ranks in one table, each with its place in the rank's own time, which waiting does not move.
 
 A rank's own time advances while its GPU does anything but exposed communication: kernels, copies, and idling for the
 host. A call becomes ready at a moment of own time, and from another one on the rank waits for it to end. Replaying the
@@ -7,6 +7,7 @@ job with other own times or transfers then needs no clock that ranks share.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -83,7 +84,8 @@ class Calls:
 
     def per_rank(self, column: Ints | Floats) -> Floats:
         """Sums of a column by rank."""
-        return np.bincount(self.rank, weights=column, minlength=self.ranks)
+        result: Floats = np.bincount(self.rank, weights=column, minlength=self.ranks).astype(np.float64)
+        return result
 
 
 def stage_of(one: RankFacts) -> int:
@@ -97,7 +99,8 @@ def common_steps(facts: Sequence[RankFacts]) -> Ints:
     if not len(numbers):
         return numbers
     found, count = np.unique(numbers, return_counts=True)
-    return found[count == count.max()]
+    result: Ints = found[count == count.max()]
+    return result
 
 
 def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
@@ -269,6 +272,6 @@ def _ready(first: Ints, columns: dict[str, Ints], collective: Ints, coupled: Boo
     np.minimum.at(known, collective[free], ready[free] - begin[free])
     result = np.where(held & (known[collective] < ready - begin), known[collective] + begin, ready)
     # Not before the call in front of it was ready, which keeps the order of the calls on their rank.
-    for begin, stop in zip(first[:-1], first[1:], strict=True):
+    for begin, stop in itertools.pairwise(first.tolist()):
         result[begin:stop] = np.maximum.accumulate(result[begin:stop])
     return result

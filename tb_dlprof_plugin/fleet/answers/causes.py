@@ -1,7 +1,7 @@
-"""Why a rank is late: what it has more of than the ranks that do the same work, in the steps in which others wait for it.
+"""Why a rank is late: what it has more of than ranks with the same work, in the steps in which others wait.
 
-More GPU time at equal kernels is a slow GPU, more time in other kernels uneven data or experts, more idle time the host:
-its data loader, the garbage collector, or what it runs.
+More GPU time at equal kernels is a slow GPU, more time in other kernels uneven data or experts, more idle time the
+host: its data loader, the garbage collector, or what it runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MORE_WORK = 0.05
 """Share of a rank's GPU work from which more of it than on the others is a cause: equal work differs by up to 2 %, with
 its kernels under collectives or not."""
 SAME_KERNELS = 0.8
-"""Share of the others' launches that a rank makes too, at the same shapes, from which it does the same work and more."""
+"""Share of the others' launches that a rank makes too, at the same shapes, from which it does their work and more."""
 STEADY = 0.5
 """Standard deviation over mean of the additional work of a step, below which it is the same in every step."""
 EXPLAINED = 0.5
@@ -66,8 +66,8 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     )
     if max(work_ms, idle_ms) <= 0:
         return Explained("unknown", "It has neither more work on its GPU nor more idle time than the others.", False)
-    # Idle time is no evidence against more work: the last rank's host is visible, that of the others is hidden where they
-    # wait, and the profiler delays all of them.
+    # Idle time is no evidence against more work: the last rank's host is visible, that of the others is hidden where
+    # they wait, and the profiler delays all of them.
     compute_ms = float(facts[index].steps.compute_ns.mean()) / 1e6
     if work is not None and (work_ms > idle_ms or work_ms >= MORE_WORK * compute_ms):
         return _of_gpu(facts, index, others, work_ms, work)
@@ -75,8 +75,8 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     if explained.cause == "slow_host" and is_slower(facts, index, others, numbers) is False:
         return Explained(
             "unknown",
-            f"Its GPU idles {idle_ms:.2f} ms a step longer than the others', whose hosts have a lead; but their hosts are no "
-            "faster, so that this does not show that its own is slow.",
+            f"Its GPU idles {idle_ms:.2f} ms a step longer than the others', whose hosts have a lead; but "
+            "those hosts are no faster, so that this does not show that its own is slow.",
             False,
         )
     return explained

@@ -2,8 +2,8 @@
 
 The last member of a collective makes the others wait. Where it came late because it waited itself, in another group or
 for a send, its share of the debt goes on to those whom it waited for, and so on (delay costs of Böhme et al.,
-Identifying the root causes of wait states in large-scale parallel applications, ICPP 2010). Nothing is lost or made: the
-charges add up to the waiting.
+Identifying the root causes of wait states in large-scale parallel applications, ICPP 2010). The charges
+add up to the waiting.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ STANDARD_ERRORS = 4.5
 """Of a rank's mean excess over the next one, from which it is steady: 98 % with three steps, 99.9 % with ten (one-sided
 Student's t). Fewer steps show no spread."""
 OUTLIER = 3.5
-"""Modified z-score (Iglewicz and Hoaglin, 1993) of a rank's own time from which it is an outlier among three or more."""
+"""Modified z-score (Iglewicz and Hoaglin, 1993) of a rank's own time from which it is an outlier of three or more."""
 
 
 def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None) -> list[Delay]:
@@ -77,7 +77,12 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
         (charges[:, index] >= WORTH * step.ms).sum() > 1
     )
     return Delay(
-        facts[index].rank, float(owed[index]), winnable, explained.cause, explained.why, bool(worth and certain and explained.measured)
+        facts[index].rank,
+        float(owed[index]),
+        winnable,
+        explained.cause,
+        explained.why,
+        bool(worth and certain and explained.measured),
     )
 
 
@@ -120,7 +125,8 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
         winnable = min(winnable, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
     members = [index for index, stage in enumerate(pipeline.stages) if stage == pipeline.slowest_stage]
     others = len(facts) - len(members)
-    why = f"Stage {pipeline.slowest_stage} has {100 * (pipeline.imbalance - 1):.0f} % more work than the mean of the stages."
+    more = 100 * (pipeline.imbalance - 1)
+    why = f"Stage {pipeline.slowest_stage} has {more:.0f} % more work than the mean of the stages."
     return [
         Delay(
             facts[index].rank,

@@ -18,23 +18,29 @@ from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.replay import waves
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
-from tb_dlprof_plugin.fleet.job import Clocks, Delay, Job, JobStep, WhatIf
-from tb_dlprof_plugin.fleet.matching import match
+from tb_dlprof_plugin.fleet.clocks import align
+from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
+from tb_dlprof_plugin.fleet.matching import Matched, match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
+CLOCK_CALLS = 200_000
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
 MOST_CALLS = 10_000_000
-"""Calls of all ranks together that are compared: they take about five seconds and 2 GB. A slowdown is nearly the same in
-all steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
+"""Calls of all ranks together that are compared: they take seconds and 2 GB. A slowdown is nearly the same in all
+steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
 
-def job_of(facts: Sequence[RankFacts]) -> Job:
+def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = ()) -> Job:
     """Everything about the job of these ranks.
+
+    Args:
+        facts: of each rank.
+        notes: sentences about ranks that could not be read.
 
     Raises:
         ValueError: there is no rank, or two are the same one.
@@ -72,12 +78,12 @@ def job_of(facts: Sequence[RankFacts]) -> Job:
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
         collective_rows=collective_rows(facts, calls),
-        clock=_clock(facts),
+        clock=align(facts, _fewer(matched)).summary(),
         efficiency=efficiency(scenarios),
         heat=heat(whole, common_steps(whole)),
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
-        notes=_notes(facts, missing, calls, scenarios, stages) + _of_fewer(whole, calls),
+        notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(whole, calls)],
     )
 
 
@@ -89,7 +95,9 @@ def _fewer_steps(facts: Sequence[RankFacts], numbers: Ints) -> tuple[Sequence[Ra
     count = max(1, len(numbers) * MOST_CALLS // total)
     lengths = facts[0].steps.end_ns - facts[0].steps.start_ns
     middle = np.argsort(np.abs(lengths - np.median(lengths)), kind="stable")
-    chosen = np.sort([number for number in facts[0].steps.number[middle].tolist() if number in set(numbers.tolist())][:count])
+    chosen = np.sort(
+        [number for number in facts[0].steps.number[middle].tolist() if number in set(numbers.tolist())][:count]
+    )
     return [_cut(one, chosen) for one in facts], chosen
 
 
@@ -151,8 +159,23 @@ def _of_fewer(whole: Sequence[RankFacts], calls: Calls) -> list[str]:
     return [f"Calls are compared in {calls.steps} of the {steps} recorded steps: the job has too many for all of them."]
 
 
-def _clock(facts: Sequence[RankFacts]) -> Clocks:
-    return Clocks(None, {}, len(facts))
+def _fewer(matched: Matched) -> Matched:
+    """At most `CLOCK_CALLS` calls, of collectives that are spread evenly: clocks need no more."""
+    every = -(-len(matched.rank_index) // CLOCK_CALLS)
+    if every < 2:
+        return matched
+    chosen = np.arange(0, len(matched), every)
+    size = np.diff(matched.first)[chosen]
+    first = np.concatenate(([0], np.cumsum(size)))
+    at = np.repeat(matched.first[chosen] - first[:-1], size) + np.arange(int(first[-1]))
+    return replace(
+        matched,
+        first=first,
+        rank_index=matched.rank_index[at],
+        row=matched.row[at],
+        iteration=matched.iteration[chosen],
+        operation=matched.operation[chosen],
+    )
 
 
 def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
@@ -174,8 +197,8 @@ def _notes(
     notes = []
     if len(facts) == 1:
         notes.append(
-            "One rank alone does not show whether communication is transfer or waiting for others: exposed communication "
-            "is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the other ranks."
+            "One rank alone does not show whether communication is transfer or waiting for others: exposed "
+            "communication is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the other ranks."
         )
     elif missing:
         listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
@@ -196,7 +219,7 @@ def _notes(
         formula = (
             ""
             if stages.formula_percent is None
-            else f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages (1F1B, GPipe)"
+            else f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
         )
         notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
     experts = expert_note(facts)

@@ -13,8 +13,8 @@ from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
 SLOWER = 1.5
-"""Transfers of a group over the median of groups with equal calls, from which its link is slow. Ours: transfers of equal
-groups differ by up to a third where they share switches."""
+"""Transfers of a group over the median of groups with equal calls, from which its link is slow. Ours: transfers of
+equal groups differ by up to a third where they share switches."""
 LEAST_BYTES = 1_000_000
 """A smaller transfer takes its latency, which says little about a link."""
 LEAST_GROUPS = 3

@@ -1,4 +1,4 @@
-"""Small numbers for rows of several columns with few different values each, without sorting where the values are small."""
+"""Small numbers for rows of several columns, without sorting where the values are small."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 
 UNEVEN = 1.05
-"""Work of a stage over the mean of the stages, from which it is uneven. Ours: layers of 20 or more stages come closer."""
+"""Work of a stage over the mean of the stages, from which it is uneven. Ours: with many layers stages come closer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _wave(calls: Calls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
 
 
 def _stuck(calls: Calls, pointer: Ints, last: Ints, members: Ints) -> Ints:
-    """Where ranks started calls of several streams in different orders: the collective that is first on most members."""
+    """Where ranks started calls of several streams in other orders: the collective that is next on most members."""
     waiting = np.flatnonzero(pointer < last)
     if not len(waiting):
         return waiting

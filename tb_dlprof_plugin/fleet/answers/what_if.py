@@ -25,8 +25,8 @@ from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 UNRELIABLE_PERCENT = 5.0
-"""Error of the replay as recorded from which its answers are no basis for decisions: Lin et al. (OSDI'25) leave out such
-jobs."""
+"""Error of the replay as recorded from which its answers are no basis for decisions: Lin et al. (OSDI'25) leave
+out such jobs."""
 _HALVINGS = 12
 
 
@@ -76,8 +76,8 @@ class Scenarios:
 
         Args:
             index: the rank's.
-            keeps_idle: only its GPU's work is as the others', while its host stays: the others' host is hidden where they
-                wait.
+            keeps_idle: only its GPU's work is as the others', while its host stays: the others' host is hidden where
+                they wait.
         """
         calls, times = self.calls, self.base
         rows, gap, tail = calls.of_rank(index), times.gap.copy(), times.tail.copy()
@@ -112,8 +112,8 @@ class Scenarios:
     def even_work(self) -> Times:
         """Every rank's own times as the mean of its class and steps, the stages' work as the mean of all ranks.
 
-        Transfers are the median of the steps: a link that was slow in one of them is no property of the job. After Lin et
-        al. (OSDI'25), section 3.
+        Transfers are the median of the steps: a link that was slow in one of them is no property of the job. After Lin
+        et al. (OSDI'25), section 3.
         """
         calls, times = self.calls, self._scaled_to_mean(self.classes)
         gap, tail, transfer = times.gap.copy(), times.tail.copy(), times.transfer.copy()
@@ -203,7 +203,7 @@ class Scenarios:
 
 
 def _next_to_point_to_point(calls: Calls) -> Bools:
-    """Per call whether it or the one before it on its rank is a send or receive: what lies between is a stage's work."""
+    """Per call whether it or the one before it on its rank is a send or receive: between is a stage's work."""
     own = np.isin(calls.operation, POINT_TO_POINT)
     before = np.r_[False, own[:-1]]
     before[calls.first[:-1][np.diff(calls.first) > 0]] = False
