@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from os import PathLike, fspath
 
+from tb_dlprof_plugin.fleet.answers.hang import hang_notes, job_of_dumps
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import CollectiveRow, Delay, Job, RankAccount, WhatIf
 from tb_dlprof_plugin.fleet.job_files import read_job
@@ -22,13 +23,16 @@ def distributed(*sources: str | PathLike[str]) -> Job:
     """Where the step of a job goes, who delays whom and why, and what repairs would win.
 
     Args:
-        sources: of one job: a run's directory with its ranks, or traces of its ranks as files, folders and globs.
+        sources: of one job: a run's directory with its ranks, or traces of its ranks as files, folders and globs. Dumps
+            of the flight recorder in a folder count, too.
 
     Raises:
         ValueError: a path does not exist or holds no recording, a recording cannot be read, or a rank is there twice.
     """
-    facts, unreadable = read_job([fspath(source) for source in sources])
-    return job_of(facts, unreadable)
+    found = read_job([fspath(source) for source in sources])
+    if not found.facts and found.dumps:
+        return job_of_dumps(found.dumps)
+    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable])
 
 
 def job_table(job: Job, name: str | None = None) -> Report:

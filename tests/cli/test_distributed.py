@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,33 @@ def test_the_same_rank_twice_is_an_error(tmp_path: Path) -> None:
     code, _, err = _run(RANKS[0], str(copy))
     assert code != 0
     assert "Rank 0 is there 2 times" in err
+
+
+def test_dumps_of_the_flight_recorder_name_the_rank_that_a_job_waits_for(tmp_path: Path) -> None:
+    # Ranks 0 and 2 wait in the second all-reduce, which rank 1 has not called.
+    for rank in range(3):
+        calls = [(1, "completed"), (2, "started")][: 1 if rank == 1 else 2]
+        entries = [
+            {
+                "process_group": ("0", "default_pg"),
+                "collective_seq_id": number,
+                "p2p_seq_id": 0,
+                "is_p2p": False,
+                "profiling_name": "nccl:all_reduce",
+                "input_sizes": [[4]],
+                "input_dtypes": ["Float"],
+                "output_sizes": [[4]],
+                "output_dtypes": ["Float"],
+                "state": state,
+                "time_created_ns": number,
+            }
+            for number, state in calls
+        ]
+        groups = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}
+        (tmp_path / f"_dump_{rank}").write_bytes(pickle.dumps({"entries": entries, "pg_config": groups}))
+    code, out, _ = _run(str(tmp_path))
+    assert code == 0
+    assert out.startswith("The job stands still and waits for rank 1.")
+    assert "Rank 1 has not made call 2 of default_pg, which ranks 0, 2 wait for" in out
+    job = distributed(tmp_path)
+    assert (job.world_size, job.step, job.delays) == (3, None, [])
