@@ -237,6 +237,17 @@ def test_bandwidth_does_not_count_waiting() -> None:
     assert job_of(simulate(4, ddp(4))).collective_rows[0].verdict == "transfer-bound"
 
 
+@pytest.mark.parametrize(("transfer_ms", "slow"), [(0.2, False), (3, True)])
+def test_a_job_that_does_not_use_its_link(transfer_ms: float, slow: bool) -> None:
+    # 32 MB between two H200s: 160 GB/s, and 11.
+    def program(rank: int, step: int) -> list[Action]:
+        call = Launch("a", (0, 1), Operation.ALL_REDUCE, 32_000_000, transfer_ms * MS)
+        return [Work(10 * MS), call, Wait("a"), Work(1 * MS)]
+
+    found = [delay.cause for delay in job_of(simulate(2, program, gpu="NVIDIA H200")).delays if delay.significant]
+    assert found == ["slow_link", "slow_link"] * slow
+
+
 def test_streams_that_start_in_different_orders_do_not_stop_the_replay() -> None:
     def program(rank: int, step: int) -> list[Action]:
         x = Launch("x", (0, 1), Operation.ALL_REDUCE, 10_000, 0.5 * MS, "tp", 1)

@@ -7,7 +7,7 @@ the right answer is known; noise comes from a seed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,7 @@ def simulate(
     clock_ns: Sequence[int] = (),
     mesh: Callable[[int], tuple[tuple[str, int], ...]] = lambda rank: (),
     sequenced: bool = True,
+    gpu: str = "",
 ) -> list[RankFacts]:
     """The facts of all ranks of a job.
 
@@ -100,6 +101,7 @@ def simulate(
         clock_ns: by how much each rank's clock is ahead.
         mesh: places of a rank.
         sequenced: whether sequence numbers are recorded.
+        gpu: name of all GPUs.
     """
     rng = np.random.default_rng(seed)
     state = [Recorded() for _ in range(ranks)]
@@ -144,7 +146,7 @@ def simulate(
                 moved = True
     assert all(one.at == len(program) for one, program in zip(state, todo, strict=True)), "the programs do not meet"
     return [
-        facts_of(rank, ranks, one, ends, clock_ns[rank] if clock_ns else 0, mesh(rank), sequenced)
+        replace(facts_of(rank, ranks, one, ends, clock_ns[rank] if clock_ns else 0, mesh(rank), sequenced), gpu=gpu)
         for rank, one in enumerate(state)
     ]
 
@@ -232,7 +234,7 @@ def facts_of(
         rank=rank,
         world_size=ranks,
         host=f"host{rank // 8}",
-        gpu="NVIDIA H200",
+        gpu="",
         device=rank % 8,
         base_ns=0,
         framework="PyTorch",
@@ -439,6 +441,4 @@ def _p2p(kind: str, number: int, source: int, target: int, operation: Operation)
 
 def with_step_length(facts: RankFacts, ms: float) -> RankFacts:
     """The same rank with an estimate of its step without the profiler."""
-    from dataclasses import replace
-
     return replace(facts, step_length=StepLength(ms, ms * 0.99, ms * 1.01, "measured"))

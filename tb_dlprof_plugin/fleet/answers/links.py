@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.calls import Calls
 from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
@@ -18,6 +19,11 @@ equal groups differ by up to a third where they share switches."""
 LEAST_BYTES = 1_000_000
 """A smaller transfer takes its latency, which says little about a link."""
 LEAST_GROUPS = 3
+LARGE_BYTES = 8_000_000
+USED = 0.15
+"""Share of the link's rate below which large transfers do not use it: without peer access two H200s reach less than a
+tenth, with it a half at 30 MB."""
+USUAL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ def slow_links(facts: Sequence[RankFacts], calls: Calls) -> list[SlowLink]:
     total = np.bincount(calls.collective[rows], weights=marks[calls.rank[rows]]).astype(np.int64)
     group, example = numbered(total[calls.collective[rows]])
     if len(example) < LEAST_GROUPS:
-        return []
+        return _below_link(facts, calls, rows, size[rows], members)
     like, _ = numbered(calls.operation[rows], size[rows], members)
     found: list[SlowLink] = []
     for kind in np.unique(like).tolist():
@@ -64,3 +70,20 @@ def slow_links(facts: Sequence[RankFacts], calls: Calls) -> list[SlowLink]:
                 )
                 found += [SlowLink(int(index), at, value / usual, why) for index in ranks.tolist()]
     return found
+
+
+def _below_link(facts: Sequence[RankFacts], calls: Calls, rows: Ints, size: Ints, members: Ints) -> list[SlowLink]:
+    """All ranks of one host whose largest transfers use a small part of what its GPUs' link carries."""
+    link = {link_gb_s(one.gpu) for one in facts}
+    large = size >= LARGE_BYTES
+    attainable = link.pop()
+    if link or attainable is None or len({one.host for one in facts}) > 1 or not large.any():
+        return []
+    number, example = numbered(calls.operation[rows], members)
+    units = [bus_gb_s(int(calls.operation[rows[at]]), 1, int(members[at]), 1.0) or 0.0 for at in example.tolist()]
+    best = float((size * np.array(units)[number] / np.maximum(calls.transfer[rows], 1))[large].max())
+    if not best or best >= USED * attainable:
+        return []
+    why = f"Large transfers reach {best:,.0f} GB/s on links that carry {attainable:,.0f}: they may not use NVLink."
+    slowdown = USUAL * attainable / best
+    return [SlowLink(index, rows[calls.rank[rows] == index], slowdown, why) for index in range(len(facts))]
