@@ -47,6 +47,7 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
+from tb_dlprof_plugin.readers.trace_names import rank_of_name
 from tb_dlprof_plugin.version import __version__
 
 
@@ -118,8 +119,13 @@ def analyze_ranks(
 
 
 def ranks_of(timelines: Sequence[Timeline]) -> list[int]:
-    """A rank for each timeline of a file: its own, or its place in the file where any lacks one or two are equal."""
+    """A rank for each timeline of a file: its own, or its place in the file where any lacks one or two are equal.
+
+    Where there is one, and it does not say its rank, it is that in the file's name.
+    """
     own = [timeline.rank for timeline in timelines if timeline.rank is not None]
+    if len(timelines) == 1 and not own and (named := rank_of_name(timelines[0].source)) is not None:
+        return [named]
     if len(own) == len(timelines) and len(set(own)) == len(own):
         return own
     return list(range(len(timelines)))
@@ -224,7 +230,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
 def _communicates(strings: Sequence[str], kernels: Kernels) -> Bools:
     """Which kernels are communication."""
     names = [strings[family] == "communication" for family in kernels.family.tolist()]
-    return np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
+    result: Bools = np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
+    return result
 
 
 def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:

@@ -21,7 +21,6 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 _RANGES = ("nccl:", "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
 """Of calls of a process group, and ops that run in one: a name that says the operation."""
-_FOREVER = 2**62
 _FSDP = re.compile(r"FSDP::[\w ]+? (?:\((?P<module>[^)]*)\)|for (?P<prefetched>\S+))$")
 
 
@@ -106,12 +105,13 @@ def notes_of_launches(view: ProfileView, rows: Ints) -> tuple[Ints, Ints]:
     pairs: list[tuple[int, int]] = []
     since: dict[int, int] = {}
     taken = 0
+    forever = -(2**62)
     in_turn = sorted(range(len(rows)), key=lambda index: _called(view, int(rows[index])))
     for index in in_turn:
         at, thread = _called(view, int(rows[index])), _thread(view, int(rows[index]))
         mine: list[int] = []
         if note[index] < 0 and thread >= 0:
-            after = since.get(thread, -_FOREVER)
+            after = since.get(thread, forever)
             for one in waiting[taken:].tolist():
                 started = int(calls.start_ns[table.call[one]])
                 if started > at:
@@ -190,8 +190,7 @@ def modules_of(view: ProfileView, call: Ints, strings: StringTable) -> Ints:
         if names[name].startswith("FSDP::") and (unit := fsdp_unit(names[name]))
     }
     of_op = np.full(max(1, len(ops)), UNKNOWN, dtype=np.int64)
-    for op, unit in units.items():
-        of_op[op] = unit
+    of_op[list(units)] = list(units.values())
     calls = view.profile.calls
     inside = take_or(nearest((of_op >= 0)[calls.op], view.call_parent), call, -1)
     result = np.where(inside >= 0, of_op[take_or(calls.op, inside, 0)], UNKNOWN)

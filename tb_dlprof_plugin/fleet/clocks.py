@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import Clocks
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
@@ -22,8 +23,8 @@ _SAME_CLOCK_NS = 5_000
 """Ranks of one host whose offsets differ by less have one clock: ends on one host spread over 0.04 to 7 us."""
 _FEW = 8
 """Collectives of two ranks from which on a drift is looked for, and large ones are left out."""
-_DRIFT_EXPLAINS = 0.5
-"""A drift is one where it leaves less than this part of the spread around the median."""
+_SURE = 5.0
+"""Standard errors by which a drift has to differ from none: ranks are many."""
 _OUTLIER = 5.0
 _SHARPEST_NS = 100.0
 """No end is known better: the resolution of GPU timestamps is 32 ns and more."""
@@ -35,7 +36,7 @@ class Alignment:
     """Where the ranks' clocks stand, by index into the facts.
 
     Attributes:
-        offset_ns: of a rank's clock at ``reference_ns``: how far it is ahead of that of the first rank of its component.
+        offset_ns: of a rank's clock at ``reference_ns``: how far it is ahead of that of its component's first.
         drift: how much faster it runs (ns per ns).
         component: ranks with the same number are connected by collectives; those of others cannot be compared.
         uncertainty_ns: median deviation of single ends after the alignment, as a standard deviation; None without any.
@@ -56,7 +57,8 @@ class Alignment:
     def aligned_ns(self, index: int, unix_ns: Ints) -> Ints:
         """Times of a rank (unix ns on its own clock) on the clock of its component."""
         late = unix_ns - self.reference_ns
-        return unix_ns - np.rint(self.offset_ns[index] + self.drift[index] * late).astype(np.int64)
+        aligned: Ints = unix_ns - np.rint(self.offset_ns[index] + self.drift[index] * late).astype(np.int64)
+        return aligned
 
     def summary(self) -> Clocks:
         """For the answers about the job; ranks that nothing connects with the first have no offset."""
@@ -74,7 +76,7 @@ class Alignment:
 
 @dataclass(slots=True)
 class _Edges:
-    """Pairs of ranks with the median difference of their ends at the reference, its change with time, and its spread."""
+    """Pairs of ranks with the median difference of their ends at the reference, its change with time, and its error."""
 
     one: Ints
     two: Ints
@@ -149,8 +151,8 @@ def _edges(one: Ints, two: Ints, end_one: Ints, end_two: Ints, size: Ints, refer
     edge = edge.reshape(-1)
     small = _smaller_half(edge, size, len(keys))
     edge, difference, late = edge[small], difference[small], late[small]
-    median = _median(edge, difference, len(keys))
-    spread = _median(edge, np.abs(difference - median[edge]), len(keys))
+    median = grouped_median(edge, difference, len(keys))
+    spread = grouped_median(edge, np.abs(difference - median[edge]), len(keys))
     inlier = np.abs(difference - median[edge]) <= _OUTLIER * spread[edge] + _SHARPEST_NS
     number = np.bincount(edge, inlier, len(keys))
     middle = np.bincount(edge, late * inlier, len(keys)) / np.maximum(number, 1)
@@ -159,8 +161,10 @@ def _edges(one: Ints, two: Ints, end_one: Ints, end_two: Ints, size: Ints, refer
     length = np.bincount(edge, away * away, len(keys))
     slope = np.bincount(edge, away * (difference - mean[edge]), len(keys)) / np.maximum(length, 1)
     line = mean[edge] + slope[edge] * (late - middle[edge])
-    left = _median(edge, np.abs(difference - line), len(keys))
-    drifts = (number >= _FEW) & (left < _DRIFT_EXPLAINS * spread) & (length > 0)
+    left = grouped_median(edge, np.abs(difference - line), len(keys))
+    # The standard error of a slope; 1.4826 median deviations are a standard deviation.
+    sure = np.abs(slope) * np.sqrt(length) > _SURE * (1.4826 * left + _SHARPEST_NS)
+    drifts = (number >= _FEW) & sure
     error = np.where(drifts, left, spread) / np.sqrt(np.maximum(number, 1))
     return _Edges(
         keys // count,
@@ -173,21 +177,10 @@ def _edges(one: Ints, two: Ints, end_one: Ints, end_two: Ints, size: Ints, refer
 
 def _smaller_half(edge: Ints, size: Ints, edges: int) -> Bools:
     """Of the collectives of two ranks those of the smaller sizes, where there are enough."""
-    half = _median(edge, size.astype(np.float64), edges)
+    half = grouped_median(edge, size.astype(np.float64), edges)
     small: Bools = size <= half[edge]
     enough = np.bincount(edge, small, edges) >= _FEW
     return small | ~enough[edge]
-
-
-def _median(group: Ints, values: Floats, groups: int) -> Floats:
-    """The lower median of each group; 0 for one without values."""
-    order = np.lexsort((values, group))
-    number = np.bincount(group, minlength=groups)
-    first = np.cumsum(number) - number
-    result = np.zeros(groups)
-    some = number > 0
-    result[some] = values[order[first[some] + (number[some] - 1) // 2]]
-    return result
 
 
 def _components(edges: _Edges, count: int) -> Ints:

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from tb_dlprof_plugin.fleet.rank_facts import Group
 
 _BY_DESCRIPTION = (
-    (r"embedding", ""),
-    (r"tensor_and_data", ""),
+    # Of several dimensions together.
+    (r"embedding|_and_|model_pipeline|(^|expert_)model_parallel_group_with|^model_parallel", ""),
+    (r"dp_shard", "dp_shard"),
+    (r"dp_replicate", "dp_replicate"),
     (r"expert.*data|data.*expert", "dp"),
     (r"expert.*tensor", "tp"),
+    (r"data_parallel|(^|_)(dp|ddp|fsdp|batch)($|_)", "dp"),
     (r"tensor_model_parallel|(^|_)tp($|_)", "tp"),
-    (r"dp_shard|fsdp_shard", "dp_shard"),
-    (r"dp_replicate", "dp_replicate"),
     (r"expert_model_parallel|expert_parallel|(^|_)ep($|_)", "ep"),
     (r"pipeline_model_parallel|(^|_)pp($|_)", "pp"),
     (r"context_parallel|(^|_)cp($|_)", "cp"),
-    (r"data_parallel|(^|_)(dp|ddp|fsdp|batch|dp_cp)($|_)", "dp"),
 )
 """The first that matches the description in lower case."""
 _DEFAULT = ("", "default_pg", "undefined", "mesh_default")

@@ -1,8 +1,8 @@
 """Facts of a rank to bytes and back: at most 200 kB for ten iterations of 2,000 collectives.
 
 A column is stored as differences that are small or repeat, byte by byte of equal weight, and deflated as a whole. What
-follows from other columns is stored as the difference to it: a call mostly starts when the work and the idle time since the
-call before are over.
+follows from other columns is stored as the difference to it: a call mostly starts when the work and the idle time since
+the call before are over.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.trace_names import host_of_name
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 
@@ -44,7 +45,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
     return RankFacts(
         rank=profile.source.rank,
         world_size=world_size,
-        host=profile.system.hostname or "",
+        host=profile.system.hostname or host_of_name(profile.source.worker) or host_of_name(profile.source.trace_file),
         gpu=_gpu_name(view, device),
         device=UNKNOWN if device is None else device,
         base_ns=profile.base_time_unix_ns,

@@ -1,8 +1,9 @@
-"""Dumps of PyTorch's flight recorder: which ranks a job that stands still waits for, and sequence numbers for recordings
-that lack them.
+"""Dumps of PyTorch's flight recorder: the ranks that a job which stands still waits for, and sequence numbers for
+recordings that lack them.
 
-A dump holds a rank's last calls of its process groups, as a pickle of plain containers (``TORCH_NCCL_TRACE_BUFFER_SIZE``,
-``_dump_<rank>`` or ``nccl_trace_rank_<rank>``) or as JSON. Nothing but containers, texts and numbers is unpickled.
+A dump holds a rank's last calls of its process groups (``TORCH_NCCL_TRACE_BUFFER_SIZE``) as a pickle of plain
+containers or as JSON, in a file ``_dump_<rank>`` or ``nccl_trace_rank_<rank>``. Nothing but containers, texts and
+numbers is unpickled.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ def contradictions(records: Sequence[FlightRecord]) -> list[Contradiction]:
 def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
     """The facts with the sequence numbers of a dump of the same process, where the recording has none.
 
-    A collective is that which the process group noted last, of the same group and operation, before the CPU launched it.
+    A collective is the one that the process group noted last, of its group and operation, before the CPU launched it.
     """
     calls = facts.collectives
     by_kind: dict[tuple[str, int], list[tuple[int, int]]] = {}

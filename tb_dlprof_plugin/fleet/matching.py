@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
+from typing import Any
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import Matching
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Ints
@@ -27,10 +29,14 @@ SIZE_MISMATCH = "SIZE_OR_SYNTAX_MISMATCH"
 DTYPE_MISMATCH = "COLLECTIVE_DTYPE_MISMATCH"
 _UNEVEN = (Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER, Operation.UNKNOWN, Operation.BARRIER)
 """Operations whose sizes may differ between the members."""
+_ROOM = 2**62
 _SLOWEST_DRIFT = 1000
 """Clocks run apart by less than one part in so many: adjtime corrects one by at most 500 parts in a million."""
-_MOST_SHIFT = 3
-"""Calls that an order can be off by, where the calls of a step alone do not tell: windows cut at most a few."""
+_END_TOGETHER_NS = 20_000
+"""Ends of one collective differ by up to 7 us on one host (V100), and clocks drift while the calls last. Where calls
+follow each other faster, a quarter of the time between them."""
+_MOST_COMPARED = 400
+"""Calls of a rank and step that are compared with all of another to find how far its clock is ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,8 @@ class _Calls:
         return len(self.rank)
 
     def at(self, rows: Ints | Bools) -> _Calls:
-        return _Calls(*(getattr(self, column.name)[rows] for column in fields(self)))
+        columns: list[Any] = [getattr(self, column.name)[rows] for column in fields(self)]
+        return _Calls(*columns)
 
 
 def match(facts: Sequence[RankFacts]) -> Matched:
@@ -146,9 +153,10 @@ def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
             )
         )
     if not parts:
-        empty = np.zeros(0, dtype=np.int64)
-        return _Calls(*(empty for _ in fields(_Calls))), members
-    together = _Calls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Calls)))
+        nothing: list[Any] = [np.zeros(0, dtype=np.int64) for _ in fields(_Calls)]
+        return _Calls(*nothing), members
+    columns: list[Any] = [np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Calls)]
+    together = _Calls(*columns)
     several = np.array([len(ranks) > 1 for ranks in members] or [False], dtype=np.bool_)
     return together.at(several[together.group]), members
 
@@ -206,7 +214,10 @@ def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
     order = np.lexsort((calls.rank, slot))
     other = (slot[order][1:] == slot[order][:-1]) & (signature[order][1:] != signature[order][:-1])
     uneven[block[order][1:][other]] = True
-    ranks_of_block = np.bincount(_first_of(block, calls.rank))
+    pairs, _ = _dense(block * (int(calls.rank.max()) + 1) + calls.rank)
+    block_of_pair = np.zeros(int(pairs.max()) + 1, dtype=np.int64)
+    block_of_pair[pairs] = block
+    ranks_of_block = np.bincount(block_of_pair)
     longest = np.zeros(len(uneven), dtype=np.int64)
     np.maximum.at(longest, block, position + 1)
     uneven |= np.bincount(block) != longest * ranks_of_block
@@ -219,13 +230,6 @@ def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
         collective[here] = np.where(aligned >= 0, aligned + free, -1)
         free += len(here)
     return rows, collective
-
-
-def _first_of(block: Ints, rank: Ints) -> Ints:
-    """The block of each pair of block and rank that occurs."""
-    pairs = np.unique(np.stack((block, rank)), axis=1)
-    result: Ints = pairs[0]
-    return result
 
 
 def _signature(calls: _Calls) -> Ints:
@@ -253,23 +257,60 @@ def _aligned(calls: _Calls, signature: Ints) -> Ints:
 
 
 def _pairs(calls: _Calls, signature: Ints, reference: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Rows of both ranks that are the same collective: equal in order, and with ends that differ by one constant."""
-    best = _common(signature, reference, rows)
-    synchronising = np.isin(calls.operation, list(SYNCHRONISING))
-    best_spread = _spread(calls, best, synchronising)
-    # Equal calls one after the other can be aligned in several ways: the ends tell which is right.
-    for shift in range(-_MOST_SHIFT, _MOST_SHIFT + 1):
-        ours, theirs = reference[max(0, shift) :], rows[max(0, -shift) :]
-        length = min(len(ours), len(theirs))
-        ours, theirs = ours[:length], theirs[:length]
-        equal = signature[ours] == signature[theirs]
-        if int(equal.sum()) < len(best[0]) or not len(best[0]):
+    """Rows of both ranks that are the same collective: calls that end together, else equal ones in their order."""
+    ahead = _ahead(calls, signature, reference, rows) if calls.on_gpu[rows].all() else None
+    if ahead is None:
+        return _common(signature, reference, rows)
+    return _nearest(calls, signature, reference, rows, ahead)
+
+
+def _ahead(calls: _Calls, signature: Ints, reference: Ints, rows: Ints) -> int | None:
+    """How far the second rank's clock is ahead: by what the ends of most equal synchronising calls differ.
+
+    None where fewer than half agree. Of equally frequent differences the smallest counts.
+    """
+    one, two = (own[np.isin(calls.operation[own], list(SYNCHRONISING))][:_MOST_COMPARED] for own in (reference, rows))
+    equal = signature[one][:, None] == signature[two][None, :]
+    difference = np.sort((calls.end[two][None, :] - calls.end[one][:, None])[equal])
+    if not len(difference):
+        return None
+    apart = np.diff(np.sort(calls.end[one]))
+    near = min(_END_TOGETHER_NS, int(np.median(apart)) // 4) if len(apart) else _END_TOGETHER_NS
+    together = np.searchsorted(difference, difference + near, side="right") - np.arange(len(difference))
+    most = np.flatnonzero(together == together.max())
+    best = int(most[np.argmin(np.abs(difference[most]))])
+    count = int(together[best])
+    if count < 2 or 2 * count < min(len(one), len(two)):
+        return None
+    return int(difference[best + (count - 1) // 2])
+
+
+def _nearest(calls: _Calls, signature: Ints, reference: Ints, rows: Ints, ahead: int) -> tuple[Ints, Ints]:
+    """Rows of equal calls that end closest to each other, where the second clock is ``ahead``: a longest run of equal
+    calls is off by a period where a rank lacks calls between others."""
+    ours: list[Ints] = [reference[:0]]
+    theirs: list[Ints] = [rows[:0]]
+    for kind in np.unique(signature[rows]).tolist():
+        one, two = reference[signature[reference] == kind], rows[signature[rows] == kind]
+        if not len(one):
             continue
-        pair = (ours[equal], theirs[equal])
-        spread = _spread(calls, pair, synchronising)
-        if spread is not None and (best_spread is None or spread < best_spread):
-            best, best_spread = pair, spread
-    return best
+        end_one, end_two = calls.end[one], calls.end[two] - ahead
+        forth, back = _closest(end_one, end_two), _closest(end_two, end_one)
+        mutual = back[forth] == np.arange(len(two))
+        length = np.maximum((calls.end - calls.start)[one[forth]], (calls.end - calls.start)[two])
+        mutual &= np.abs(end_one[forth] - end_two) < length
+        ours.append(one[forth[mutual]])
+        theirs.append(two[mutual])
+    return np.concatenate(ours), np.concatenate(theirs)
+
+
+def _closest(among: Ints, wanted: Ints) -> Ints:
+    """For each wanted number the index of the closest, the first of equally close ones; both may be in any order."""
+    order = np.argsort(among, kind="stable")
+    right = np.clip(np.searchsorted(among[order], wanted), 0, len(among) - 1)
+    left = np.maximum(right - 1, 0)
+    nearer = np.abs(among[order[left]] - wanted) <= np.abs(among[order[right]] - wanted)
+    return order[np.where(nearer, left, right)]
 
 
 def _common(signature: Ints, reference: Ints, rows: Ints) -> tuple[Ints, Ints]:
@@ -280,15 +321,6 @@ def _common(signature: Ints, reference: Ints, rows: Ints) -> tuple[Ints, Ints]:
         ours.append(reference[at : at + size])
         theirs.append(rows[other : other + size])
     return np.concatenate(ours), np.concatenate(theirs)
-
-
-def _spread(calls: _Calls, pair: tuple[Ints, Ints], synchronising: Bools) -> float | None:
-    """Median deviation of the ends' differences from their median (ns); None for too few to tell."""
-    kept = synchronising[pair[0]]
-    difference = calls.end[pair[0]][kept] - calls.end[pair[1]][kept]
-    if len(difference) < 2:
-        return None
-    return float(np.median(np.abs(difference - np.median(difference))))
 
 
 def _impossible(calls: _Calls, found: Ints) -> Bools:
@@ -305,13 +337,10 @@ def _impossible(calls: _Calls, found: Ints) -> Bools:
     later = calls.end[rows] - calls.end[head]
     drift = np.abs(calls.end[rows] - int(np.median(calls.end[rows]))) // _SLOWEST_DRIFT
     pair = _numbered(calls.rank[head], calls.rank[rows])
-    for one in range(int(pair.max()) + 1):
-        here = np.flatnonzero(pair == one)
-        shift = later[here] - int(np.median(later[here]))
-        length = calls.end - calls.start
-        apart = shift >= length[rows[here]] + drift[here]
-        apart |= -shift >= length[head[here]] + drift[here]
-        result[rows[here[apart]]] = True
+    shift = later - np.rint(grouped_median(pair, later, int(pair.max()) + 1)[pair]).astype(np.int64)
+    length = calls.end - calls.start
+    apart = (shift >= length[rows] + drift) | (-shift >= length[head] + drift)
+    result[rows[apart]] = True
     return result
 
 
@@ -383,12 +412,30 @@ def _matched(calls: _Calls, found: Ints, recorded: list[set[int]], wrong: Counte
 
 def _numbered(*columns: Ints) -> Ints:
     """Small numbers for the different rows of several columns, in their order."""
-    result = np.zeros(len(columns[0]), dtype=np.int64)
+    result, size = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
-        _, inverse = np.unique(column, return_inverse=True)
-        _, result = np.unique(result * (int(inverse.max(initial=0)) + 1) + inverse.reshape(-1), return_inverse=True)
-        result = result.reshape(-1)
-    return result.astype(np.int64)
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        if width > _ROOM or size * width > _ROOM:
+            result, size = _dense(result)
+            column, width = _dense(column)
+            low = 0
+        result = result * width + (column - low)
+        size *= width
+    return _dense(result)[0]
+
+
+def _dense(values: Ints) -> tuple[Ints, int]:
+    """The place of each value among the sorted different ones, and how many there are."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if high - low <= 4 * len(values) + 1024:
+        # Few values a row: counted, not sorted.
+        seen = np.zeros(high - low + 1, dtype=np.bool_)
+        seen[values - low] = True
+        place = np.cumsum(seen) - 1
+        return place[values - low], int(place[-1]) + 1
+    different, inverse = np.unique(values, return_inverse=True)
+    return inverse.reshape(-1).astype(np.int64), len(different)
 
 
 def _occurrence(start: Ints, *columns: Ints) -> Ints:

@@ -41,8 +41,8 @@ SYNCHRONISING = frozenset(
 class Group:
     """A process group. ``members`` are global ranks, empty where the recording does not say them.
 
-    ``dimension`` is the parallel dimension, from the description or the pattern of members: dp, tp, pp, cp, ep, dp_shard,
-    dp_replicate, "".
+    ``dimension`` is the parallel dimension, from the description or the pattern of members: dp, tp, pp, cp, ep,
+    dp_shard, dp_replicate, "".
     """
 
     name: str
@@ -62,14 +62,14 @@ class Collectives:
         group: index into `RankFacts.groups`, UNKNOWN where not recorded.
         operation: `Operation`.
         sequence: number of the call in its group as recorded; UNKNOWN where the version does not record it.
-        bytes: what the formula of the bus bandwidth calls S: of all-gather the whole output, of reduce-scatter the whole
-            input.
+        bytes: what the formula of the bus bandwidth calls S: of all-gather the whole output, of reduce-scatter the
+            whole input.
         dtype: index into `RankFacts.strings`.
         peer: global rank of the other side of a send or receive.
         start_ns, duration_ns: on the GPU.
         exposed_ns: part of the duration in which nothing but communication ran on this GPU.
-        work_ns: GPU time of other work between the end of the previous collective (of any group, in this iteration; else
-            the begin of the iteration) and the start of this one: union over streams.
+        work_ns: GPU time of other work between the end of the previous collective (of any group, in this iteration;
+            else the begin of the iteration) and the start of this one: union over streams.
         idle_ns: time between the same two moments in which the GPU ran nothing.
         launched_ns: when the CPU launched it; UNKNOWN where the launch is not recorded.
         module: index into `strings`: the module (FSDP unit) that it belongs to; UNKNOWN.

@@ -36,7 +36,7 @@ class _Stored(msgspec.Struct):
 
 
 def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
-    """`write_profile` with a summary and the facts of its rank. Where one cannot be made the profile is written without.
+    """`write_profile` with a summary and the facts of its rank. What cannot be made of the profile is left out.
 
     Raises:
         OSError: the directory cannot be written.
