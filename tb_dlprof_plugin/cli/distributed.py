@@ -188,8 +188,12 @@ def _figures(job: Job) -> list[tuple[str, str]]:
         figures.append(
             (
                 "parallel efficiency",
-                f"{_share(efficiency.parallel)} = load balance {_share(efficiency.load_balance)} x communication "
-                f"{_share(efficiency.communication)}",
+                " ".join(
+                    (
+                        f"{_share(efficiency.parallel)} = load balance {_share(efficiency.load_balance)}",
+                        f"x communication {_share(efficiency.communication)}",
+                    )
+                ),
             )
         )
     if efficiency.wasted_gpu_share is not None:

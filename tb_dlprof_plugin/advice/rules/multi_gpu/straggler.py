@@ -78,8 +78,8 @@ def _finding(context: RuleContext, worst: Delay, won_ns: float) -> Finding:
             won_ns * (1 - kept.high),
             won_ns * (1 - kept.expected),
             won_ns * (1 - kept.low),
-            f"The recorded job, replayed with rank {worst.rank} as fast as the ranks with the same work, has a step that "
-            f"is {won_ns / 1e6:.2f} ms shorter. How fast hosts are does not show where their GPUs wait, so that the win "
+            f"The recorded job, replayed with rank {worst.rank} as fast as the ranks with the same work, has a step "
+            f"that is {won_ns / 1e6:.2f} ms shorter. How fast hosts are does not show where their GPUs wait, so that the win "
             f"may be {100 * (1 - kept.high):.0f} % of it.",
         ),
         group="imbalance",
