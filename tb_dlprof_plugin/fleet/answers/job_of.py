@@ -198,8 +198,8 @@ def _notes(
     if len(facts) == 1:
         notes.append(
             "One rank alone does not show whether communication is transfer or waiting for others: exposed "
-            "communication is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the other "
-            "ranks."
+            "communication is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the "
+            "other ranks."
         )
     elif missing:
         listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")

@@ -14,12 +14,12 @@ RULE = Rule(
     id="straggler",
     title="A rank delays the others",
     looks_for="Ranks of one training of which one comes late to collectives more often, or later, than chance explains, "
-    "and not because it waited for another one. A collective ends on all members together, so that the durations of its "
-    "calls show who came last; no clocks are compared.",
+    "and not because it waited for another one. A collective ends on all members together, so that the durations of "
+    "its calls show who came last; no clocks are compared.",
     why="Synchronous ranks take each step together: what one is late by is lost on all others.",
     fix="Repair the rank or what it gets: see the cause that the finding names.",
-    ignore_when="The late rank has work that the others do not have by design, or the few recorded steps show one turn of "
-    "work that evens out.",
+    ignore_when="The late rank has work that the others do not have by design, or the few recorded steps show one turn "
+    "of work that evens out.",
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
     peers=(Peer("HTA", "Straggler analysis"), Peer("Nsight Systems", "nccl_straggler recipe")),
     references=(
@@ -38,8 +38,8 @@ _CHANGE: dict[Cause, str] = {
     "slow_input": "Give its data loader more workers, and compare the storage that it reads from with the others'.",
     "uneven_data": "Give every rank the same amount of work in a step: batches put together by length.",
     "uneven_stage": "Move layers from this pipeline stage to others.",
-    "garbage_collection": "Call gc.disable() after the set-up and gc.collect() on all ranks in the same steps, every few "
-    "hundred.",
+    "garbage_collection": "Call gc.disable() after the set-up and gc.collect() on all ranks in the same steps, every "
+    "few hundred.",
     "slow_link": "Check this rank's links: NVLink and peer access (nvidia-smi topo -m), and the network interface that "
     "NCCL chose (NCCL_DEBUG=INFO).",
     "expert_load": "Balance the experts: an auxiliary loss or bias for the router, or a capacity limit.",
@@ -79,8 +79,8 @@ def _finding(context: RuleContext, worst: Delay, won_ns: float) -> Finding:
             won_ns * (1 - kept.expected),
             won_ns * (1 - kept.low),
             f"The recorded job, replayed with rank {worst.rank} as fast as the ranks with the same work, has a step "
-            f"that is {won_ns / 1e6:.2f} ms shorter. How fast hosts are does not show where their GPUs wait, so that the win "
-            f"may be {100 * (1 - kept.high):.0f} % of it.",
+            f"that is {won_ns / 1e6:.2f} ms shorter. How fast hosts are does not show where their GPUs wait, so that "
+            f"the win may be {100 * (1 - kept.high):.0f} % of it.",
         ),
         group="imbalance",
         confidence="medium",
