@@ -17,7 +17,7 @@ from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
 OF_JOBS = {"straggler": "imbalanced_gpu"}
-"""Rules about all ranks, whose own trainings are those of benchmarks/ranks, and the one here that has their fault too."""
+"""Rules about all ranks, whose trainings are those of benchmarks/ranks, and the one here that has their fault too."""
 KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
 

@@ -46,7 +46,7 @@ def waves(calls: Calls) -> list[Wave]:
     """The order of computation: each wave holds the collectives that are next on all of their members."""
     members = np.bincount(calls.collective)
     pointer, last = calls.first[:-1].copy(), calls.first[1:]
-    arrived = np.zeros(len(members), dtype=np.int64)
+    arrived, place = np.zeros(len(members), dtype=np.int64), np.zeros(len(members), dtype=np.int64)
     done = np.zeros(len(calls.rank) + 1, dtype=np.bool_)
     rows_of, starts = _members(calls)
     result: list[Wave] = []
@@ -54,7 +54,10 @@ def waves(calls: Calls) -> list[Wave]:
     while True:
         at = calls.collective[pointer[moved]]
         np.add.at(arrived, at, 1)
-        ready = np.unique(at[arrived[at] == members[at]])
+        ready = at[arrived[at] == members[at]]
+        # Each once, without sorting: the last of equal ones stays.
+        place[ready] = np.arange(len(ready))
+        ready = ready[place[ready] == np.arange(len(ready))]
         if not len(ready):
             ready = _stuck(calls, pointer, last, members)
         if not len(ready):
@@ -62,7 +65,8 @@ def waves(calls: Calls) -> list[Wave]:
         wave = _wave(calls, ready, rows_of, starts)
         result.append(wave)
         done[wave.rows] = True
-        moved = np.unique(wave.rank)
+        # The next calls of ranks: no rank is in a wave twice.
+        moved = wave.rank
         moved = moved[done[pointer[moved]] & (pointer[moved] < last[moved])]
         going = moved
         while len(going):

@@ -13,9 +13,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 RULE = Rule(
     id="straggler",
     title="A rank delays the others",
-    looks_for="Ranks of one training of which one comes late to collectives more often, or later, than chance explains, "
-    "and not because it waited for another one. A collective ends on all members together, so that the durations of "
-    "its calls show who came last; no clocks are compared.",
+    looks_for="Ranks of one training of which one comes late to collectives more often, or later, than chance "
+    "explains, and not because it waited for another one. A collective ends on all members together, so that the "
+    "durations of its calls show who came last; no clocks are compared.",
     why="Synchronous ranks take each step together: what one is late by is lost on all others.",
     fix="Repair the rank or what it gets: see the cause that the finding names.",
     ignore_when="The late rank has work that the others do not have by design, or the few recorded steps show one turn "
