@@ -146,7 +146,7 @@ def ranks_behind(records: Sequence[FlightRecord]) -> list[RankBehind]:
     """The ranks that a job which stands still waits for, those that most wait for first.
 
     A rank waits for a member of its group that has not made the call which it has not completed. A rank that is waited
-    for and waits for nobody is behind by itself; where ranks wait for each other in a circle, all of these are.
+    for and waits for no other is behind by itself; where ranks wait for each other in a circle, all of these are.
     """
     reached: dict[tuple[int, tuple[int, ...]], int] = {}
     for record in records:

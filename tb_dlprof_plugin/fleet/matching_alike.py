@@ -29,9 +29,11 @@ def match_alike(facts: Sequence[RankFacts]) -> Matched | None:
             rows = np.flatnonzero(calls.group == place)
             if not len(rows) or len(group.members) == 1:
                 continue
-            if not group.members or any(index == other for other, _ in groups.get(group.members, [])):
+            same = groups.setdefault(group.members, [])
+            # Two groups of one rank with the same members: numbers of calls do not tell them apart.
+            if not group.members or (same and same[-1][0] == index):
                 return None
-            groups.setdefault(group.members, []).append((index, rows))
+            same.append((index, rows))
     parts = []
     for members in groups.values():
         if len(members) < 2:

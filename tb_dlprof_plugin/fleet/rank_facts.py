@@ -144,7 +144,7 @@ class KernelTimes:
     Attributes:
         key: hash of kernel name, grid, block and the op's input shapes: equal on all ranks.
         count: launches in all recorded iterations.
-        mean_ns: of those that ran beside no collective; UNKNOWN where none did.
+        mean_ns: of those during which no collective ran; UNKNOWN where there is none.
     """
 
     key: Ints

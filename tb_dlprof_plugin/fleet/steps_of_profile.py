@@ -33,7 +33,7 @@ def steps_of(view: ProfileView, device: int | None, work: Intervals, communicati
     """
     iterations = view.profile.iterations
     copies = _running(view, device, _copies(view)) if device is not None else _nothing()
-    # A copy beside a collective is the GPU's own work, as in `Collectives.exposed_ns`.
+    # A copy during a collective is the GPU's own work, as in `Collectives.exposed_ns`.
     account = exclusive([work, copies, communication], iterations.start_ns, iterations.stop_ns)
     matrix_ns, matrix_flops = _matrix(view, device)
     return Steps(
@@ -60,9 +60,9 @@ def kernels_on(view: ProfileView, device: int) -> Intervals:
 
 
 def kernel_times(view: ProfileView, device: int, communication: Intervals) -> KernelTimes:
-    """The kernels that take most time at equal launches, as means of those beside no collective.
+    """The kernels that take most time at equal launches, as means of those during which no collective ran.
 
-    One that always runs beside a collective has an unknown mean.
+    One that always runs during a collective has an unknown mean.
     """
     launches = view.profile.launches
     chosen = _own_kernels(view, device)

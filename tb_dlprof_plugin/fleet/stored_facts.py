@@ -1,4 +1,4 @@
-"""The facts of ranks as they are stored beside profiles; of a profile without them they are computed."""
+"""The facts of ranks as they are stored with profiles; of a profile without them they are computed."""
 
 from __future__ import annotations
 

@@ -17,11 +17,13 @@ from tb_dlprof_plugin.readers.trace_names import host_of_name, rank_of_name
     ("name", "operation"),
     [
         ("allreduce", "ALL_REDUCE"), ("_allgather_base", "ALL_GATHER"), ("_reduce_scatter_base", "REDUCE_SCATTER"),
-        ("allgather_into_tensor_coalesced", "ALL_GATHER"), ("all_to_allv", "ALL_TO_ALL"), ("nccl:broadcast", "BROADCAST"),
-        ("nccl:recv 0<-3", "RECEIVE"), ("send", "SEND"), ("barrier", "BARRIER"), ("reduce", "REDUCE"), ("wait", "UNKNOWN"),
+        ("allgather_into_tensor_coalesced", "ALL_GATHER"), ("all_to_allv", "ALL_TO_ALL"), ("wait", "UNKNOWN"),
+        ("nccl:recv 0<-3", "RECEIVE"), ("send", "SEND"), ("barrier", "BARRIER"), ("reduce", "REDUCE"),
+        ("nccl:broadcast", "BROADCAST"),
         ("ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "REDUCE_SCATTER"),
         ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "UNKNOWN"), ("c10d::allreduce_", "ALL_REDUCE"),
-        ("void vllm::cross_device_reduce_2stage<__half, 8>", "ALL_REDUCE"), ("gather", "GATHER"), ("scatter", "SCATTER"),
+        ("void vllm::cross_device_reduce_2stage<__half, 8>", "ALL_REDUCE"), ("gather", "GATHER"),
+        ("scatter", "SCATTER"),
     ],
 )  # fmt: skip
 def test_operations_by_name(name: str, operation: str) -> None:
@@ -34,7 +36,8 @@ def test_operations_by_name(name: str, operation: str) -> None:
         ("mesh_tp", "tp"), ("mesh_dp_shard", "dp_shard"), ("mesh_dp_shard_mod_ep", "dp_shard"), ("mesh_ep", "ep"),
         ("mesh_dp_replicate", "dp_replicate"), ("mesh_pp", "pp"), ("mesh_cp", "cp"), ("mesh_rows", "rows"),
         ("TENSOR_MODEL_PARALLEL_GROUP", "tp"), ("PIPELINE_MODEL_PARALLEL_GROUP", "pp"), ("EMBEDDING_GROUP", ""),
-        ("DATA_PARALLEL_GROUP_WITH_CP", "dp"), ("EXPERT_MODEL_PARALLEL_GROUP", "ep"), ("EXPERT_DATA_PARALLEL_GROUP", "dp"),
+        ("DATA_PARALLEL_GROUP_WITH_CP", "dp"), ("EXPERT_MODEL_PARALLEL_GROUP", "ep"),
+        ("EXPERT_DATA_PARALLEL_GROUP", "dp"), ("TENSOR_AND_DATA_PARALLEL_GROUP_WITH_CP", ""),
         ("default_pg", ""), ("CONTEXT_PARALLEL_GROUP", "cp"),
     ],
 )  # fmt: skip

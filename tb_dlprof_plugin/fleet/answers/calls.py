@@ -230,7 +230,9 @@ def _collectives(
     # A broadcast's root does not wait for the others: each member is a call of its own.
     loose = np.flatnonzero(~coupled & (collective < found))
     collective[loose] = found + len(alone) + np.arange(len(loose))
-    return np.unique(collective, return_inverse=True)[1].reshape(-1), coupled
+    used = np.zeros(found + len(alone) + len(loose), dtype=np.int64)
+    used[collective] = 1
+    return (np.cumsum(used) - 1)[collective], coupled
 
 
 def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints) -> Bools:

@@ -58,10 +58,11 @@ def charged(calls: Calls, order: list[Wave]) -> Floats:
 
 def _last_members(calls: Calls) -> tuple[Ints, Floats]:
     """Per collective the row of the member that came last, and by how much the others came earlier on average (ns)."""
-    order = np.lexsort((calls.duration, calls.collective))
     size = np.bincount(calls.collective)
-    begin = np.cumsum(size) - size
-    late = order[begin]
+    late = np.zeros(len(size), dtype=np.int64)
+    shortest = np.flatnonzero(~calls.coupled | (calls.duration == calls.transfer))
+    # Of equal ones the first: what is assigned last stays.
+    late[calls.collective[shortest[::-1]]] = shortest[::-1]
     total = np.bincount(calls.collective, weights=calls.duration)
     lateness = (total - size * calls.duration[late]) / np.maximum(size - 1, 1)
     return late, lateness

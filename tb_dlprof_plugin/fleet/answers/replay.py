@@ -132,7 +132,6 @@ def replay(
     ratio = np.divide(changed, following, out=np.ones_like(changed), where=following > 0)
     block = ready + (calls.block - calls.ready) * ratio
     first = np.minimum(calls.first_step, calls.own)
-    own_of_first = _own_of_first(calls, ready, tail, first)
     delay = np.zeros(calls.ranks)
     delay_of_first = np.zeros(calls.ranks)
     stream = np.zeros((calls.ranks, int(calls.stream.max()) + 1 if len(calls.stream) else 1))
@@ -149,7 +148,7 @@ def replay(
     of_rank = end_of_calls + tail + delay
     if calls.steps < 2:
         return Replayed(float(of_rank.max(initial=0.0)), of_rank)
-    rest = of_rank - own_of_first - delay_of_first
+    rest = of_rank - _own_of_first(calls, ready, tail, first) - delay_of_first
     return Replayed(float(rest.max(initial=0.0)) / (calls.steps - 1), of_rank)
 
 

@@ -87,10 +87,12 @@ class _Numbered(dict[_K, int], Generic[_K]):
 class ColumnBuilder:
     """Columns under construction, one `add` for each run of events.
 
-    ``python_frames`` counts the Python frames seen, ``unlabelled`` the events without a category.
+    ``distributed`` says that events are decoded with `records.CommunicationArgs`. ``python_frames`` counts the Python
+    frames seen, ``unlabelled`` the events without a category.
     """
 
-    def __init__(self, strings: StringTable) -> None:
+    def __init__(self, strings: StringTable, distributed: bool = False) -> None:
+        self._distributed = distributed
         self._strings = strings
         self._names: _Numbered[str] = _Numbered(lambda name: strings.add(_without_overload(name)))
         self._places_of_frames = StringTable()
@@ -150,7 +152,7 @@ class ColumnBuilder:
             shapes=_raw_column(self._shapes, args, "input_dims", "old_input_dims"),
             dtypes=_raw_column(self._dtypes, args, "input_types"),
         )
-        notes = list(compress(events, map(_collective, args)))
+        notes = list(compress(events, map(_collective, args))) if self._distributed else []
         if notes:
             nothing = np.full(len(notes), -1, dtype=np.int64)
             start_ns = _times(list(map(_ts, notes)))
@@ -199,7 +201,6 @@ class ColumnBuilder:
             *(map(attrgetter(key), args) for key in ("registers", "shared_memory", "occupancy")),
             strict=True,
         )
-        communicating = np.fromiter(map(bool, map(_collective, args)), np.bool_, count)
         place = np.fromiter(map(self._places.__getitem__, places), np.int64, count)
         start_ns = _times(list(map(_ts, events)))
         _append(
@@ -214,7 +215,8 @@ class ColumnBuilder:
             bytes=_within(_ints(args, "bytes"), _LARGEST_COORDINATE),
             config=np.fromiter(map(self._config_keys.__getitem__, configs), np.int64, count),
         )
-        if communicating.any():
+        if self._distributed:
+            communicating = np.fromiter(map(bool, map(_collective, args)), np.bool_, count)
             table = np.array(self._device_stream, dtype=np.int64)[place[communicating]]
             nothing = np.full(len(table), -1, dtype=np.int64)
             own = list(compress(args, communicating.tolist()))

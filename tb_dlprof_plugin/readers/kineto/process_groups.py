@@ -58,7 +58,7 @@ def described_groups(config: Any) -> list[ProcessGroup]:
 
 
 def completed(groups: list[ProcessGroup], described: list[ProcessGroup]) -> list[ProcessGroup]:
-    """The groups of the calls with what the header knows of those of the same name, then the header's others."""
+    """The groups of the calls with what the header says about those of the same name, then the header's others."""
     by_name = {group.name: group for group in described if group.name}
     result = []
     for group in groups:

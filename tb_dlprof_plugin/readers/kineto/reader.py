@@ -43,15 +43,10 @@ from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 from tb_dlprof_plugin.readers.kineto.process_groups import completed, described_groups, text_of
 from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
 from tb_dlprof_plugin.readers.kineto.records import (
-    EVENT,
-    EXACT_EVENT,
-    Complete,
     Device,
     Distributed,
-    ExactComplete,
-    ExactInstant,
     Header,
-    Instant,
+    event_types,
 )
 from tb_dlprof_plugin.readers.kineto.split import TRUNCATED, event_runs, open_events
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK, ORIGINALS
@@ -83,7 +78,7 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
                 f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
                 f"that it was made of, which the hook keeps in the directory {ORIGINALS} next to it."
             )
-        reader = _Reader(_is_inexact(text), damage)
+        reader = _Reader(_is_inexact(text), _is_distributed(head, text), damage)
         header = reader.read(head, text, blocks)
     return _timeline(source, reader, header)
 
@@ -91,15 +86,13 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
 class _Reader:
     """Decodes the runs of one file into columns."""
 
-    def __init__(self, exact: bool, damage: Damage) -> None:
+    def __init__(self, exact: bool, distributed: bool, damage: Damage) -> None:
         self.strings = StringTable()
-        self.columns = ColumnBuilder(self.strings)
+        self.columns = ColumnBuilder(self.strings, distributed)
         self.damage = damage
         self.events = 0
         self._repair = Repair(self._decode, self._take, damage)
-        event: Any = EXACT_EVENT if exact else EVENT
-        self._complete: Any = ExactComplete if exact else Complete
-        self._instant: Any = ExactInstant if exact else Instant
+        self._complete, self._instant, event = event_types(exact, distributed)
         # Numbers in quotes are read by the second.
         self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
         self._document: Any = msgspec.json.Decoder(
@@ -183,6 +176,11 @@ class _Reader:
             except UNDECODABLE:
                 self.damage.add("header_damaged")
         return header
+
+
+def _is_distributed(head: bytes, text: bytes) -> bool:
+    """Whether the file says that it is of a distributed training, before its events or in the first of them."""
+    return b'"distributedInfo"' in head or b'"Collective name"' in text
 
 
 def _is_inexact(text: bytes) -> bool:

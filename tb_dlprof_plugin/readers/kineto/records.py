@@ -33,7 +33,14 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     registers: int | None = msgspec.field(default=None, name="registers per thread")
     shared_memory: int | None = msgspec.field(default=None, name="shared memory")
     occupancy: float | None = msgspec.field(default=None, name="est. achieved occupancy %")
-    # Of communication calls; what others write under these names may be anything.
+
+
+class CommunicationArgs(Args, gc=False, frozen=True):
+    """Those of a distributed training's events besides: reading them slows down decoding by a fifth.
+
+    What others write under these names may be anything.
+    """
+
     collective: Any = msgspec.field(default=None, name="Collective name")
     communication_sequence: Any = msgspec.field(default=None, name="Seq")
     elements_in: Any = msgspec.field(default=None, name="In msg nelems")
@@ -61,6 +68,7 @@ class MemoryArgs(msgspec.Struct, gc=False, frozen=True):
 
 
 NO_ARGS = Args()
+NO_COMMUNICATION_ARGS = CommunicationArgs()
 NO_MEMORY_ARGS = MemoryArgs()
 
 
@@ -98,6 +106,18 @@ class ExactComplete(_Complete, gc=False, tag_field="ph", tag="X"):
     ts: msgspec.Raw = NOTHING
 
 
+class DistributedComplete(Complete, gc=False, tag_field="ph", tag="X"):
+    """An event of a distributed training."""
+
+    args: CommunicationArgs = NO_COMMUNICATION_ARGS
+
+
+class ExactDistributedComplete(ExactComplete, gc=False, tag_field="ph", tag="X"):
+    """The same with ``ts`` as text."""
+
+    args: CommunicationArgs = NO_COMMUNICATION_ARGS
+
+
 class ExactInstant(_Instant, gc=False, tag_field="ph", tag="i"):
     """The same with ``ts`` as text."""
 
@@ -111,8 +131,20 @@ def _skipped(ph: str) -> type[msgspec.Struct]:
 # Every other phase of the Trace Event Format; an unknown one is handled by json_recovery.
 _SKIPPED = tuple(_skipped(ph) for ph in "BEIsftMCbneSTpFNODPRcVvax(),=")
 
-EVENT: Any = Union[(Complete, Instant, *_SKIPPED)]
-EXACT_EVENT: Any = Union[(ExactComplete, ExactInstant, *_SKIPPED)]
+
+def event_types(exact: bool, distributed: bool) -> tuple[type[msgspec.Struct], type[msgspec.Struct], Any]:
+    """How the events of a file are decoded: complete ones, moments, and any.
+
+    Args:
+        exact: whether a float64 is too coarse for its times.
+        distributed: whether they are of a distributed training.
+    """
+    complete: type[msgspec.Struct]
+    if exact:
+        complete, instant = ExactDistributedComplete if distributed else ExactComplete, ExactInstant
+    else:
+        complete, instant = DistributedComplete if distributed else Complete, Instant
+    return complete, instant, Union[(complete, instant, *_SKIPPED)]
 
 
 # What the stored profile has room for: a number beyond is a broken one.
