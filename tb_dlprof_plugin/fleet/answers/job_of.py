@@ -29,8 +29,8 @@ CLOCK_CALLS = 200_000
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
 MOST_CALLS = 10_000_000
-"""Calls of all ranks together that are compared: they take a core 16 seconds, and 2.5 GB. A slowdown is nearly the same in all
-steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
+"""Calls of all ranks together that are compared: they take a core 16 seconds, and 2.5 GB. A slowdown is nearly the same
+in all steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
