@@ -18,6 +18,7 @@ from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts import collect_facts
+from tb_dlprof_plugin.capture.garbage_collection import GarbageRanges
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
     new_session,
@@ -136,6 +137,7 @@ class TraceHandler:
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
+        self._garbage = GarbageRanges()
         self.peaks = PeakMemory()
         self.outside = OutsideSteps(self.logdir)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
@@ -183,7 +185,8 @@ class TraceHandler:
         if ranges is not None:
             probe(ranges.install)
         probe(watch.install)
-        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch)
+        probe(self._garbage.install)
+        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch, self._garbage)
         self._finalizer.atexit = False
         return self
 
@@ -215,7 +218,7 @@ class TraceHandler:
         """Remove the hooks from model and optimizer temporarily, or install them again; never after `close`."""
         if self._finalizer is None or not self._finalizer.alive:
             return
-        for hooks in (self.ranges, self.watch):
+        for hooks in (self.ranges, self.watch, self._garbage):
             if hooks is not None:
                 probe(hooks.install if on else hooks.remove)
 
@@ -337,7 +340,8 @@ def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> M
         return None
 
 
-def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch) -> None:
+def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch, garbage: GarbageRanges) -> None:
     if ranges is not None:
         probe(ranges.remove)
     probe(watch.remove)
+    probe(garbage.remove)

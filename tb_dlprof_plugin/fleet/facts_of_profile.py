@@ -138,7 +138,9 @@ def _in_microseconds(calls: CommunicationCalls) -> Ints:
 def _since(view: ProfileView, calls: CommunicationCalls) -> Ints:
     """For each call when the one before it of the same iteration ended, else when the iteration began; at most its own
     start."""
-    begin = view.profile.iterations.start_ns[calls.iteration] if len(calls.iteration) else calls.start_ns
+    if not len(calls.iteration):
+        return calls.start_ns
+    begin = view.profile.iterations.start_ns[calls.iteration]
     order = np.lexsort((calls.start_ns, calls.iteration))
     iteration = calls.iteration[order]
     stop = (calls.start_ns + calls.duration_ns)[order]

@@ -13,11 +13,10 @@ from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree
+from tb_dlprof_plugin.names.ops import GARBAGE_COLLECTION
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.pauses import loading_times
 
-GARBAGE_COLLECTION = "Python garbage collection"
-"""The range that the hook puts around a full collection."""
 _MOST_KERNELS = 200
 """Kernels whose mean times are kept: they have over 95 % of the GPU time of the recorded demos."""
 

@@ -143,6 +143,12 @@ def test_a_unit_of_fsdp_is_the_calls_module(two_steps: Any) -> None:
     assert facts.collectives.bytes.tolist() == [4000, 4000]
 
 
+def test_a_rank_without_calls_has_its_steps(two_steps: Any) -> None:
+    facts = facts_of(two_steps)
+    assert len(facts.collectives) == 0
+    assert facts.steps.compute_ns.tolist() == [300_000, 300_000]
+
+
 def test_kernels_without_arguments_are_known_by_name(two_steps: Any) -> None:
     two_steps.launch("ncclKernel_ReduceScatter_RING_LL_Sum_float(ncclWorkElem)", 155, 450, 200)
     two_steps.launch("void deep_ep::intranode::dispatch<8>()", 1155, 1450, 200)

@@ -92,7 +92,10 @@ class _Reader:
         self.damage = damage
         self.events = 0
         self._repair = Repair(self._decode, self._take, damage)
-        self._complete, self._instant, event = event_types(exact, distributed)
+        complete, instant, decoded = event_types(exact, distributed)
+        self._complete: Any = complete
+        self._instant: Any = instant
+        event: Any = decoded
         # Numbers in quotes are read by the second.
         self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
         self._document: Any = msgspec.json.Decoder(

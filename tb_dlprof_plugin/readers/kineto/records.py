@@ -132,18 +132,17 @@ def _skipped(ph: str) -> type[msgspec.Struct]:
 _SKIPPED = tuple(_skipped(ph) for ph in "BEIsftMCbneSTpFNODPRcVvax(),=")
 
 
-def event_types(exact: bool, distributed: bool) -> tuple[type[msgspec.Struct], type[msgspec.Struct], Any]:
+def event_types(exact: bool, distributed: bool) -> tuple[Any, Any, Any]:
     """How the events of a file are decoded: complete ones, moments, and any.
 
     Args:
         exact: whether a float64 is too coarse for its times.
         distributed: whether they are of a distributed training.
     """
-    complete: type[msgspec.Struct]
+    complete: Any = DistributedComplete if distributed else Complete
+    instant: Any = Instant
     if exact:
         complete, instant = ExactDistributedComplete if distributed else ExactComplete, ExactInstant
-    else:
-        complete, instant = DistributedComplete if distributed else Complete, Instant
     return complete, instant, Union[(complete, instant, *_SKIPPED)]
 
 
