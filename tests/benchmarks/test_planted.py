@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from planted import snippets
-from planted.held import LARGER, RECORDED, held, planted_rules
+from planted.held import LARGER, OF_JOBS, RECORDED, held, planted_rules
 from planted.record import all_snippets
 from planted.studies import advice_rows
 
@@ -16,8 +16,6 @@ from tb_dlprof_plugin.advice.rule_text import threshold_sources
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
-OF_JOBS = {"straggler": "imbalanced_gpu"}
-"""Rules about all ranks, whose trainings are those of benchmarks/ranks, and the one here that has their fault too."""
 KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
 
