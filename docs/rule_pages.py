@@ -14,13 +14,14 @@ import ast
 import itertools
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from planted import studies  # noqa: E402
-from planted.held import LARGER, RECORDED, Held, all_held  # noqa: E402
+from planted.held import LARGER, OF_JOBS, RECORDED, Held, all_held  # noqa: E402
 from planted.tables import DEMO_COLUMNS, PLANTED_COLUMNS, demo_rows, markdown, planted_row, totals  # noqa: E402
 
 from tb_dlprof_plugin.advice.engine import all_rules  # noqa: E402
@@ -53,9 +54,9 @@ def all_pages() -> dict[str, str]:
     """Name and text of each page."""
     rules = sorted((one.rule for one in all_rules()), key=lambda rule: sort_key(rule.id))
     planted = {one.rule: one for one in all_held(RECORDED)}
-    pages = {
-        f"{rule.id}.md": rule_text(rule, _example(planted[rule.id]) if rule.id in planted else "") for rule in rules
-    }
+    examples = {rule: _example(one, rule) for rule, one in planted.items()}
+    examples |= {rule: _example(replace(planted[of], rule=rule), of) for rule, of in OF_JOBS.items() if of in planted}
+    pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, "")) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
     larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
     sections = {
@@ -72,12 +73,12 @@ def _table(rows: list[Held]) -> str:
     return markdown(PLANTED_COLUMNS, [planted_row(one, _link) for one in rows]) + f"\n{totals(rows)}\n"
 
 
-def _example(planted: Held) -> str:
-    """What the rule says of its planted training, and what fixing it saved."""
+def _example(planted: Held, snippet_of: str) -> str:
+    """What the rule says of a planted training, that of a rule of this name, and what fixing it saved."""
     rule = planted.rule
     machine = f", recorded on {planted.machine}" if planted.machine else ""
-    snippet = f"benchmarks/planted/snippets/{rule}.py"
-    about = f"[`{snippet}`](../../{snippet}) is a training with this fault{machine}. {_about(rule)}"
+    snippet = f"benchmarks/planted/snippets/{snippet_of}.py"
+    about = f"[`{snippet}`](../../{snippet}) is a training with this fault{machine}. {_about(snippet_of)}"
     lines = ["## Example", about]
     if planted.finding is None:
         status = planted.fault.status(rule)

@@ -60,6 +60,10 @@ class Run:
         return None if size is None else size * max(1, len(self.view.ranks))
 
 
+OF_JOBS = {"straggler": "imbalanced_gpu"}
+"""Rules about all ranks, whose trainings are those of benchmarks/ranks, and the one here that has their fault too."""
+
+
 @dataclass(frozen=True)
 class Held:
     """A rule and its planted training. ``machine`` says what it was recorded on, "" where that is not known."""

@@ -146,7 +146,7 @@ def _since(view: ProfileView, calls: CommunicationCalls) -> Ints:
     stop = (calls.start_ns + calls.duration_ns)[order]
     first = np.flatnonzero(np.diff(iteration, prepend=-1))
     result = begin[order].copy()
-    for at, end in zip(first.tolist(), [*first[1:].tolist(), len(order)], strict=True):
+    for at, end in zip(first.tolist(), [*first[1:].tolist(), len(order)][: len(first)], strict=True):
         reached = np.maximum.accumulate(stop[at:end])
         result[at + 1 : end] = reached[:-1]
     since = np.empty_like(result)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from planted import snippets
-from planted.held import LARGER, RECORDED, held, planted_rules
+from planted.held import LARGER, OF_JOBS, RECORDED, held, planted_rules
 from planted.record import all_snippets
 from planted.studies import advice_rows
 
@@ -66,11 +66,21 @@ def test_no_rule_fails_on_a_planted_training() -> None:
 
 def test_every_rule_has_a_planted_training_a_recording_and_a_topic() -> None:
     rules = {one.rule.id for one in all_rules()}
-    assert rules - set(all_snippets()) == set(), f"no training in {snippets.__name__}"
-    assert rules - set(RULES) == set(), f"not recorded in {RECORDED}"
+    assert rules - set(all_snippets()) == set(OF_JOBS), f"no training in {snippets.__name__}"
+    assert rules - set(RULES) == set(OF_JOBS), f"not recorded in {RECORDED}"
     assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
     folders = {path.name for path in Path(rule_folders.__file__).parent.iterdir() if (path / "__init__.py").exists()}
     assert folders == set(TOPICS)
+
+
+@pytest.mark.parametrize("rule", OF_JOBS)
+def test_a_rule_about_all_ranks_finds_the_fault_of_one(rule: str) -> None:
+    job = held(OF_JOBS[rule])
+    fault, fixed = job.fault.status(rule), job.fixed.status(rule)
+    assert fault is not None
+    assert fault.outcome == "fired", fault.why
+    assert fixed is not None
+    assert fixed.outcome == "silent", fixed.why
 
 
 def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:

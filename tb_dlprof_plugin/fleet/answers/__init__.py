@@ -1,0 +1,1 @@
+"""Answers about a job from the facts of its ranks: one question, one file; `job_of` puts them together."""
