@@ -80,7 +80,7 @@ def read(path: Path) -> list[Profile]:
 
 
 def ranks(folder: Path, pattern: str, files: list[Path]) -> ProfileView:
-    """The first rank of a recording, which knows the others: those of its file, and those of files beside it."""
+    """The first rank of a recording, which knows the others: those of its file, and those of files next to it."""
     others = [file for file in folder.glob(pattern.replace("rank0", "rank*")) if file != files[-1]]
     first, *more = [profile for file in (files[-1], *sorted(others)) for profile in read(file)]
     return ProfileView(first, lambda: map(ProfileView, more))
