@@ -129,8 +129,18 @@ class Efficiency:
 
 
 @dataclass(frozen=True, slots=True)
+class Heat:
+    """Ranks x iterations: by how many percent the rank worked longer by itself (compute, copies and the host, no communication) than the
+    median rank of the iteration; None where it did not record it."""
+
+    ranks: list[int]
+    iterations: list[int]
+    percent: list[list[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """Everything about a job. ``sentence`` is its first line; ``notes`` say what cannot be known and why."""
+    """Everything about a job. ``mesh`` has name and size of each dimension, ``mesh_places`` each rank's place in them. ``sentence`` is its first line; ``notes`` say what cannot be known and why."""
 
     world_size: int
     ranks: list[int]
@@ -145,6 +155,7 @@ class Job:
     collective_rows: list[CollectiveRow]
     clock: Clocks
     efficiency: Efficiency
-    heat: dict[str, object]
+    heat: Heat | None
     mesh: list[tuple[str, int]]
+    mesh_places: list[tuple[int, ...]]
     notes: list[str]
