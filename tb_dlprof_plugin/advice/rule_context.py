@@ -7,6 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
@@ -55,6 +58,13 @@ class RuleContext:
     def simulation(self) -> Simulation:
         """What the step would be after changes."""
         return simulation(self.view, self.selection)
+
+    @cached_property
+    def job(self) -> Job | None:
+        """The answers about all ranks that are looked at together; None where there is one rank."""
+        if len(self.ranks) < 2:
+            return None
+        return job_of([facts_of_profile(view) for view in self.ranks])
 
     @property
     def step_ns(self) -> int:

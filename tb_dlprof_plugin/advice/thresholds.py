@@ -285,6 +285,10 @@ DEPTHWISE_SHARE_PERCENT = 10.0
 """Of the convolutions' kernel time: with more of it in depthwise convolutions, whose kernels may be slower with
 channels last, the low end of the saving is 0."""
 
+STRAGGLER_KEPT = SpeedupRange(0.0, 0.0, 0.6)
+"""Share of a straggler's replayed win that is not won: repairing a GPU that had 12 ms more work on two H200s won 5.3 of
+them, because the hosts set the pace then."""
+
 IMBALANCED_WORK_PERCENT = 80.0
 """Of the work of the busiest GPU, below which another one has much less. Ours: DLProf's Imbalanced GPU Detector looks
 for "significantly less" and names no figure; the ranks of recorded trainings with equal batches differ by up to

@@ -7,10 +7,12 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
+from tb_dlprof_plugin.analysis.communication_table import build_communications
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
@@ -27,10 +29,13 @@ from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
+    Bools,
     CallKind,
     Calls,
     Ints,
     Iterations,
+    KernelKind,
+    Kernels,
     LaunchConfigs,
     Launches,
     Profile,
@@ -42,6 +47,7 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
+from tb_dlprof_plugin.readers.trace_names import rank_of_name
 from tb_dlprof_plugin.version import __version__
 
 
@@ -113,8 +119,13 @@ def analyze_ranks(
 
 
 def ranks_of(timelines: Sequence[Timeline]) -> list[int]:
-    """A rank for each timeline of a file: its own, or its place in the file where any lacks one or two are equal."""
+    """A rank for each timeline of a file: its own, or its place in the file where any lacks one or two are equal.
+
+    Where there is one, and it does not say its rank, it is that in the file's name.
+    """
     own = [timeline.rank for timeline in timelines if timeline.rank is not None]
+    if len(timelines) == 1 and not own and (named := rank_of_name(timelines[0].source)) is not None:
+        return [named]
     if len(own) == len(timelines) and len(set(own)) == len(own):
         return own
     return list(range(len(timelines)))
@@ -175,7 +186,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         base_time_unix_ns=timeline.base_time_unix_ns,
         strings=timeline.strings,
         system=system,
-        facts=facts,
+        facts=_with_job(facts, timeline),
         iterations=Iterations(
             number=steps.number,
             start_ns=start_ns,
@@ -209,6 +220,26 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         call_places=call_places(timeline),
         input_shapes=timeline.input_shapes,
         input_dtypes=timeline.input_dtypes,
+        communications=build_communications(
+            timeline, call, parent, _communicates(timeline.strings, kernels)[kernel_of_launch]
+        ),
+        process_groups=timeline.process_groups,
+    )
+
+
+def _communicates(strings: Sequence[str], kernels: Kernels) -> Bools:
+    """Which kernels are communication."""
+    names = [strings[family] == "communication" for family in kernels.family.tolist()]
+    result: Bools = np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
+    return result
+
+
+def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:
+    """The facts, with what the trace says of the job where the hook did not."""
+    return msgspec.structs.replace(
+        facts,
+        world_size=timeline.world_size if facts.world_size is None else facts.world_size,
+        distributed_backend=facts.distributed_backend or timeline.backend or None,
     )
 
 

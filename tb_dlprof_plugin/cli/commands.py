@@ -124,6 +124,13 @@ _ALL = (
         prints="the plan, batch sizes, GPUs and sets of checkpoints",
     ),
     Command(
+        "distributed",
+        "distributed:distributed",
+        "Show which ranks of a job delay the others.",
+        "RUN",
+        prints="`account`; others: `delays`, `what_if`, `collective_rows`",
+    ),
+    Command(
         "runs",
         "runs:runs",
         "List runs in one table, each compared with its base.",

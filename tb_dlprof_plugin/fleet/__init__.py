@@ -1,1 +1,1 @@
-"""All ranks of a job together: facts of each rank, matched collectives, who waits for whom, and what a repair would save."""
+"""All ranks of a job together: facts of each, matched collectives, who waits for whom, what a repair would save."""

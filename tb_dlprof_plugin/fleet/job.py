@@ -1,4 +1,4 @@
-"""The answers about a job: what `tb-dlprof distributed` prints and the page Distributed shows. All times in ms per step.
+"""The answers about a job, as `tb-dlprof distributed` prints them and the page Distributed shows them: ms per step.
 
 Unknown is None, never 0.
 """
@@ -23,7 +23,7 @@ Cause = Literal[
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """The job's step without the profiler: of synchronous training one length for all ranks. ``source`` as of a rank's estimate."""
+    """The job's step without the profiler, one length for all ranks. ``source`` as of a rank's estimate."""
 
     ms: float
     low_ms: float
@@ -33,13 +33,16 @@ class JobStep:
 
 @dataclass(frozen=True, slots=True)
 class RankAccount:
-    """Exposed parts of a rank's step: they add up to ``step_ms`` (scaled to the step without the profiler)."""
+    """Exposed parts of a rank's step: they add up to ``step_ms`` (scaled to the step without the profiler).
+
+    ``waiting_ms`` is None where no collective was found on another rank: it is in ``transfer_ms`` then.
+    """
 
     rank: int
     step_ms: float
     compute_ms: float
     transfer_ms: float
-    waiting_ms: float
+    waiting_ms: float | None
     bubble_ms: float
     host_ms: float
 
@@ -98,7 +101,7 @@ class CollectiveRow:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned by signature, validated)."""
+    """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned, validated)."""
 
     total: int
     matched: int
@@ -109,7 +112,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Offsets of the ranks' clocks to rank 0's component (us), their uncertainty, and drift where the recording is long enough."""
+    """Offsets of the ranks' clocks to rank 0's component (us), and their uncertainty."""
 
     uncertainty_us: float | None
     offsets_us: dict[int, float]
@@ -130,8 +133,10 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Ranks x iterations: by how many percent the rank worked longer by itself (compute, copies and the host, no communication) than the
-    median rank of the iteration; None where it did not record it."""
+    """Ranks x iterations: by how many percent the rank worked longer by itself than the median rank of the iteration.
+
+    That is compute, copies and the host, no communication; None where the rank did not record the iteration.
+    """
 
     ranks: list[int]
     iterations: list[int]
@@ -140,7 +145,10 @@ class Heat:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Everything about a job. ``mesh`` has name and size of each dimension, ``mesh_places`` each rank's place in them. ``sentence`` is its first line; ``notes`` say what cannot be known and why."""
+    """Everything about a job. ``sentence`` is its first line; ``notes`` say what cannot be known and why.
+
+    ``mesh`` has name and size of each dimension, ``mesh_places`` each rank's place in them, -1 where unknown.
+    """
 
     world_size: int
     ranks: list[int]

@@ -1,6 +1,7 @@
 """What a job-level answer needs of one rank: its steps and its collectives, as columns of at most 200 kB.
 
-A job is a list of these. Times of a rank are on its own clock, in ns since its own ``base_ns``; nothing here compares clocks.
+A job is a list of these. Times of a rank are on its own clock, in ns since its own ``base_ns``; nothing here compares
+clocks.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ SYNCHRONISING = frozenset(
 class Group:
     """A process group. ``members`` are global ranks, empty where the recording does not say them.
 
-    ``dimension`` is the parallel dimension, from the description or the pattern of members: dp, tp, pp, cp, ep, dp_shard, dp_replicate, "".
+    ``dimension`` is the parallel dimension, from the description or the pattern of members: dp, tp, pp, cp, ep,
+    dp_shard, dp_replicate, "".
     """
 
     name: str
@@ -51,20 +53,23 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Collectives:
-    """One row per collective or point-to-point call that a recorded iteration launched, in order of the start on the GPU.
+    """One row per collective or point-to-point call that a recorded iteration launched, in order of the start.
+
+    Where the process has no GPU, "on the GPU" below is on the CPU: ranges of gloo, and tensor ops as work.
 
     Attributes:
         iteration: index into `Steps`.
         group: index into `RankFacts.groups`, UNKNOWN where not recorded.
         operation: `Operation`.
         sequence: number of the call in its group as recorded; UNKNOWN where the version does not record it.
-        bytes: what the formula of the bus bandwidth calls S (of all-gather the whole output, of reduce-scatter the whole input).
+        bytes: what the formula of the bus bandwidth calls S: of all-gather the whole output, of reduce-scatter the
+            whole input.
         dtype: index into `RankFacts.strings`.
         peer: global rank of the other side of a send or receive.
         start_ns, duration_ns: on the GPU.
         exposed_ns: part of the duration in which nothing but communication ran on this GPU.
-        work_ns: GPU time of other work between the end of the previous collective (of any group, in this iteration; else the
-            begin of the iteration) and the start of this one: union over streams.
+        work_ns: GPU time of other work between the end of the previous collective (of any group, in this iteration;
+            else the begin of the iteration) and the start of this one: union over streams.
         idle_ns: time between the same two moments in which the GPU ran nothing.
         launched_ns: when the CPU launched it; UNKNOWN where the launch is not recorded.
         module: index into `strings`: the module (FSDP unit) that it belongs to; UNKNOWN.
@@ -104,7 +109,7 @@ class Steps:
         idle_ns: the GPU ran nothing.
         input_ns: CPU time in which the training loop waited for its data loader; UNKNOWN.
         garbage_ns: CPU time in Python's garbage collector; UNKNOWN where not recorded.
-        work_hash: of the kernels' names and shapes in order: equal on ranks that do the same work.
+        work_hash: of the kernels' names and shapes, whatever their order: equal on ranks that do the same work.
         matrix_ns, matrix_flops: matrix products of the step, for speeds of GPUs at equal shapes; UNKNOWN.
     """
 
@@ -134,12 +139,12 @@ class StepLength:
 
 @dataclass(frozen=True, slots=True)
 class KernelTimes:
-    """Mean times of the kernels that take most, at equal shapes, outside of collectives: to tell a slow GPU from more work.
+    """Mean times of the kernels that take most, at equal shapes: to tell a slow GPU from more work.
 
     Attributes:
         key: hash of kernel name, grid, block and the op's input shapes: equal on all ranks.
         count: launches in all recorded iterations.
-        mean_ns: of those that ran beside no collective.
+        mean_ns: of those that ran beside no collective; UNKNOWN where none did.
     """
 
     key: Ints

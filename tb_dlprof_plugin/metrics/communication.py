@@ -1,14 +1,11 @@
-"""Collectives between GPUs: their time, the part that overlaps with nothing, and the part that waits for other ranks.
+"""Collectives between GPUs on one rank: their time, the part that overlaps with nothing, and their bytes.
 
-A collective ends on all ranks together, and a rank that comes early waits in it. So of the same collective on several
-ranks the shortest shows the transfer time, and the excess of the others is waiting. One rank alone does not show it.
-Only durations are compared: the clocks of the ranks need not agree.
+What of them waits for other ranks takes several of these to know: `fleet.answers`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,23 +45,6 @@ class Collectives:
         return len(self.launch)
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Time in collectives of steps that all ranks recorded, one row per rank, means per step (ns).
-
-    Attributes:
-        steps: number of these steps.
-        collective_ns: in collectives.
-        waiting_ns: of it, for ranks that came later.
-        exposed_transfer_ns: in which data was moved and nothing else ran.
-    """
-
-    steps: int
-    collective_ns: tuple[int, ...]
-    waiting_ns: tuple[int, ...]
-    exposed_transfer_ns: tuple[int, ...]
-
-
 def is_collective(view: ProfileView) -> Bools:
     """Per row of `Profile.launches`."""
     strings, kernels = view.profile.strings, view.profile.kernels
@@ -84,8 +64,8 @@ def collectives(view: ProfileView, selection: Selection) -> Collectives:
         launch=rows,
         iteration=view.launch_iteration[rows],
         duration_ns=launches.duration_ns[rows],
-        exposed_ns=_exposed(view, rows, start),
-        bytes=_bytes(view, rows),
+        exposed_ns=exposed_ns(view, rows, start),
+        bytes=bytes_of(view, rows),
     )
 
 
@@ -96,42 +76,7 @@ def other_work(view: ProfileView, device: int) -> Intervals:
     return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
 
 
-def waiting(frames: Sequence[ProfileView]) -> Waiting | None:
-    """How long ranks wait for each other, over the steps that all recorded with as many collectives each.
-
-    None where there is no such step, or none with collectives.
-    """
-    found = [collectives(view, view.selection()) for view in frames]
-    numbers = [view.profile.iterations.number for view in frames]
-    common = set(numbers[0].tolist()).intersection(*(set(own.tolist()) for own in numbers[1:]))
-    rows: list[list[Ints]] = []
-    for number in sorted(common):
-        mine = [
-            np.flatnonzero(one.iteration == int(np.flatnonzero(own == number)[0]))
-            for one, own in zip(found, numbers, strict=True)
-        ]
-        if len({len(each) for each in mine}) == 1 and len(mine[0]):
-            rows.append(mine)
-    if len(frames) < 2 or not rows:
-        return None
-    steps = len(rows)
-    of_rank = [np.concatenate([step[rank] for step in rows]) for rank in range(len(frames))]
-    duration = np.stack([one.duration_ns[each] for one, each in zip(found, of_rank, strict=True)])
-    transfer = duration.min(axis=0)
-    exposed = []
-    for view, one, each in zip(frames, found, of_rank, strict=True):
-        launch = one.launch[each]
-        stop = view.profile.launches.start_ns[launch] + one.duration_ns[each]
-        exposed.append(int(_exposed(view, launch, stop - transfer).sum()) // steps)
-    return Waiting(
-        steps=steps,
-        collective_ns=tuple((duration.sum(axis=1) // steps).tolist()),
-        waiting_ns=tuple(((duration - transfer).sum(axis=1) // steps).tolist()),
-        exposed_transfer_ns=tuple(exposed),
-    )
-
-
-def _exposed(view: ProfileView, rows: Ints, start: Ints) -> Ints:
+def exposed_ns(view: ProfileView, rows: Ints, start: Ints) -> Ints:
     """Of each activity from ``start`` to its end, the time in which its GPU ran nothing but collectives."""
     launches = view.profile.launches
     stop = launches.start_ns[rows] + launches.duration_ns[rows]
@@ -142,12 +87,14 @@ def _exposed(view: ProfileView, rows: Ints, start: Ints) -> Ints:
     return result
 
 
-def _bytes(view: ProfileView, rows: Ints) -> Ints:
+def bytes_of(view: ProfileView, rows: Ints) -> Ints:
     """From the range that the process group puts around each collective."""
     calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
     sizes = np.array(
         [
-            _size(view.profile.shapes_of(op), view.profile.dtypes_of(op)) if strings[name].startswith(_RANGES) else -1
+            input_bytes(view.profile.shapes_of(op), view.profile.dtypes_of(op))
+            if strings[name].startswith(_RANGES)
+            else -1
             for op, name in enumerate(ops.name.tolist())
         ],
         dtype=np.int64,
@@ -161,7 +108,7 @@ def _bytes(view: ProfileView, rows: Ints) -> Ints:
     return np.where(holder >= 0, sizes[calls.op[np.maximum(holder, 0)]], -1)
 
 
-def _size(shapes: InputShapes, dtypes: InputDtypes) -> int:
+def input_bytes(shapes: InputShapes, dtypes: InputDtypes) -> int:
     """Bytes of all inputs; -1 where they were not recorded."""
     if not shapes or len(shapes) != len(dtypes):
         return -1

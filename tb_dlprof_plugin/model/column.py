@@ -46,6 +46,7 @@ TIME = Between(-LARGEST, LARGEST)
 DURATION = Between(0, LARGEST, total=True)
 BYTES = Between(-LARGEST, LARGEST)
 BYTES_OR_NONE = Between(-1, LARGEST, total=True)
+COUNT_OR_NONE = Between(-1, LARGEST)
 NUMBER = Between(-1, 2**31 - 1)
 """Of a device or stream, or of a launch configuration; -1 where it was not recorded."""
 THREAD = Between(0, 2**22 - 1)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tb_dlprof_plugin.model.column import (
     BYTES,
     BYTES_OR_NONE,
+    COUNT_OR_NONE,
     DURATION,
     NUMBER,
     STEP,
@@ -28,6 +29,7 @@ from tb_dlprof_plugin.model.column import (
 )
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
@@ -282,6 +284,40 @@ class CallPlaces:
 
 
 @dataclass(frozen=True, slots=True)
+class Communications:
+    """What process groups recorded of their calls: one row per communication kernel, and per call without a known one.
+
+    Attributes:
+        call: row of `Calls` of the process group's note, -1 where only the kernel has the arguments.
+        launch: row of `Launches` of the kernel, -1 where not known: calls that are sent off together have one kernel,
+            which belongs to none of them.
+        name: as the process group has it, such as "_allgather_base"; ``dtype`` such as "Float".
+        group: row of `Profile.process_groups`, -1 where not recorded.
+        sequence: number of the call in its group, -1 where not recorded.
+        elements_in, elements_out: of this rank's buffers, -1 where not recorded.
+        peer: global rank of the other side of a send or receive, -1 for none.
+    """
+
+    call: CallRows
+    launch: Annotated[Ints, RowsOf("launches", lowest=-1)]
+    name: Names
+    group: Annotated[Ints, RowsOf("process_groups", lowest=-1)]
+    sequence: Annotated[Ints, COUNT_OR_NONE]
+    elements_in: Annotated[Ints, COUNT_OR_NONE]
+    elements_out: Annotated[Ints, COUNT_OR_NONE]
+    dtype: Names
+    peer: Numbers
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    @classmethod
+    def none(cls) -> Communications:
+        """No process group recorded its calls."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(9)))
+
+
+@dataclass(frozen=True, slots=True)
 class LightCalls:
     """CUDA calls of the light window in order of start; ``call`` is the row in `Calls` of the same call in the full
     recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
@@ -398,6 +434,8 @@ class Profile:
     light_window: LightWindow = field(default_factory=LightWindow.none)
     input_shapes: list[InputShapes] = field(default_factory=lambda: [()])
     input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])
+    communications: Communications = field(default_factory=Communications.none)
+    process_groups: list[ProcessGroup] = field(default_factory=list)
 
     def shapes_of(self, op: int) -> InputShapes:
         """Shapes of the inputs of a row of `ops`; () where not recorded."""

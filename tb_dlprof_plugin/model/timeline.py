@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.shapes import InputShapes
@@ -111,6 +112,43 @@ class MemoryEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class CommunicationEvents:
+    """What process groups recorded of their calls, on the CPU and once more on the kernels, in no order.
+
+    Attributes:
+        start_ns: of the host or device event that this belongs to.
+        thread: of the host event; -1 for a device event.
+        device, stream: of the device event; -1 for a host event.
+        name: of the collective, such as "_allgather_base": a string index.
+        group: index into `Timeline.process_groups`, -1 for none.
+        sequence: number of the call in its group.
+        elements_in, elements_out: of the rank's own buffers.
+        dtype: of the elements, such as "Float": a string index.
+        peer: global rank of the other side of a send or receive.
+    """
+
+    start_ns: Ints
+    thread: Ints
+    device: Ints
+    stream: Ints
+    name: Ints
+    group: Ints
+    sequence: Ints
+    elements_in: Ints
+    elements_out: Ints
+    dtype: Ints
+    peer: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @classmethod
+    def none(cls) -> CommunicationEvents:
+        """No process group recorded its calls."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(11)))
+
+
+@dataclass(frozen=True, slots=True)
 class PythonFrames:
     """Calls of Python functions outside torch, the standard library's wrappers and this package, in no order.
 
@@ -193,7 +231,7 @@ class Timeline:
     are places in the user's files, "train.py:12 step" with the line where the function begins. ``stated_ops`` is what
     the format says of ops, by the string index of their names: it stands above what the analysis reads out of names.
     ``by_time`` says that the ranges are the program's own: a launch on a thread without any belongs to the range in
-    which another thread waits.
+    which another thread waits. ``backend`` is that of the group of all ranks, such as "nccl"; "" for unknown.
     """
 
     source: str
@@ -222,3 +260,6 @@ class Timeline:
     step_marks: StepMarks | None = None
     stated_ops: dict[int, StatedOp] = field(default_factory=dict)
     by_time: bool = False
+    communications: CommunicationEvents = field(default_factory=CommunicationEvents.none)
+    process_groups: list[ProcessGroup] = field(default_factory=list)
+    backend: str = ""

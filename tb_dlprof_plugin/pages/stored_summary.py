@@ -5,6 +5,7 @@ A summary holds what this very code computed: another version, which may compute
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import math
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import NamedRun
+from tb_dlprof_plugin.fleet.stored_facts import facts_to_store
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, RunAdvice, recorded_run
@@ -34,20 +36,20 @@ class _Stored(msgspec.Struct):
 
 
 def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
-    """`write_profile` with a summary. A profile that the summary cannot be made of is written without.
+    """`write_profile` with a summary and the facts of its rank. What cannot be made of the profile is left out.
 
     Raises:
         OSError: the directory cannot be written.
     """
-    try:
+    summary = facts = None
+    # What is recorded must not be lost for the sake of a faster table.
+    with contextlib.suppress(Exception):
         # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
         view = ProfileView(reopened(profile))
         ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
         summary = encode_summary(recorded_run(view, ref, view.selection()))
-    except Exception:
-        # What is recorded must not be lost for the sake of a faster table.
-        summary = None
-    return write_profile(directory, profile, summary)
+        facts = facts_to_store(view)
+    return write_profile(directory, profile, summary, facts)
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:

@@ -22,6 +22,26 @@ _MARK_WITHIN_BYTES = 256
 _ENDING = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$")
 
 
+_RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_HOST = re.compile(r"^(?:libkineto_trace_)?(?P<host>[A-Za-z][\w.-]*?)_\d{1,10}(?:\.\d+)*$")
+
+_NO_HOSTS = ("worker", "gpu", "trace", "process", "node", "iteration", "epoch", "step")
+"""What people number in the same way."""
+
+
+def rank_of_name(name: str) -> int | None:
+    """The rank in a trace's name, such as "rank3_trace.json.gz" of torchtitan; None where it has none."""
+    found = _RANK.search(stem_of(name))
+    return int(found[1]) if found else None
+
+
+def host_of_name(name: str) -> str:
+    """The host in a trace's name: "node7" of torch's "node7_4711.1700000000000.pt.trace.json" and of dynolog's
+    "libkineto_trace_node7_4711.json"; "" where it has none."""
+    found = _HOST.match(stem_of(name))
+    return found["host"] if found and rank_of_name(name) is None and found["host"].lower() not in _NO_HOSTS else ""
+
+
 def stem_of(name: str) -> str:
     """A trace's name without directory and endings: "worker0.123" of "kineto/worker0.123.trace.json.gz"."""
     name = name.rpartition("/")[2]

@@ -33,6 +33,10 @@ class StoredBlob(ABC):
         """What is stored with it for tables of many runs, as `pages.stored_summary` made it; None without one."""
         return None
 
+    def read_facts(self) -> bytes | None:
+        """What is stored with it for answers about all ranks of a job, as `fleet.facts_codec` made it; None without."""
+        return None
+
 
 class NoSuchProfile(ProfileError):
     """There is no profile of the run, session, rank or cycle that is asked for; the message is one sentence."""

@@ -14,11 +14,13 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.process_groups import ProcessGroup, members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
     CallPlaces,
     Calls,
+    Communications,
     Ints,
     Iterations,
     Kernels,
@@ -93,6 +95,11 @@ def encode(profile: Profile) -> bytes:
         input_shapes=encode_shapes(profile.input_shapes),
         input_dtypes=encode_dtypes(profile.input_dtypes),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
+        communications=_encode_communications(profile.communications),
+        process_groups=[
+            pb.ProcessGroup(name=g.name, description=g.description, member_runs=regular_runs(g.members))
+            for g in profile.process_groups
+        ],
     )
     _fill(message.system, profile.system)
     _fill(message.facts, profile.facts)
@@ -180,6 +187,11 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
         light_window=_decode_light(wire),
         input_shapes=input_shapes,
         input_dtypes=input_dtypes,
+        communications=_decode_communications(wire.table("communications")),
+        process_groups=[
+            ProcessGroup(group.name, group.description, members_of_runs(group.member_runs))
+            for group in message.process_groups
+        ],
     )
 
 
@@ -319,6 +331,34 @@ def _decode_memory(table: Table) -> Memory:
 
 def _decode_places(table: Table) -> CallPlaces:
     return CallPlaces(call=running(table("call_delta")), place=table("place"))
+
+
+def _encode_communications(table: Communications) -> Any:
+    return pb.Communications(
+        call_delta=_deltas(table.call + 1),
+        launch_delta=_deltas(table.launch + 1),
+        name=table.name.tolist(),
+        group_plus_one=(table.group + 1).tolist(),
+        sequence_delta=_deltas(table.sequence + 1),
+        elements_in_plus_one=(table.elements_in + 1).tolist(),
+        elements_out_plus_one=(table.elements_out + 1).tolist(),
+        dtype=table.dtype.tolist(),
+        peer_plus_one=(table.peer + 1).tolist(),
+    )
+
+
+def _decode_communications(table: Table) -> Communications:
+    return Communications(
+        call=running(table("call_delta")) - 1,
+        launch=running(table("launch_delta")) - 1,
+        name=table("name"),
+        group=table("group_plus_one") - 1,
+        sequence=running(table("sequence_delta")) - 1,
+        elements_in=table("elements_in_plus_one") - 1,
+        elements_out=table("elements_out_plus_one") - 1,
+        dtype=table("dtype"),
+        peer=table("peer_plus_one") - 1,
+    )
 
 
 def _encode_light(light: LightWindow) -> Any:

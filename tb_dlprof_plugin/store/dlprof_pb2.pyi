@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes", "communications", "process_groups")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -79,6 +79,8 @@ class Profile(_message.Message):
     LIGHT_WINDOW_FIELD_NUMBER: _ClassVar[int]
     INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
     INPUT_DTYPES_FIELD_NUMBER: _ClassVar[int]
+    COMMUNICATIONS_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_GROUPS_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -97,7 +99,9 @@ class Profile(_message.Message):
     light_window: LightWindow
     input_shapes: InputShapes
     input_dtypes: InputDtypes
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ...) -> None: ...
+    communications: Communications
+    process_groups: _containers.RepeatedCompositeFieldContainer[ProcessGroup]
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ..., communications: _Optional[_Union[Communications, _Mapping]] = ..., process_groups: _Optional[_Iterable[_Union[ProcessGroup, _Mapping]]] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events", "format", "framework")
@@ -556,6 +560,38 @@ class LightLaunches(_message.Message):
     stream: _containers.RepeatedScalarFieldContainer[int]
     launch_delta: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, call_delta: _Optional[_Iterable[int]] = ..., start_ns_delta: _Optional[_Iterable[int]] = ..., duration_ns: _Optional[_Iterable[int]] = ..., device: _Optional[_Iterable[int]] = ..., stream: _Optional[_Iterable[int]] = ..., launch_delta: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Communications(_message.Message):
+    __slots__ = ("call_delta", "launch_delta", "name", "group_plus_one", "sequence_delta", "elements_in_plus_one", "elements_out_plus_one", "dtype", "peer_plus_one")
+    CALL_DELTA_FIELD_NUMBER: _ClassVar[int]
+    LAUNCH_DELTA_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GROUP_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    SEQUENCE_DELTA_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_IN_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_OUT_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    PEER_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    call_delta: _containers.RepeatedScalarFieldContainer[int]
+    launch_delta: _containers.RepeatedScalarFieldContainer[int]
+    name: _containers.RepeatedScalarFieldContainer[int]
+    group_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    sequence_delta: _containers.RepeatedScalarFieldContainer[int]
+    elements_in_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    elements_out_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    dtype: _containers.RepeatedScalarFieldContainer[int]
+    peer_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, call_delta: _Optional[_Iterable[int]] = ..., launch_delta: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[int]] = ..., group_plus_one: _Optional[_Iterable[int]] = ..., sequence_delta: _Optional[_Iterable[int]] = ..., elements_in_plus_one: _Optional[_Iterable[int]] = ..., elements_out_plus_one: _Optional[_Iterable[int]] = ..., dtype: _Optional[_Iterable[int]] = ..., peer_plus_one: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ProcessGroup(_message.Message):
+    __slots__ = ("name", "description", "member_runs")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_RUNS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    description: str
+    member_runs: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., member_runs: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Note(_message.Message):
     __slots__ = ("code", "text", "count")

@@ -41,6 +41,7 @@ class EventBlob(StoredBlob):
     path: Path
     blob: bytes
     summary: bytes | None
+    facts: bytes | None = None
 
     def read(self) -> bytes:
         """The bytes, which are in memory."""
@@ -50,11 +51,17 @@ class EventBlob(StoredBlob):
         """The bytes, which are in memory."""
         return self.summary
 
+    def read_facts(self) -> bytes | None:
+        """The bytes, which are in memory."""
+        return self.facts
 
-def write_profile(directory: str | os.PathLike[str], profile: Profile, summary: bytes | None = None) -> Path:
+
+def write_profile(
+    directory: str | os.PathLike[str], profile: Profile, summary: bytes | None = None, facts: bytes | None = None
+) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
 
-    ``summary`` is stored with the profile (`StoredBlob.read_summary`).
+    ``summary`` and ``facts`` are stored with the profile (`StoredBlob.read_summary`, `StoredBlob.read_facts`).
 
     The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
     the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.
@@ -69,7 +76,7 @@ def write_profile(directory: str | os.PathLike[str], profile: Profile, summary: 
     seconds, fraction = divmod(now_ns, 1_000_000_000)
     maker = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
     name = f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
-    records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now, summary)]
+    records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now, summary, facts)]
     data = b"".join(_record(event.SerializeToString()) for event in records)
     # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.
     temporary = folder / f".{secrets.token_hex(8)}.tb_dlprof.tmp"
@@ -100,11 +107,13 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
         for value in event.summary.value:
             tag = Tag.parse(value.tag)
             if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
-                beside = values.get(tag.of_summaries)
-                summary = next(iter(beside.tensor.string_val), None) if beside is not None else None
+                summary, facts = (
+                    next(iter(beside.tensor.string_val), None) if beside is not None else None
+                    for beside in map(values.get, (tag.of_summaries, tag.of_facts))
+                )
                 for blob in value.tensor.string_val:
                     ref = RunRef(run, tag.session, tag.rank, event.step)
-                    yield EventBlob(ref, (source, number, value.tag), source, blob, summary)
+                    yield EventBlob(ref, (source, number, value.tag), source, blob, summary, facts)
 
 
 def event_files(logdir: Path) -> list[Path]:
@@ -112,11 +121,13 @@ def event_files(logdir: Path) -> list[Path]:
     return sorted(logdir.rglob(f"*tfevents*{_SUFFIX}"))
 
 
-def _event(profile: Profile, wall_time: float, summary: bytes | None = None) -> Event:
+def _event(profile: Profile, wall_time: float, summary: bytes | None = None, facts: bytes | None = None) -> Event:
     tag = Tag(profile.source.session, profile.source.rank)
     values = [_value(str(tag), encode(profile), header_of(profile).SerializeToString())]
     if summary is not None:
         values.append(_value(tag.of_summaries, summary))
+    if facts is not None:
+        values.append(_value(tag.of_facts, facts))
     return Event(wall_time=wall_time, step=profile.source.cycle, summary=Summary(value=values))
 
 

@@ -24,6 +24,11 @@ class Tag:
         """The tag of the summaries of these profiles, each with the step and the time of its profile."""
         return f"{self}/summary"
 
+    @property
+    def of_facts(self) -> str:
+        """The tag of the facts of these ranks, each with the step and the time of its profile."""
+        return f"{self}/facts"
+
     @classmethod
     def parse(cls, text: str) -> Tag | None:
         """The parts of a tag, or None for a tag that is not ours."""

@@ -289,6 +289,20 @@ def test_the_rank_with_most_work_is_named_and_what_even_shares_would_save(rank) 
         ]
 
 
+def test_a_rank_that_is_late_in_every_step_is_named_with_its_cause(rank) -> None:
+    timed = {"unprofiled_step_ns": 1_000_000}
+    ranks = [rank(0, work=900, own=50, **timed), rank(1, work=300, own=650, **timed)]
+    for view in ranks:
+        finding = finding_of(view, "straggler", ranks)
+        assert finding.title == "Rank 0 delays the others"
+        assert "The other ranks wait" in finding.seen
+        assert finding.saving is not None
+        assert 0.3e6 < finding.saving.expected_ns <= 0.65e6
+    assert status_of(ranks[0], "straggler").outcome == "not_applicable"
+    even = [rank(0, work=500), rank(1, work=500)]
+    assert status_of(even[0], "straggler", even).outcome == "silent"
+
+
 def test_equal_ranks_and_a_rank_alone_are_not_judged_unequal(rank) -> None:
     ranks = [rank(0, work=500), rank(1, work=410)]
     assert status_of(ranks[0], "imbalanced_gpu", ranks).outcome == "silent"

@@ -16,6 +16,8 @@ from tb_dlprof_plugin.advice.rule_text import threshold_sources
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
+OF_JOBS = {"straggler": "imbalanced_gpu"}
+"""Rules about all ranks, whose own trainings are those of benchmarks/ranks, and the one here that has their fault too."""
 KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
 
@@ -66,11 +68,21 @@ def test_no_rule_fails_on_a_planted_training() -> None:
 
 def test_every_rule_has_a_planted_training_a_recording_and_a_topic() -> None:
     rules = {one.rule.id for one in all_rules()}
-    assert rules - set(all_snippets()) == set(), f"no training in {snippets.__name__}"
-    assert rules - set(RULES) == set(), f"not recorded in {RECORDED}"
+    assert rules - set(all_snippets()) == set(OF_JOBS), f"no training in {snippets.__name__}"
+    assert rules - set(RULES) == set(OF_JOBS), f"not recorded in {RECORDED}"
     assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
     folders = {path.name for path in Path(rule_folders.__file__).parent.iterdir() if (path / "__init__.py").exists()}
     assert folders == set(TOPICS)
+
+
+@pytest.mark.parametrize("rule", OF_JOBS)
+def test_a_rule_about_all_ranks_finds_the_fault_of_one(rule: str) -> None:
+    job = held(OF_JOBS[rule])
+    fault, fixed = job.fault.status(rule), job.fixed.status(rule)
+    assert fault is not None
+    assert fault.outcome == "fired", fault.why
+    assert fixed is not None
+    assert fixed.outcome == "silent", fixed.why
 
 
 def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     CallPlaces,
+    Communications,
     LightCalls,
     LightLaunches,
     LightWindow,
@@ -50,8 +52,19 @@ def full_profile(view: ProfileView) -> Profile:
         ),
     )
     memory = Memory(*(np.array(c) for c in ([5, 9], [64, -64], [64, 0], [128, 128], [-1, 0], [2, -1], [1, 0])))
+    communications = Communications(
+        *(np.array(c) for c in ([-1, 4], [2, -1], [1, 2], [0, -1], [41, -1], [64, 7], [128, -1], [1, 0], [-1, 3]))
+    )
+    groups = [ProcessGroup("3", "mesh_tp", (0, 2, 4, 6)), ProcessGroup("4")]
     return dataclasses.replace(
-        view.profile, system=system, facts=facts, call_places=places, light_window=light, memory=memory
+        view.profile,
+        system=system,
+        facts=facts,
+        call_places=places,
+        light_window=light,
+        memory=memory,
+        communications=communications,
+        process_groups=groups,
     )
 
 
@@ -59,7 +72,7 @@ def columns(message: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Every repeated number in the tables of a message: its path, the message that has it, and its descriptor."""
     for kind in message.DESCRIPTOR.fields:
         inner = f"{path}.{kind.name}" if path else kind.name
-        if inner in ("source", "system", "facts", "notes"):
+        if inner in ("source", "system", "facts", "notes", "process_groups"):
             continue
         if kind.message_type is not None:
             yield from columns(getattr(message, kind.name), inner)

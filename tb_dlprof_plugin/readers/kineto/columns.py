@@ -32,6 +32,7 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
 from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.kineto.communication import CommunicationBuilder
 from tb_dlprof_plugin.readers.kineto.python_exporter import PROCESSES
 from tb_dlprof_plugin.readers.kineto.python_frames import place_of
 
@@ -68,6 +69,7 @@ _MOST_DIGITS = 19  # of a number below 2**63; int() of thousands raises
 _K = TypeVar("_K", bound=Hashable)
 _Columns = dict[str, list[npt.NDArray[Any]]]
 
+_collective = attrgetter("collective")
 _name, _cat, _pid, _tid, _ts, _dur, _args = map(attrgetter, ("name", "cat", "pid", "tid", "ts", "dur", "args"))
 
 
@@ -110,6 +112,7 @@ class ColumnBuilder:
         self._device: _Columns = {}
         self._memory: _Columns = {}
         self._frames: _Columns = {}
+        self.communication = CommunicationBuilder(strings)
         self.python_frames = 0
         self.unlabelled = 0
 
@@ -147,6 +150,11 @@ class ColumnBuilder:
             shapes=_raw_column(self._shapes, args, "input_dims", "old_input_dims"),
             dtypes=_raw_column(self._dtypes, args, "input_types"),
         )
+        notes = list(compress(events, map(_collective, args)))
+        if notes:
+            nothing = np.full(len(notes), -1, dtype=np.int64)
+            start_ns = _times(list(map(_ts, notes)))
+            self.communication.add(start_ns, self._thread(notes), nothing, nothing, list(map(_args, notes)))
 
     def _add_calls(self, events: list[Any]) -> None:
         """Runtime and driver calls, which are many and have only ids to tell."""
@@ -191,18 +199,26 @@ class ColumnBuilder:
             *(map(attrgetter(key), args) for key in ("registers", "shared_memory", "occupancy")),
             strict=True,
         )
+        communicating = np.fromiter(map(bool, map(_collective, args)), np.bool_, count)
+        place = np.fromiter(map(self._places.__getitem__, places), np.int64, count)
+        start_ns = _times(list(map(_ts, events)))
         _append(
             self._device,
             name=np.fromiter(map(self._names.__getitem__, map(_name, events)), np.int64, count),
             kind=np.fromiter(map(DEVICE_KINDS.__getitem__, map(_cat, events)), np.int64, count),
-            place=np.fromiter(map(self._places.__getitem__, places), np.int64, count),
-            start_ns=_times(list(map(_ts, events))),
+            place=place,
+            start_ns=start_ns,
             duration_ns=_durations(events),
             correlation=_ints(args, "correlation"),
             external_id=ids if (ids >= 0).any() else _ints(args, "old_external_id"),
             bytes=_within(_ints(args, "bytes"), _LARGEST_COORDINATE),
             config=np.fromiter(map(self._config_keys.__getitem__, configs), np.int64, count),
         )
+        if communicating.any():
+            table = np.array(self._device_stream, dtype=np.int64)[place[communicating]]
+            nothing = np.full(len(table), -1, dtype=np.int64)
+            own = list(compress(args, communicating.tolist()))
+            self.communication.add(start_ns[communicating], nothing, table[:, 0], table[:, 1], own)
 
     def _add_frames(self, events: list[Any]) -> None:
         """Keeps those that name a place in the user's files; the others are many."""

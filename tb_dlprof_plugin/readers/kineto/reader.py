@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import (
     DeviceEvents,
@@ -39,6 +40,7 @@ from tb_dlprof_plugin.readers.kineto.columns import UNKNOWN_TIME, ColumnBuilder
 from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
+from tb_dlprof_plugin.readers.kineto.process_groups import completed, described_groups, text_of
 from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
 from tb_dlprof_plugin.readers.kineto.records import (
     EVENT,
@@ -206,7 +208,8 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         raise TraceError(f"{source} {_nothing_found(reader)}.")
     # Times count from the first event: what follows then fits any integer width and delta coding starts small.
     first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
-    for start in (host.start_ns, device.start_ns, memory.time_ns, frames.start_ns):
+    communications = columns.communication.events()
+    for start in (host.start_ns, device.start_ns, memory.time_ns, frames.start_ns, communications.start_ns):
         start -= first
     rank = header.distributedInfo or Distributed()
     return Timeline(
@@ -230,6 +233,10 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         repaired=damage.repaired,
         input_shapes=columns.input_shapes(),
         input_dtypes=columns.input_dtypes(),
+        system=System(hostname=text_of(header.host_name) or None),
+        communications=communications,
+        process_groups=completed(columns.communication.groups, described_groups(rank.pg_config)),
+        backend=text_of(rank.backend),
     )
 
 

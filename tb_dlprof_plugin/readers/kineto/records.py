@@ -33,6 +33,20 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     registers: int | None = msgspec.field(default=None, name="registers per thread")
     shared_memory: int | None = msgspec.field(default=None, name="shared memory")
     occupancy: float | None = msgspec.field(default=None, name="est. achieved occupancy %")
+    # Of communication calls; what others write under these names may be anything.
+    collective: Any = msgspec.field(default=None, name="Collective name")
+    communication_sequence: Any = msgspec.field(default=None, name="Seq")
+    elements_in: Any = msgspec.field(default=None, name="In msg nelems")
+    elements_out: Any = msgspec.field(default=None, name="Out msg nelems")
+    dtype: Any = None
+    source_rank: Any = msgspec.field(default=None, name="Src Rank")
+    target_rank: Any = msgspec.field(default=None, name="Dst Rank")
+    group_name: Any = msgspec.field(default=None, name="Process Group Name")
+    group_description: Any = msgspec.field(default=None, name="Process Group Description")
+    group_ranks: Any = msgspec.field(default=None, name="Process Group Ranks")
+    group_size: Any = msgspec.field(default=None, name="Group size")
+    rank_start: Any = msgspec.field(default=None, name="Global rank start")
+    rank_stride: Any = msgspec.field(default=None, name="Global rank stride")
 
 
 class MemoryArgs(msgspec.Struct, gc=False, frozen=True):
@@ -123,6 +137,8 @@ class Distributed(msgspec.Struct):
 
     rank: _Number | None = None
     world_size: _Number | None = None
+    backend: Any = None
+    pg_config: Any = None
 
 
 class Header(msgspec.Struct):
@@ -135,6 +151,7 @@ class Header(msgspec.Struct):
     cuda_driver_version: _Number | None = None
     record_shapes: int | None = None
     schemaVersion: int | None = None
+    host_name: Any = None
 
     def fill(self, other: Header) -> None:
         """Takes from ``other`` what is missing here."""

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
-from tb_dlprof_plugin.metrics.communication import Collectives, Waiting, collectives, is_collective, waiting
+from tb_dlprof_plugin.metrics.communication import Collectives, collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.profile import Bools, CallKind
@@ -74,7 +74,6 @@ class _Seen:
     collective_ns: int
     exposed_ns: int
     transfer_ns: int | None
-    waits: Waiting | None
     bytes: int | None
     rounds: int | None
     early_ns: int
@@ -122,7 +121,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"Gradients are exchanged {seen.rounds} times for each optimizer step"
         if accumulates
         else f"{share:.0f} % of the step is communication that nothing hides",
-        seen=f"{numbers}.{size}{'' if seen.waits else unsplit}",
+        seen=f"{numbers}.{size}{unsplit if seen.transfer_ns is None else ''}",
         readings=[
             Reading("Communication not hidden", share, "percent", thresholds.COMMUNICATION_SHARE_PERCENT),
             Reading("Collectives per step", seen.collective_ns, "ns"),
@@ -159,11 +158,9 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 
 def _seen(context: RuleContext, found: Collectives) -> _Seen:
     count = context.selection.count
-    waits = waiting(context.ranks) if len(context.ranks) > 1 else None
-    transfer = None
-    if waits is not None:
-        own = [view is context.view for view in context.ranks].index(True)
-        transfer = waits.exposed_transfer_ns[own]
+    rank = context.profile.source.rank
+    own = next((row for row in context.job.account if row.rank == rank), None) if context.job is not None else None
+    transfer = None if own is None or own.waiting_ms is None else round(1e6 * own.transfer_ms)
     rounds = _rounds(context.view, found)
     early = _not_last(found, rounds) if rounds and rounds > 1 else np.zeros(len(found), dtype=np.bool_)
     exposed = int(found.exposed_ns[early].sum()) // count
@@ -171,7 +168,6 @@ def _seen(context: RuleContext, found: Collectives) -> _Seen:
         collective_ns=int(found.duration_ns.sum()) // count,
         exposed_ns=int(found.exposed_ns.sum()) // count,
         transfer_ns=transfer,
-        waits=waits,
         bytes=int(found.bytes.sum()) // count if (found.bytes >= 0).all() else None,
         rounds=rounds,
         early_ns=exposed,

@@ -11,7 +11,8 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
-from tb_dlprof_plugin.metrics.communication import Waiting, is_collective, other_work, waiting
+from tb_dlprof_plugin.fleet.job import RankAccount
+from tb_dlprof_plugin.metrics.communication import is_collective, other_work
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, merge, union
 from tb_dlprof_plugin.model.profile import Bools, Ints
@@ -75,10 +76,10 @@ def check(context: RuleContext) -> Finding | Silent:
             f"{least.name} works {least.work_ns / 1e6:.2f} ms of a step, {most.name} {most.work_ns / 1e6:.2f} ms: "
             f"{share:.0f} % of it."
         )
-    waits = waiting(context.ranks) if ranks else None
+    waits = context.job.account if context.job is not None else []
     even = sum(gpu.work_ns for gpu in gpus) // len(gpus)
     estimate = _saving(context, gpus, waits) if ranks else None
-    waited = _waited(context, waits)
+    waited = _waited(waits)
     return RULE.finding(
         title=f"{least.name} has {share:.0f} % of the work of {most.name} and waits for it",
         seen="Per step, without collectives, "
@@ -151,13 +152,14 @@ def _busy(view: ProfileView, gpu: int, rows: Bools) -> tuple[int, int]:
     return int(time) // count, int(time + communication - either) // count
 
 
-def _saving(context: RuleContext, gpus: list[_Work], waits: Waiting | None) -> Saving:
+def _saving(context: RuleContext, gpus: list[_Work], waits: list[RankAccount]) -> Saving:
     step, most = context.simulation.estimate.ns, max(gpu.work_ns for gpu in gpus)
     cpu_low, cpu, cpu_high = context.simulation.host_ends_ns
     work, overlapping = sum(gpu.work_ns for gpu in gpus), sum(gpu.overlapping_ns for gpu in gpus)
     # With an equal share a step is shorter by as much as the busiest GPU's work is, but never than the CPU needs; and
     # no more can be won than the others wait.
-    room = step if waits is None else max(waits.waiting_ns)
+    known = [1e6 * row.waiting_ms for row in waits if row.waiting_ms is not None]
+    room = max(known, default=step)
 
     def saved(slowed: float, cpu_ns: float) -> float:
         even = (work - slowed * overlapping) / len(gpus)
@@ -181,13 +183,10 @@ def _saving(context: RuleContext, gpus: list[_Work], waits: Waiting | None) -> S
     )
 
 
-def _waited(context: RuleContext, waits: Waiting | None) -> str:
-    if waits is None:
+def _waited(waits: list[RankAccount]) -> str:
+    times = ", ".join(f"rank {row.rank} {row.waiting_ms:.2f} ms" for row in waits if row.waiting_ms is not None)
+    if not times:
         return ""
-    times = ", ".join(
-        f"rank {view.profile.source.rank} {time / 1e6:.2f} ms"
-        for view, time in zip(context.ranks, waits.waiting_ns, strict=True)
-    )
     return f"In collectives the ranks wait for later ones: {times} a step."
 
 

@@ -1,0 +1,209 @@
+"""``tb-dlprof distributed``: where the step of a job goes, who delays whom and why, what a repair wins."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.api.distributed import distributed as job_of_sources
+from tb_dlprof_plugin.api.distributed import job_table
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
+from tb_dlprof_plugin.cli.printing import (
+    UNKNOWN,
+    check_output,
+    percent,
+    print_csv,
+    print_json,
+    print_parquet,
+    print_table,
+    time,
+)
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.fleet.job import Job
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.store.codec import ProfileError
+
+FAILED = 1
+"""Exit status of `--fail-on`, where it is so."""
+
+
+class FailOn(str, Enum):
+    """What a build fails on."""
+
+    straggler = "straggler"
+
+
+def distributed(
+    job: Annotated[
+        list[str],
+        typer.Argument(help="A run's directory with its ranks, or traces of all ranks: files, folders or globs."),
+    ],
+    fail_on: Annotated[
+        FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
+    ] = None,
+    limit: Limit = 20,
+    output: Output = OutputFormat.text,
+    table: TableName = None,
+) -> None:
+    """Show which ranks of a job delay the others.
+
+    Compute, transfer, waiting, bubble and host of each rank; delays with their causes; what repairs would win.
+    """
+    if table is not None and output not in (OutputFormat.csv, OutputFormat.parquet):
+        refuse("--table chooses what --format csv or parquet prints; add --format csv, or leave out --table")
+    check_output(output)
+    try:
+        found = job_of_sources(*job)
+        if output is OutputFormat.json:
+            print_json(found)
+        elif output is OutputFormat.csv:
+            print_csv(job_table(found, table))
+        elif output is OutputFormat.parquet:
+            print_parquet(job_table(found, table))
+        else:
+            _print(found, limit)
+    except (ProfileError, TraceError, ValueError) as error:
+        refuse(error)
+    straggler = next((delay for delay in found.delays if delay.significant), None)
+    if fail_on is FailOn.straggler and straggler is not None:
+        say(
+            f"tb-dlprof: rank {straggler.rank} delays the others ({straggler.cause}); repairing it wins "
+            f"{_ms(straggler.winnable_ms)} of a step.",
+            err=True,
+        )
+        raise typer.Exit(FAILED)
+
+
+def _print(job: Job, limit: int) -> None:
+    say(job.sentence, "")
+    if job.account:
+        shown = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))[:limit]
+        print_table(
+            tuple((name, "right") for name in ("rank", "step", "compute", "transfer", "waiting", "bubble", "host")),
+            [
+                (
+                    str(row.rank),
+                    *map(
+                        _ms,
+                        (
+                            row.step_ms,
+                            row.compute_ms,
+                            row.transfer_ms,
+                            row.waiting_ms,
+                            row.bubble_ms,
+                            row.host_ms,
+                        ),
+                    ),
+                )
+                for row in shown
+            ],
+        )
+        if len(job.account) > len(shown):
+            say(f"The {len(shown)} of {len(job.account)} ranks that wait least.")
+    if job.delays:
+        say()
+        print_table(
+            (
+                ("rank", "right"),
+                ("owed", "right"),
+                ("winnable", "right"),
+                ("cause", "left"),
+                ("beyond chance", "left"),
+                ("why", "left"),
+            ),
+            [
+                (
+                    str(row.rank),
+                    _ms(row.owed_ms),
+                    _ms(row.winnable_ms),
+                    row.cause,
+                    "yes" if row.significant else "no",
+                    row.why,
+                )
+                for row in job.delays[:limit]
+            ],
+        )
+    if job.what_if:
+        say()
+        print_table(
+            (("what if", "left"), ("step", "right"), ("interval", "right")),
+            [(row.change, _ms(row.step_ms), f"{_ms(row.low_ms)} to {_ms(row.high_ms)}") for row in job.what_if],
+        )
+    if job.collective_rows:
+        say()
+        _print_collectives(job, limit)
+    say()
+    for label, text in _figures(job):
+        say(f"{label:<26}{text}")
+    for note in job.notes:
+        say(f"Note: {note}")
+
+
+def _print_collectives(job: Job, limit: int) -> None:
+    print_table(
+        (
+            ("collective", "left"),
+            ("dimension", "left"),
+            ("size", "left"),
+            ("calls", "right"),
+            ("transfer", "right"),
+            ("waiting", "right"),
+            ("exposed", "right"),
+            ("bus GB/s", "right"),
+            ("verdict", "left"),
+        ),
+        [
+            (
+                row.operation + (f" {row.module}" if row.module else ""),
+                row.dimension,
+                row.size,
+                f"{row.calls_per_step:,.1f}",
+                _ms(row.transfer_ms),
+                _ms(row.waiting_ms),
+                _ms(row.exposed_ms),
+                UNKNOWN if row.bus_gb_s is None else f"{row.bus_gb_s:,.1f}",
+                row.verdict,
+            )
+            for row in job.collective_rows[:limit]
+        ],
+    )
+
+
+def _figures(job: Job) -> list[tuple[str, str]]:
+    missing = len(job.missing_ranks)
+    matching, efficiency = job.collectives, job.efficiency
+    figures = [
+        ("ranks", f"{len(job.ranks)} of {job.world_size}" + (f", {missing} missing" if missing else "")),
+        (
+            "collectives matched",
+            f"{matching.matched:,} of {matching.total:,} ({percent(matching.matched_percent)}), by {matching.by}",
+        ),
+    ]
+    if job.simulated_error_percent is not None:
+        figures.append(("replayed as recorded", f"{job.simulated_error_percent:+.2f} % off"))
+    if efficiency.parallel is not None:
+        figures.append(
+            (
+                "parallel efficiency",
+                " ".join(
+                    (
+                        f"{_share(efficiency.parallel)} = load balance {_share(efficiency.load_balance)}",
+                        f"x communication {_share(efficiency.communication)}",
+                    )
+                ),
+            )
+        )
+    if efficiency.wasted_gpu_share is not None:
+        figures.append(("wasted by uneven ranks", f"{_share(efficiency.wasted_gpu_share)} of the GPU time"))
+    return figures
+
+
+def _share(value: float | None) -> str:
+    return percent(None if value is None else 100 * value)
+
+
+def _ms(value: float | None) -> str:
+    return UNKNOWN if value is None else time(value * 1e6)

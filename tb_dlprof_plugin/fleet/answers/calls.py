@@ -1,0 +1,277 @@
+"""The calls of all ranks in one table, each with its place in the rank's own time, which waiting does not move.
+
+A rank's own time advances while its GPU does anything but exposed communication: kernels, copies, and idling for the
+host. A call becomes ready at a moment of own time, and from another one on the rank waits for it to end. Replaying the
+job with other own times or transfers then needs no clock that ranks share.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.matching import Matched
+from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
+
+POINT_TO_POINT = (Operation.SEND, Operation.RECEIVE)
+QUEUED_NS = 5_000
+"""A call that starts this soon after the end of the one before was ready earlier: 99 % of the gaps between kernels that
+are queued on one stream are shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of the chosen steps, in order of rank and start. Times in ns.
+
+    Attributes:
+        first: where the calls of a rank begin; one entry more than ranks.
+        rank: index into the facts. row: index into that rank's `Collectives`. step: index into ``numbers``.
+        numbers: of the chosen steps.
+        collective: calls with the same number are one collective; every other call has a number of its own.
+        coupled: the members of the collective end together.
+        operation: `Operation`.
+        duration, exposed: exposed parts of calls that overlap each other count once.
+        transfer: what the collective takes when all have come: the shortest duration of its members.
+        waiting: the exposed part that is no transfer.
+        bubble: whether waiting in it is due to the pipeline's schedule: sends, receives, and collectives across stages.
+        blocks: whether the rank waits for its end; calls that overlap may all be waited for.
+        ready, block: own time when the call may start, and from when on the rank waits for its end.
+        gap, idle: own time since the call before was ready, and the part of it in which the GPU idled.
+        own: of each rank, own time of all chosen steps. tail_idle: idle time after the last call.
+        length: of each rank, the sum of its chosen steps. first_step: own time at the end of the first of them.
+        stream: small numbers for the streams of communication.
+    """
+
+    first: Ints
+    rank: Ints
+    row: Ints
+    step: Ints
+    numbers: Ints
+    collective: Ints
+    coupled: Bools
+    operation: Ints
+    duration: Ints
+    exposed: Ints
+    transfer: Ints
+    waiting: Ints
+    bubble: Bools
+    blocks: Bools
+    ready: Ints
+    block: Ints
+    gap: Ints
+    idle: Ints
+    stream: Ints
+    own: Ints
+    tail_idle: Ints
+    length: Ints
+    first_step: Ints
+
+    @property
+    def ranks(self) -> int:
+        return len(self.own)
+
+    @property
+    def steps(self) -> int:
+        return len(self.numbers)
+
+    def of_rank(self, index: int) -> slice:
+        """The rows of a rank."""
+        return slice(int(self.first[index]), int(self.first[index + 1]))
+
+    def per_rank(self, column: Ints | Floats) -> Floats:
+        """Sums of a column by rank."""
+        result: Floats = np.bincount(self.rank, weights=column, minlength=self.ranks).astype(np.float64)
+        return result
+
+
+def stage_of(one: RankFacts) -> int:
+    """Place of a rank in the pipeline, 0 without one."""
+    return dict(one.mesh).get("pp", 0)
+
+
+def common_steps(facts: Sequence[RankFacts]) -> Ints:
+    """Numbers of the steps that as many ranks recorded as any step was recorded by."""
+    numbers = np.concatenate([np.unique(one.steps.number) for one in facts]) if facts else np.zeros(0, dtype=np.int64)
+    if not len(numbers):
+        return numbers
+    found, count = np.unique(numbers, return_counts=True)
+    result: Ints = found[count == count.max()]
+    return result
+
+
+def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
+    """The calls of the steps with these numbers (rising). A rank that did not record one of them has fewer calls."""
+    own = [_of_rank(one, numbers) for one in facts]
+    columns = {name: np.concatenate([each[name] for each in own]) for name in own[0] if name not in _PER_RANK}
+    count = np.array([len(each["row"]) for each in own])
+    first = np.r_[0, np.cumsum(count)]
+    rank = np.repeat(np.arange(len(own)), count)
+    collective, coupled = _collectives(facts, matched, numbers, first, rank, columns)
+    duration, operation = columns["duration"], columns["operation"]
+    transfer = _transfer(collective, coupled, duration, operation, columns["bytes"])
+    of_call = transfer[collective] if len(transfer) else duration
+    waiting = np.maximum(columns["exposed"] - of_call, 0)
+    # A broadcast, say, does not wait for its members: its duration is its own.
+    waits = coupled | np.isin(operation, POINT_TO_POINT)
+    ready = _ready(first, columns, collective, coupled)
+    gap = np.diff(ready, prepend=0)
+    heads = first[:-1][count > 0]
+    gap[heads] = ready[heads]
+    return Calls(
+        first=first,
+        rank=rank,
+        row=columns["row"],
+        step=columns["step"],
+        numbers=numbers,
+        collective=collective,
+        coupled=coupled,
+        operation=operation,
+        duration=duration,
+        exposed=columns["exposed"],
+        transfer=np.where(waits, of_call, duration),
+        waiting=np.where(waits, waiting, 0),
+        bubble=waits & (np.isin(operation, POINT_TO_POINT) | _across_stages(facts, collective, rank)),
+        blocks=columns["blocks"] > 0,
+        ready=ready,
+        block=columns["block"],
+        gap=gap,
+        idle=np.minimum(columns["idle"], gap),
+        stream=columns["stream"],
+        own=np.array([int(each["own"][0]) for each in own]),
+        tail_idle=np.array([int(each["tail_idle"][0]) for each in own]),
+        length=np.array([int(each["length"][0]) for each in own]),
+        first_step=np.array([int(each["first_step"][0]) for each in own]),
+    )
+
+
+_PER_RANK = ("own", "tail_idle", "length", "first_step")
+
+
+def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
+    calls, steps = one.collectives, one.steps
+    place = np.searchsorted(numbers, steps.number)
+    place[np.r_[numbers, -2][place] != steps.number] = -1
+    rows = np.flatnonzero(place[calls.iteration] >= 0)
+    iteration = calls.iteration[rows]
+    chosen = np.flatnonzero(place >= 0)
+    length = steps.end_ns - steps.start_ns
+    # Steps that were not recorded, or not chosen, between two chosen ones take no time here.
+    begin = np.zeros(len(steps.number), dtype=np.int64)
+    begin[chosen] = np.cumsum(length[chosen]) - length[chosen]
+    start = calls.start_ns[rows] - steps.start_ns[iteration] + begin[iteration]
+    duration = calls.duration_ns[rows]
+    stop = start + duration
+    before = np.maximum.accumulate(np.r_[0, stop])[:-1]
+    exposed = np.clip(calls.exposed_ns[rows], 0, np.maximum(stop - np.maximum(start, before), 0))
+    until = np.cumsum(np.r_[0, exposed])
+    # What runs still when this one starts is exposed at its end, as far as it is.
+    running = np.clip(before - start, 0, np.r_[0, exposed][:-1] if len(exposed) else 0)
+    ready = np.maximum.accumulate(np.maximum(start - until[:-1] + running, 0)) if len(rows) else start
+    block = np.maximum(ready, stop - until[1:])
+    total = int(length[chosen].sum())
+    own = max(total - int(exposed.sum()), int(ready[-1]) if len(ready) else 0)
+    idle = np.maximum(calls.idle_ns[rows], 0)
+    in_rows = np.bincount(iteration, weights=idle, minlength=len(begin)).astype(np.int64)
+    rest = np.maximum(steps.idle_ns - in_rows, 0)
+    tail_idle = 0
+    for step, following in zip(chosen, [*chosen[1:], -1], strict=True):
+        at = int(np.searchsorted(iteration, following)) if following >= 0 else len(rows)
+        if at < len(rows) and iteration[at] == following:
+            idle[at] += rest[step]
+        else:
+            tail_idle += int(rest[step])
+    first_step = int(length[chosen[0]] - exposed[iteration == chosen[0]].sum()) if len(chosen) else 0
+    return {
+        "row": rows,
+        "step": place[iteration],
+        "operation": calls.operation[rows],
+        "bytes": calls.bytes[rows],
+        "duration": duration,
+        "exposed": exposed,
+        "blocks": (calls.exposed_ns[rows] > 0).astype(np.int64),
+        "ready": ready,
+        "block": block,
+        "idle": idle,
+        "begin": begin[iteration] - until[np.searchsorted(iteration, iteration)],
+        "queued": (start - before < QUEUED_NS).astype(np.int64),
+        "stream": np.unique(calls.stream[rows], return_inverse=True)[1].reshape(-1).astype(np.int64),
+        "own": np.array([own]),
+        "tail_idle": np.array([min(tail_idle, own - (int(ready[-1]) if len(ready) else 0))]),
+        "length": np.array([total]),
+        "first_step": np.array([min(max(first_step, 0), own)]),
+    }
+
+
+def _collectives(
+    facts: Sequence[RankFacts], matched: Matched, numbers: Ints, first: Ints, rank: Ints, columns: dict[str, Ints]
+) -> tuple[Ints, Bools]:
+    """Per call the number of its collective, without gaps, and whether its members end together."""
+    chosen = np.isin(matched.iteration, numbers)
+    size = np.diff(matched.first)
+    slots = np.repeat(chosen, size)
+    number = np.repeat(np.cumsum(chosen) - 1, size)[slots]
+    # From (rank, row of its facts) to the row of this table: the chosen rows of a rank are rising.
+    lookup_first = np.r_[0, np.cumsum([len(one.collectives) for one in facts])]
+    lookup = np.full(int(lookup_first[-1]), -1, dtype=np.int64)
+    lookup[lookup_first[rank] + columns["row"]] = np.arange(len(rank))
+    at = lookup[lookup_first[matched.rank_index[slots]] + matched.row[slots]]
+    number, at = number[at >= 0], at[at >= 0]
+    collective = np.full(len(rank), -1, dtype=np.int64)
+    collective[at] = number
+    found = int(chosen.sum())
+    alone = np.flatnonzero(collective < 0)
+    collective[alone] = found + np.arange(len(alone))
+    kinds = np.isin(columns["operation"], [*map(int, SYNCHRONISING), *map(int, POINT_TO_POINT)])
+    coupled = kinds & (np.bincount(collective, minlength=found + len(alone))[collective] > 1)
+    # A broadcast's root does not wait for the others: each member is a call of its own.
+    loose = np.flatnonzero(~coupled & (collective < found))
+    collective[loose] = found + len(alone) + np.arange(len(loose))
+    return np.unique(collective, return_inverse=True)[1].reshape(-1), coupled
+
+
+def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints) -> Bools:
+    """Whether the members of a call's collective are in several stages of a pipeline."""
+    stage = np.array([stage_of(one) for one in facts])[rank]
+    if not stage.any():
+        return np.zeros(len(rank), dtype=np.bool_)
+    most = np.zeros(int(collective.max()) + 1 if len(collective) else 0, dtype=np.int64)
+    least = np.full(len(most), np.iinfo(np.int64).max)
+    np.maximum.at(most, collective, stage)
+    np.minimum.at(least, collective, stage)
+    result: Bools = (most > least)[collective]
+    return result
+
+
+def _transfer(collective: Ints, coupled: Bools, duration: Ints, operation: Ints, size: Ints) -> Ints:
+    """Per collective the shortest duration of its members; of a send or receive alone that of its like."""
+    result = np.full(int(collective.max()) + 1 if len(collective) else 0, np.iinfo(np.int64).max, dtype=np.int64)
+    np.minimum.at(result, collective, duration)
+    lonely = ~coupled & np.isin(operation, POINT_TO_POINT)
+    if lonely.any():
+        like = np.unique(size[lonely], return_inverse=True)[1].reshape(-1)
+        shortest = np.full(int(like.max()) + 1, np.iinfo(np.int64).max, dtype=np.int64)
+        np.minimum.at(shortest, like, duration[lonely])
+        result[collective[lonely]] = shortest[like]
+    return result
+
+
+def _ready(first: Ints, columns: dict[str, Ints], collective: Ints, coupled: Bools) -> Ints:
+    """Own time when a call may start: where it was queued behind another one, when it was ready on other members."""
+    ready = columns["ready"]
+    free = coupled & (columns["queued"] == 0)
+    held = coupled & (columns["queued"] == 1)
+    if not free.any() or not held.any():
+        return ready
+    known = np.full(int(collective.max()) + 1, np.iinfo(np.int64).max, dtype=np.int64)
+    # Within the step: own times of ranks with more and with less work drift apart over several.
+    begin = columns["begin"]
+    np.minimum.at(known, collective[free], ready[free] - begin[free])
+    result = np.where(held & (known[collective] < ready - begin), known[collective] + begin, ready)
+    # Not before the call in front of it was ready, which keeps the order of the calls on their rank.
+    for begin, stop in itertools.pairwise(first.tolist()):
+        result[begin:stop] = np.maximum.accumulate(result[begin:stop])
+    return result

@@ -1,0 +1,130 @@
+"""Why a rank is late: what it has more of than ranks with the same work, in the steps in which others wait.
+
+More GPU time at equal kernels is a slow GPU, more time in other kernels uneven data or experts, more idle time the
+host: its data loader, the garbage collector, or what it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.answers.host_lead import is_slower
+from tb_dlprof_plugin.fleet.answers.kernel_speed import kernel_speed
+from tb_dlprof_plugin.fleet.job import Cause
+from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
+from tb_dlprof_plugin.model.profile import Floats, Ints
+
+SLOWER = 1.02
+"""Kernels at equal shapes, from which a GPU is slower than the others: GPUs of one kind differ by about 1 %."""
+MORE_WORK = 0.05
+"""Share of a rank's GPU work from which more of it than on the others is a cause: equal work differs by up to 2 %, with
+its kernels under collectives or not."""
+SAME_KERNELS = 0.8
+"""Share of the others' launches that a rank makes too, at the same shapes, from which it does their work and more."""
+STEADY = 0.5
+"""Standard deviation over mean of the additional work of a step, below which it is the same in every step."""
+EXPLAINED = 0.5
+"""Share of a rank's additional time that a measured pause must explain to be its cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A cause in a sentence. ``measured``: the recording shows the cause itself, not only that the rank is late."""
+
+    cause: Cause
+    why: str
+    measured: bool
+
+
+def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints, weight: Floats) -> Explained:
+    """Why others wait for a rank.
+
+    Args:
+        facts: of all ranks.
+        index: the rank's.
+        others: indices of the ranks to compare with.
+        numbers: steps that all of them recorded.
+        weight: GPU time that others wait because of the rank, by step.
+    """
+    if not len(others) or not weight.sum():
+        return Explained("unknown", "There is no other rank that does the same work.", False)
+    share = weight / weight.sum()
+
+    def more(column: str) -> Floats | None:
+        own = _by_step(facts[index], column, numbers)
+        rest = [_by_step(facts[other], column, numbers) for other in others.tolist()]
+        if own is None or any(each is None for each in rest):
+            return None
+        return own - np.median(np.stack([each for each in rest if each is not None]), axis=0)
+
+    work, idle, collector, loading = (more(name) for name in ("compute_ns", "idle_ns", "garbage_ns", "input_ns"))
+    work_ms, idle_ms, collector_ms, loading_ms = (
+        0.0 if each is None else float(share @ each) / 1e6 for each in (work, idle, collector, loading)
+    )
+    if max(work_ms, idle_ms) <= 0:
+        return Explained("unknown", "It has neither more work on its GPU nor more idle time than the others.", False)
+    # Idle time is no evidence against more work: the last rank's host is visible, that of the others is hidden where
+    # they wait, and the profiler delays all of them.
+    compute_ms = float(facts[index].steps.compute_ns.mean()) / 1e6
+    if work is not None and (work_ms > idle_ms or work_ms >= MORE_WORK * compute_ms):
+        return _of_gpu(facts, index, others, work_ms, work)
+    explained = _of_host(idle_ms, collector_ms, loading_ms)
+    if explained.cause == "slow_host" and is_slower(facts, index, others, numbers) is False:
+        return Explained(
+            "unknown",
+            f"Its GPU idles {idle_ms:.2f} ms a step longer than the others', whose hosts have a lead; but "
+            "those hosts are no faster, so that this does not show that its own is slow.",
+            False,
+        )
+    return explained
+
+
+def _of_host(idle_ms: float, collector_ms: float, loading_ms: float) -> Explained:
+    idle = f"its GPU idles {idle_ms:.2f} ms a step longer than the others'"
+    if collector_ms >= EXPLAINED * idle_ms and collector_ms >= loading_ms:
+        return Explained("garbage_collection", f"Python's garbage collector runs {collector_ms:.2f} ms: {idle}.", True)
+    if loading_ms >= EXPLAINED * idle_ms:
+        return Explained("slow_input", f"It waits {loading_ms:.2f} ms longer for its data loader: {idle}.", True)
+    return Explained("slow_host", f"Its host launches late: {idle}, with equal GPU work.", True)
+
+
+def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float, work: Floats) -> Explained:
+    more = f"its GPU works {work_ms:.2f} ms a step longer than the others'"
+    speed = kernel_speed(facts, index, others)
+    if speed is not None and speed.slowdown is not None and _slower(speed.slowdown, facts[index], work_ms):
+        slower = 100 * (speed.slowdown - 1)
+        return Explained("slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}.", True)
+    sent = [_all_to_all(facts[each]) for each in (index, *others.tolist())]
+    if sent[0]:
+        usual = float(np.median(sent[1:]))
+        text = f", and exchanges {sent[0] / usual:.2f} times their bytes" if usual > 0 else ""
+        return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
+    steady = len(work) > 1 and float(work.std()) < STEADY * abs(float(work.mean()))
+    if speed is not None and speed.shared >= SAME_KERNELS and steady:
+        return Explained(
+            "slow_gpu",
+            f"Its GPU runs additional kernels in every step, while those that it shares with the others are as fast: "
+            f"{more}.",
+            True,
+        )
+    return Explained("uneven_data", f"It has more work, at other shapes or more often: {more}.", True)
+
+
+def _slower(slowdown: float, one: RankFacts, work_ms: float) -> bool:
+    compute_ms = float(one.steps.compute_ns.mean()) / 1e6
+    return slowdown >= SLOWER and compute_ms * (1 - 1 / slowdown) >= EXPLAINED * work_ms
+
+
+def _all_to_all(one: RankFacts) -> int:
+    calls = one.collectives
+    here = (calls.operation == Operation.ALL_TO_ALL) & (calls.bytes > 0)
+    return int(calls.bytes[here].sum())
+
+
+def _by_step(one: RankFacts, column: str, numbers: Ints) -> Floats | None:
+    """A column of the steps with these numbers; None where one is not recorded."""
+    values = getattr(one.steps, column)[np.isin(one.steps.number, numbers)]
+    return None if len(values) != len(numbers) or (values < 0).any() else values.astype(np.float64)

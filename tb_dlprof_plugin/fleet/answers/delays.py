@@ -1,0 +1,162 @@
+"""Who delays whom: GPU time owed and wall time winnable, by rank, with significance and cause.
+
+A rank may owe much and win little: where many are nearly as late, repairing one does not shorten the step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.answers.causes import cause_of
+from tb_dlprof_plugin.fleet.answers.charges import charged
+from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
+from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
+from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.job import Delay
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.profile import Floats, Ints
+
+MOST = 8
+"""Ranks that are repaired one by one."""
+MANY_CALLS, FEWER = 2_000_000, 2
+"""With so many calls a replay takes a second."""
+WORTH = 0.01
+"""Of the step: less is within what step times vary by."""
+CHANCE = 0.01
+"""Probability that a rank is last as often by chance, one in n each time, below which it is none."""
+_OF_GPU = ("slow_gpu", "uneven_data", "expert_load")
+LEAST_STEPS = 3
+STANDARD_ERRORS = 4.5
+"""Of a rank's mean excess over the next one, from which it is steady: 98 % with three steps, 99.9 % with ten (one-sided
+Student's t). Fewer steps show no spread."""
+OUTLIER = 3.5
+"""Modified z-score (Iglewicz and Hoaglin, 1993) of a rank's own time from which it is an outlier of three or more."""
+
+
+def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None) -> list[Delay]:
+    """The ranks that cost most, worst first: those whose repair wins significantly, then by what they owe."""
+    calls, step = scenarios.calls, scenarios.step
+    if step is None or calls.ranks < 2 or not calls.steps:
+        return []
+    scale = step.ms / max(scenarios.recorded_ns / 1e6, 1e-9)
+    charges = charged(calls, scenarios.order) / 1e6 * scale
+    owed = charges.mean(axis=0)
+    # Links and stages have members that owe nothing by coming late.
+    linked = {one.index: one for one in slow_links(facts, calls)}
+    most = MOST if len(calls.rank) < MANY_CALLS else FEWER
+    worst = [int(index) for index in np.argsort(-owed, kind="stable")[:most] if owed[index] > 0]
+    rows = [_of_rank(facts, scenarios, index, charges, owed) for index in worst]
+    rows += _of_stage(facts, scenarios, pipeline)
+    if linked:
+        rows += _of_links(facts, scenarios, list(linked.values()))
+    best: dict[int, Delay] = {}
+    for row in sorted(rows, key=_order):
+        best.setdefault(row.rank, row)
+    return sorted(best.values(), key=_order)
+
+
+def _order(row: Delay) -> tuple[bool, float, float]:
+    return not row.significant, -row.winnable_ms if row.significant else 0.0, -row.owed_ms
+
+
+def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, owed: Floats) -> Delay:
+    step = scenarios.step
+    assert step is not None
+    same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
+    others: Ints = same[same != index]
+    explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
+    repaired = scenarios.ms(scenarios.rank_repaired(index, keeps_idle=explained.cause in _OF_GPU))
+    winnable = max(step.ms - (step.ms if repaired is None else repaired), 0.0)
+    worth = winnable >= WORTH * step.ms
+    certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
+    # A pause that is measured, or work that differs, is no chance even if it comes in few steps.
+    certain |= explained.cause in ("garbage_collection", "slow_input", "uneven_data", "expert_load") and bool(
+        (charges[:, index] >= WORTH * step.ms).sum() > 1
+    )
+    return Delay(
+        facts[index].rank,
+        float(owed[index]),
+        winnable,
+        explained.cause,
+        explained.why,
+        bool(worth and certain and explained.measured),
+    )
+
+
+def _not_chance(charges: Floats, index: int) -> bool:
+    """Whether the rank owes most in more steps than chance explains, or steadily more than the others do."""
+    steps, ranks = charges.shape
+    most = int((charges.argmax(axis=1) == index).sum())
+    share = 1 / ranks
+    chance = sum(math.comb(steps, k) * share**k * (1 - share) ** (steps - k) for k in range(most, steps + 1))
+    if chance < CHANCE:
+        return True
+    if steps < LEAST_STEPS:
+        return False
+    more = charges[:, index] - np.delete(charges, index, axis=1).max(axis=1)
+    spread = float(more.std(ddof=1)) / np.sqrt(steps)
+    return bool(more.mean() > 0 and more.mean() > STANDARD_ERRORS * spread)
+
+
+def _outlier(scenarios: Scenarios, index: int, same: Ints) -> bool:
+    """Whether its own time stands out from those of ranks with the same work; never with fewer than three."""
+    if len(same) < 3:
+        return False
+    calls, times = scenarios.calls, scenarios.base
+    own = np.bincount(calls.rank, weights=times.gap, minlength=calls.ranks) + times.tail
+    median = float(np.median(own[same]))
+    # No less than a thousandth: ranks that agree to the microsecond have no outliers.
+    deviation = max(float(np.median(np.abs(own[same] - median))), 0.001 * median)
+    return 0.6745 * (float(own[index]) - median) / deviation > OUTLIER
+
+
+def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None) -> list[Delay]:
+    """The ranks of a stage that has more work than the others."""
+    step = scenarios.step
+    if pipeline is None or step is None or pipeline.slowest_stage is None:
+        return []
+    balanced = scenarios.even_stages_ms
+    winnable = 0.0 if balanced is None else max(step.ms - balanced, 0.0)
+    if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
+        # A step is at least as long as the work of its longest stage.
+        winnable = min(winnable, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
+    members = [index for index, stage in enumerate(pipeline.stages) if stage == pipeline.slowest_stage]
+    others = len(facts) - len(members)
+    more = 100 * (pipeline.imbalance - 1)
+    why = f"Stage {pipeline.slowest_stage} has {more:.0f} % more work than the mean of the stages."
+    return [
+        Delay(
+            facts[index].rank,
+            winnable * others / len(members),
+            winnable,
+            "uneven_stage",
+            why,
+            winnable >= WORTH * step.ms,
+        )
+        for index in members
+    ]
+
+
+def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[SlowLink]) -> list[Delay]:
+    step, calls = scenarios.step, scenarios.calls
+    assert step is not None
+    factor = np.ones(len(calls.rank))
+    for one in links:
+        factor[one.rows] = 1 / one.slowdown
+    faster = scenarios.ms(scenarios.transfers_times(factor))
+    winnable = 0.0 if faster is None else max(step.ms - faster, 0.0)
+    waits = len(facts) - 1
+    return [
+        Delay(
+            facts[one.index].rank,
+            winnable * waits / len(links),
+            winnable,
+            "slow_link",
+            one.why,
+            winnable >= WORTH * step.ms,
+        )
+        for one in links
+    ]

@@ -1,0 +1,57 @@
+"""What dumps of PyTorch's flight recorder say about a job that stands still: the ranks that it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, contradictions, ranks_behind
+from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, Matching
+
+_NAMED = 8
+
+
+def hang_notes(records: Sequence[FlightRecord]) -> list[str]:
+    """A sentence for each rank that others wait for, and for each call about which members disagree."""
+    notes = [
+        f"Rank {one.rank} has not made call {one.sequence} of {one.group or 'its group'}, which ranks "
+        f"{_listed(one.waiting)} wait for, directly or through others."
+        for one in ranks_behind(records)
+    ]
+    return notes + [
+        f"{one.word}: ranks {_listed(one.ranks)} disagree about call {one.sequence} of {one.group or 'their group'}."
+        for one in contradictions(records)
+    ]
+
+
+def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
+    """A job of which there are dumps and no recording: who is behind, and nothing about times."""
+    ranks = sorted(record.rank for record in records)
+    largest = max((rank for record in records for own in record.members.values() for rank in own), default=0)
+    world = max(largest, *ranks) + 1
+    behind = [one.rank for one in ranks_behind(records)]
+    return Job(
+        world_size=world,
+        ranks=ranks,
+        missing_ranks=sorted(set(range(world)) - set(ranks)),
+        sentence=f"The job stands still and waits for rank{'s' if len(behind) > 1 else ''} {_listed(behind)}."
+        if behind
+        else "The dumps show no rank that others wait for.",
+        step=None,
+        account=[],
+        delays=[],
+        what_if=[],
+        simulated_error_percent=None,
+        collectives=Matching(0, 0, None, len(contradictions(records)), "sequence"),
+        collective_rows=[],
+        clock=Clocks(None, {}, 0),
+        efficiency=Efficiency(None, None, None, None, None, None),
+        heat=None,
+        mesh=[],
+        mesh_places=[],
+        notes=[*hang_notes(records), "Dumps of the flight recorder hold calls, no times on the GPU."],
+    )
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:_NAMED]))
+    return shown + (f" and {len(ranks) - _NAMED} more" if len(ranks) > _NAMED else "")

@@ -1,0 +1,38 @@
+"""Which ranks do the same work in the same order, so that their times can be compared call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.profile import Floats, Ints
+
+
+def peers(facts: Sequence[RankFacts], calls: Calls) -> Ints:
+    """Per rank the number of its class: ranks of one pipeline stage that made the same calls in the same order."""
+    signatures = [
+        (stage_of(one), calls.operation[calls.of_rank(index)].tobytes(), calls.step[calls.of_rank(index)].tobytes())
+        for index, one in enumerate(facts)
+    ]
+    numbers = {signature: number for number, signature in enumerate(dict.fromkeys(signatures))}
+    return np.array([numbers[signature] for signature in signatures], dtype=np.int64)
+
+
+def of_others(calls: Calls, classes: Ints, rank: int, column: Floats, per_rank: Floats) -> tuple[Floats, float] | None:
+    """Median over the other ranks of a class, call by call, of a column and of a figure per rank; None without others.
+
+    The rank itself counts too where there are so many that it does not matter.
+    """
+    others = np.flatnonzero(classes == classes[rank])
+    if len(others) <= _FEW:
+        others = others[others != rank]
+    if not len(others):
+        return None
+    table = np.stack([column[calls.of_rank(int(other))] for other in others])
+    return np.median(table, axis=0), float(np.median(per_rank[others]))
+
+
+_FEW = 64

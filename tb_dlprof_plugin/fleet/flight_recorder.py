@@ -1,0 +1,273 @@
+"""Dumps of PyTorch's flight recorder: the ranks that a job which stands still waits for, and sequence numbers for
+recordings that lack them.
+
+A dump holds a rank's last calls of its process groups (``TORCH_NCCL_TRACE_BUFFER_SIZE``) as a pickle of plain
+containers or as JSON, in a file ``_dump_<rank>`` or ``nccl_trace_rank_<rank>``. Nothing but containers, texts and
+numbers is unpickled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import pickle
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.matching import DTYPE_MISMATCH, SIZE_MISMATCH, TYPE_MISMATCH
+from tb_dlprof_plugin.fleet.operations import operation_of
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.model.visible import VisibleMessage
+
+_NAME = re.compile(r"(?:_dump_|rank_?|trace_)(?P<rank>\d{1,9})(?:\.json|\.pkl|\.pickle)?\Z")
+_MOST_BYTES = 1 << 28
+_EVEN = (Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.BROADCAST, Operation.REDUCE)
+"""Operations to which all members give buffers of one size."""
+
+
+class FlightRecordError(VisibleMessage):
+    """A file that is no dump of the flight recorder."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlightCall:
+    """One call of a process group.
+
+    Attributes:
+        group: name of the group on this rank.
+        operation: of it; ``name`` as the process group has it, such as "nccl:all_reduce".
+        sequence: number of the collective in its group.
+        sizes, dtypes: of its inputs.
+        state: "scheduled", "started" or "completed".
+        created_ns: unix time of the CPU's call.
+        point_to_point: a send or receive, whose numbers count apart.
+    """
+
+    group: str
+    operation: Operation
+    name: str
+    sequence: int
+    sizes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    state: str
+    created_ns: int
+    point_to_point: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FlightRecord:
+    """A rank's dump: ``members`` and ``descriptions`` of its groups by name, and its calls in order."""
+
+    rank: int
+    members: dict[str, tuple[int, ...]]
+    descriptions: dict[str, str]
+    calls: tuple[FlightCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankBehind:
+    """A rank that has not made a call that others wait in, and itself waits for no such rank.
+
+    Attributes:
+        rank: it.
+        waiting: ranks that wait for it, directly or through others.
+        group: description of a group in which they wait. sequence: number of the first call that it has not made there.
+    """
+
+    rank: int
+    waiting: tuple[int, ...]
+    group: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Members of a group that disagree about the call of one number; ``word`` is the flight recorder's."""
+
+    word: str
+    group: str
+    sequence: int
+    ranks: tuple[int, ...]
+
+
+def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRecord:
+    """A rank's dump; the rank is in the file's name where it is not given.
+
+    Raises:
+        FlightRecordError: the file is no dump, or does not say its rank.
+    """
+    source = Path(path)
+    named = _NAME.search(source.name)
+    own = rank if rank is not None else int(named["rank"]) if named else None
+    try:
+        if source.stat().st_size > _MOST_BYTES:
+            raise FlightRecordError(f"{source} is larger than any dump of the flight recorder")
+        data = source.read_bytes()
+        content = json.loads(data) if data[:1] == b"{" else _Containers(io.BytesIO(data)).load()
+    except OSError as error:
+        raise FlightRecordError(f"{source} cannot be read ({error.strerror})") from None
+    except Exception as error:  # a damaged pickle raises errors of any kind
+        raise FlightRecordError(f"{source} is no dump of the flight recorder ({error})") from None
+    if own is None:
+        raise FlightRecordError(f"{source} does not say its rank; name it _dump_<rank>")
+    if not isinstance(content, dict) or not isinstance(content.get("entries"), list):
+        raise FlightRecordError(f"{source} is no dump of the flight recorder: it has no entries")
+    config = content.get("pg_config")
+    groups = [one for one in config.values() if isinstance(one, dict)] if isinstance(config, dict) else []
+    return FlightRecord(
+        rank=own,
+        members={str(one.get("name", "")): _ranks(one.get("ranks")) for one in groups},
+        descriptions={str(one.get("name", "")): str(one.get("desc", "")) for one in groups},
+        calls=tuple(filter(None, map(_call, content["entries"]))),
+    )
+
+
+def dumps_beside(directory: str | os.PathLike[str]) -> list[FlightRecord]:
+    """The dumps in a directory, by rank; what is no dump is passed over."""
+    found: dict[int, FlightRecord] = {}
+    for path in sorted(Path(directory).iterdir()):
+        if path.is_file() and _NAME.search(path.name):
+            try:
+                record = read_dump(path)
+            except FlightRecordError:
+                continue
+            found.setdefault(record.rank, record)
+    return [found[rank] for rank in sorted(found)]
+
+
+def ranks_behind(records: Sequence[FlightRecord]) -> list[RankBehind]:
+    """The ranks that a job which stands still waits for, those that most wait for first.
+
+    A rank waits for a member of its group that has not made the call which it has not completed. A rank that is waited
+    for and waits for nobody is behind by itself; where ranks wait for each other in a circle, all of these are.
+    """
+    reached: dict[tuple[int, tuple[int, ...]], int] = {}
+    for record in records:
+        for call in _collectives(record):
+            key = (record.rank, record.members[call.group])
+            reached[key] = max(reached.get(key, -1), call.sequence)
+    recorded = {record.rank for record in records}
+    waits: dict[int, dict[int, tuple[str, int]]] = {}
+    for record in records:
+        for call in _collectives(record):
+            if call.state == "completed":
+                continue
+            members = record.members[call.group]
+            for other in members:
+                if other in recorded and reached.get((other, members), -1) < call.sequence:
+                    where = (record.descriptions.get(call.group) or call.group, call.sequence)
+                    known = waits.setdefault(record.rank, {}).get(other)
+                    if known is None or where[1] < known[1]:
+                        waits[record.rank][other] = where
+    waited = {other for own in waits.values() for other in own}
+    roots = [rank for rank in waited if rank not in waits] or sorted(waited)
+    result = []
+    for rank in roots:
+        direct = {own: others[rank] for own, others in waits.items() if rank in others}
+        group, sequence = min(direct.values(), key=lambda where: where[1])
+        result.append(RankBehind(rank, tuple(sorted(_waiting_for(rank, waits))), group, sequence))
+    return sorted(result, key=lambda one: (-len(one.waiting), one.rank))
+
+
+def contradictions(records: Sequence[FlightRecord]) -> list[Contradiction]:
+    """Calls of one number about which the members of a group disagree, in the words of the flight recorder."""
+    calls: dict[tuple[tuple[int, ...], int], dict[int, tuple[FlightCall, str]]] = {}
+    for record in records:
+        for call in _collectives(record):
+            where = record.descriptions.get(call.group) or call.group
+            calls.setdefault((record.members[call.group], call.sequence), {}).setdefault(record.rank, (call, where))
+    result = []
+    for (_, sequence), by_rank in calls.items():
+        made = [call for call, _ in by_rank.values()]
+        word = ""
+        if len({call.operation for call in made}) > 1:
+            word = TYPE_MISMATCH
+        elif made[0].operation in _EVEN and len({call.sizes for call in made}) > 1:
+            word = SIZE_MISMATCH
+        elif len({call.dtypes for call in made}) > 1:
+            word = DTYPE_MISMATCH
+        if word:
+            result.append(Contradiction(word, next(iter(by_rank.values()))[1], sequence, tuple(sorted(by_rank))))
+    return result
+
+
+def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
+    """The facts with the sequence numbers of a dump of the same process, where the recording has none.
+
+    A collective is the one that the process group noted last, of its group and operation, before the CPU launched it.
+    """
+    calls = facts.collectives
+    by_kind: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for one in _collectives(record):
+        by_kind.setdefault((one.group, int(one.operation)), []).append((one.created_ns, one.sequence))
+    sequence = calls.sequence.copy()
+    for (name, operation), noted in by_kind.items():
+        groups = [index for index, group in enumerate(facts.groups) if group.name == name]
+        rows = np.flatnonzero(
+            np.isin(calls.group, groups)
+            & (calls.operation == operation)
+            & (calls.sequence == UNKNOWN)
+            & (calls.launched_ns != UNKNOWN)
+        )
+        noted.sort()
+        created = np.array([time for time, _ in noted], dtype=np.int64)
+        at = np.searchsorted(created, facts.base_ns + calls.launched_ns[rows] + 999, side="right") - 1
+        numbers = np.array([number for _, number in noted], dtype=np.int64)
+        # One note is of one call: a second one comes before the first note of the buffer, or after the last.
+        own = (at >= 0) & (np.bincount(np.maximum(at, 0), minlength=len(noted))[np.maximum(at, 0)] == 1)
+        sequence[rows[own]] = numbers[at[own]]
+    return dataclasses.replace(facts, collectives=dataclasses.replace(calls, sequence=sequence))
+
+
+class _Containers(pickle.Unpickler):
+    """Unpickles containers, texts and numbers alone: a pickle that names a class or a function is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"it names {module}.{name}")
+
+
+def _collectives(record: FlightRecord) -> Iterable[FlightCall]:
+    return (call for call in record.calls if not call.point_to_point and call.group in record.members)
+
+
+def _waiting_for(rank: int, waits: dict[int, dict[int, tuple[str, int]]]) -> set[int]:
+    found: set[int] = set()
+    further = {rank}
+    while further:
+        further = {own for own, others in waits.items() if further & others.keys()} - found
+        found |= further
+    return found - {rank}
+
+
+def _call(entry: Any) -> FlightCall | None:
+    if not isinstance(entry, dict):
+        return None
+    group, name, number = entry.get("process_group"), entry.get("profiling_name"), entry.get("collective_seq_id")
+    if not isinstance(group, (list, tuple)) or not group or not isinstance(name, str) or not isinstance(number, int):
+        return None
+    operation = operation_of(name.partition(" ")[0])
+    created = entry.get("time_created_ns")
+    return FlightCall(
+        group=str(group[0]),
+        operation=operation,
+        name=name,
+        sequence=number,
+        sizes=tuple(tuple(size) for size in entry.get("input_sizes") or () if isinstance(size, (list, tuple))),
+        dtypes=tuple(map(str, entry.get("input_dtypes") or ())),
+        state=str(entry.get("state", "")),
+        created_ns=created if isinstance(created, int) else 0,
+        point_to_point=bool(entry.get("is_p2p")) or operation in (Operation.SEND, Operation.RECEIVE),
+    )
+
+
+def _ranks(value: Any) -> tuple[int, ...]:
+    if isinstance(value, str):
+        return tuple(int(number) for number in re.findall(r"\d{1,9}", value))
+    return tuple(value) if isinstance(value, (list, tuple)) and all(isinstance(one, int) for one in value) else ()

@@ -1,0 +1,99 @@
+"""A job's ranks from what a user names: a run's directory, folders, globs or files of traces, dumps next to them."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
+from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, dumps_beside, with_sequences
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers import registry
+from tb_dlprof_plugin.store.choice import newest, newest_of_ranks
+from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.logdir import EventFileStore, no_such_path, runs_below
+
+_MAGIC = "*?["
+
+
+@dataclass(slots=True)
+class JobFiles:
+    """What was found of a job.
+
+    Attributes:
+        facts: of each rank, by rank.
+        dumps: of the flight recorder, in the folders that were named.
+        unreadable: a sentence for each stored rank that cannot be read.
+    """
+
+    facts: list[RankFacts] = field(default_factory=list)
+    dumps: list[FlightRecord] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+
+def read_job(sources: Iterable[str | Path]) -> JobFiles:
+    """Everything below these paths, which are one job: a run's directory, or traces, as files, folders and globs.
+
+    Sequence numbers that a recording lacks come from the dumps.
+
+    Raises:
+        ProfileError: a path does not exist or holds no recording, or there are several runs; one sentence.
+        TraceError: a trace cannot be read.
+    """
+    found = JobFiles()
+    for path in _paths(sources):
+        _read(path, found)
+    dumps = {dump.rank: dump for dump in found.dumps}
+    found.facts = sorted(
+        (with_sequences(one, dumps[one.rank]) if one.rank in dumps else one for one in found.facts),
+        key=lambda one: one.rank,
+    )
+    return found
+
+
+def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
+    paths: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if path.exists() or not any(sign in str(source) for sign in _MAGIC):
+            paths.append(path)
+            continue
+        matching = sorted(glob.glob(str(source), recursive=True))
+        if not matching:
+            raise ProfileError(f"No file matches {source}.")
+        paths += map(Path, matching)
+    return list(dict.fromkeys(paths))
+
+
+def _read(path: Path, found: JobFiles) -> None:
+    if not path.exists():
+        raise ProfileError(no_such_path(path))
+    if path.is_file() and "tfevents" not in path.name:
+        found.facts.append(_of_trace(path))
+        return
+    if path.is_dir():
+        found.dumps += dumps_beside(path)
+    blobs = EventFileStore(runs_below(path)).all()
+    names = sorted({blob.ref.run for blob in blobs})
+    if len(names) > 1:
+        listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        raise ProfileError(f"{path} holds {len(names)} runs; name one of them: {listed}.")
+    if latest := newest(blobs):
+        session = [blob for blob in blobs if blob.ref.session == latest.ref.session]
+        facts, unreadable = facts_of_job(newest_of_ranks(session))
+        found.facts += facts
+        found.unreadable += unreadable
+        return
+    traces = registry.files_below(path)
+    if not traces and not found.dumps:
+        raise ProfileError(f"{path} holds neither profiles nor traces.")
+    found.facts += map(_of_trace, traces)
+
+
+def _of_trace(path: Path) -> RankFacts:
+    return facts_of_profile(ProfileView(analyze_trace(path)))

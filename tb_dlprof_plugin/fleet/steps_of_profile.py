@@ -1,0 +1,197 @@
+"""The recorded iterations of one profile with their account of time: columns for `RankFacts.steps`."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, KernelTimes, Steps
+from tb_dlprof_plugin.metrics.communication import is_collective
+from tb_dlprof_plugin.metrics.flops import matrix_calls
+from tb_dlprof_plugin.model.grouping import group_rows
+from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.tree import any_in_subtree
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.pauses import loading_times
+
+GARBAGE_COLLECTION = "Python garbage collection"
+"""The range that the hook puts around a full collection."""
+_MOST_KERNELS = 200
+"""Kernels whose mean times are kept: they have over 95 % of the GPU time of the recorded demos."""
+
+
+def steps_of(view: ProfileView, device: int | None, work: Intervals, communication: Intervals) -> Steps:
+    """The iterations of a profile.
+
+    Args:
+        view: of it.
+        device: the GPU; None for a process without one.
+        work: where the process computes: kernels that are no communication.
+        communication: where collectives and point-to-point calls run.
+    """
+    iterations = view.profile.iterations
+    copies = _running(view, device, _copies(view)) if device is not None else _nothing()
+    # A copy beside a collective is the GPU's own work, as in `Collectives.exposed_ns`.
+    account = exclusive([work, copies, communication], iterations.start_ns, iterations.stop_ns)
+    matrix_ns, matrix_flops = _matrix(view, device)
+    return Steps(
+        number=iterations.number,
+        start_ns=iterations.start_ns,
+        end_ns=iterations.stop_ns,
+        compute_ns=account[:, 0],
+        copy_ns=account[:, 1],
+        communication_ns=account[:, 2],
+        idle_ns=iterations.duration_ns - account.sum(axis=1),
+        input_ns=_input(view),
+        garbage_ns=_garbage(view),
+        work_hash=_work_hash(view, device),
+        matrix_ns=matrix_ns,
+        matrix_flops=matrix_flops,
+    )
+
+
+def kernels_on(view: ProfileView, device: int) -> Intervals:
+    """Times in which a GPU ran kernels that are no communication."""
+    launches = view.profile.launches
+    is_kernel = view.profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
+    return _running(view, device, is_kernel & ~is_collective(view))
+
+
+def kernel_times(view: ProfileView, device: int, communication: Intervals) -> KernelTimes:
+    """The kernels that take most time at equal launches, as means of those beside no collective.
+
+    One that always runs beside a collective has an unknown mean.
+    """
+    launches = view.profile.launches
+    chosen = _own_kernels(view, device)
+    key = _keys(view, chosen)
+    duration = launches.duration_ns[chosen]
+    alone = covered(communication, launches.start_ns[chosen], launches.start_ns[chosen] + duration) == 0
+    unique, place = np.unique(key, return_inverse=True)
+    place = place.reshape(-1)
+    count = np.bincount(place, minlength=len(unique))
+    total = np.bincount(place, weights=duration, minlength=len(unique))
+    alone_count = np.bincount(place, weights=alone, minlength=len(unique))
+    alone_ns = np.bincount(place, weights=np.where(alone, duration, 0), minlength=len(unique))
+    mean = np.where(alone_count > 0, np.rint(alone_ns / np.maximum(alone_count, 1)), UNKNOWN).astype(np.int64)
+    most = np.sort(np.lexsort((unique, -total))[:_MOST_KERNELS])
+    return KernelTimes(unique[most], count[most].astype(np.int64), mean[most])
+
+
+def _own_kernels(view: ProfileView, device: int) -> Ints:
+    """Rows of the kernels of recorded iterations that are no communication."""
+    launches = view.profile.launches
+    is_kernel = view.profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
+    return np.flatnonzero(is_kernel & ~is_collective(view) & (launches.device == device) & (view.launch_iteration >= 0))
+
+
+def _keys(view: ProfileView, rows: Ints) -> Ints:
+    """Per launch a hash of its kernel, grid, block and the shapes and data types of its op's inputs."""
+    launches, strings, configs = view.profile.launches, view.profile.strings, view.profile.launch_configs
+    op = view.launch_op[rows]
+    shapes = np.where(op >= 0, view.profile.ops.shapes[np.maximum(op, 0)] if len(view.profile.ops) else 0, 0)
+    (kernel, config, shape), place = group_rows(launches.kernel[rows], launches.config[rows], shapes)
+    hashes = [
+        _hash(
+            strings[view.profile.kernels.name[k]],
+            configs.grid[c].tolist() if len(configs) else None,
+            configs.block[c].tolist() if len(configs) else None,
+            view.profile.input_shapes[s],
+        )
+        for k, c, s in zip(kernel.tolist(), config.tolist(), shape.tolist(), strict=True)
+    ]
+    return np.array(hashes, dtype=np.int64)[place] if hashes else np.zeros(0, dtype=np.int64)
+
+
+def _hash(*parts: object) -> int:
+    """The same in each process, positive."""
+    return int.from_bytes(hashlib.blake2s(repr(parts).encode(), digest_size=8).digest(), "little") >> 1
+
+
+def _work_hash(view: ProfileView, device: int | None) -> Ints:
+    """Of the launches of an iteration as a set: streams interleave otherwise on each rank."""
+    count = len(view.profile.iterations)
+    result = np.zeros(count, dtype=np.uint64)
+    if device is None:
+        rows = np.flatnonzero((view.call_iteration >= 0) & _aten(view))
+        op, iteration = view.profile.calls.op[rows], view.call_iteration[rows]
+        names, strings = view.profile.ops.name, view.profile.strings
+        of_op = np.array(
+            [_hash(strings[names[row]], view.profile.shapes_of(row)) for row in range(len(names))], dtype=np.int64
+        )
+        np.add.at(result, iteration, of_op[op].astype(np.uint64))
+    else:
+        rows = _own_kernels(view, device)
+        np.add.at(result, view.launch_iteration[rows], _keys(view, rows).astype(np.uint64))
+    return (result >> np.uint64(1)).astype(np.int64)
+
+
+def _matrix(view: ProfileView, device: int | None) -> tuple[Ints, Ints]:
+    """Time and FLOPs of matrix products by iteration, of those whose FLOPs are known; UNKNOWN where none are."""
+    count = len(view.profile.iterations)
+    nothing = np.full(count, UNKNOWN, dtype=np.int64)
+    found = matrix_calls(view, view.selection())
+    known = found.flops >= 0
+    if device is None or not known.any():
+        return nothing, nothing
+    flops = np.zeros(count, dtype=np.int64)
+    np.add.at(flops, view.call_iteration[found.call[known]], found.flops[known])
+    launches = view.profile.launches
+    rows = np.flatnonzero((launches.device == device) & (launches.call >= 0) & (view.launch_iteration >= 0))
+    of_call = found.of_call[launches.call[rows]]
+    rows = rows[(of_call >= 0) & known[np.maximum(of_call, 0)]]
+    time = np.zeros(count, dtype=np.int64)
+    np.add.at(time, view.launch_iteration[rows], launches.duration_ns[rows])
+    return time, flops
+
+
+def _input(view: ProfileView) -> Ints:
+    """Known where the CPU's ops were recorded: PyTorch puts a range around each wait of its DataLoader."""
+    iterations = view.profile.iterations
+    if not (view.profile.ops.kind == CallKind.OP).any() or view.profile.source.framework != "pytorch":
+        return np.full(len(iterations), UNKNOWN, dtype=np.int64)
+    times = loading_times(view, view.selection())
+    return covered(times, iterations.host_start_ns, iterations.host_stop_ns)
+
+
+def _garbage(view: ProfileView) -> Ints:
+    """Known where the hook marked any full collection."""
+    iterations, calls = view.profile.iterations, view.profile.calls
+    if GARBAGE_COLLECTION not in view.profile.strings:
+        return np.full(len(iterations), UNKNOWN, dtype=np.int64)
+    name = view.profile.strings.index(GARBAGE_COLLECTION)
+    rows = view.profile.ops.name[calls.op] == name
+    times = union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return covered(times, iterations.host_start_ns, iterations.host_stop_ns)
+
+
+def cpu_work(view: ProfileView) -> Intervals:
+    """Times in which a process without a GPU computes: its tensor ops."""
+    calls = view.profile.calls
+    rows = _aten(view)
+    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+
+
+def _aten(view: ProfileView) -> Bools:
+    """Calls of tensor ops in which nothing communicates."""
+    names, calls = [view.profile.strings[name] for name in view.profile.ops.name.tolist()], view.profile.calls
+    tensor = np.array([name.startswith("aten::") for name in names], dtype=np.bool_)[calls.op]
+    waits = np.array([name.startswith(("c10d::", "_c10d_functional::")) for name in names], dtype=np.bool_)[calls.op]
+    return tensor & ~any_in_subtree(waits, view.call_parent)
+
+
+def _copies(view: ProfileView) -> Bools:
+    result: Bools = view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL
+    return result
+
+
+def _running(view: ProfileView, device: int, rows: Bools) -> Intervals:
+    launches = view.profile.launches
+    rows = rows & (launches.device == device)
+    return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
+
+
+def _nothing() -> Intervals:
+    return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

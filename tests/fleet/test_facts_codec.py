@@ -1,0 +1,121 @@
+"""Facts are stored without loss, in little room, and damaged ones are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.rank_facts import Collectives, Group, KernelTimes, RankFacts, StepLength, Steps
+from tb_dlprof_plugin.store.codec import ProfileError
+
+NewRank = Callable[..., RankFacts]
+
+
+def assert_same(one: RankFacts, two: RankFacts) -> None:
+    for field in dataclasses.fields(RankFacts):
+        mine, other = getattr(one, field.name), getattr(two, field.name)
+        if isinstance(mine, (Steps, Collectives, KernelTimes)):
+            for column in dataclasses.fields(mine):
+                assert np.array_equal(getattr(mine, column.name), getattr(other, column.name)), column.name
+        else:
+            assert mine == other, field.name
+
+
+def large(new_rank: NewRank) -> RankFacts:
+    """Ten steps of 2,000 collectives with times as scattered as they get."""
+    source, each, count = np.random.default_rng(1), 2_000, 20_000
+    place = np.arange(count) % each
+    duration = source.lognormal(11, 1, count).astype(np.int64) // 32 * 32
+    work = np.where(place % 3 == 0, 0, source.lognormal(11.5, 1, count).astype(np.int64) // 32 * 32)
+    short, long = source.integers(500, 2000, count), source.lognormal(9, 1, count).astype(np.int64)
+    idle = np.where(place % 3 == 0, 0, np.where(source.random(count) < 0.5, short, long))
+    stop = np.cumsum(work + idle + duration)
+    start = stop - duration
+    hidden = np.where(source.random(count) < 0.5, 0, (duration * source.random(count)).astype(np.int64))
+    calls = Collectives(
+        iteration=np.arange(count) // each,
+        group=place % 4,
+        operation=1 + place % 3,
+        sequence=np.arange(count) // 4,
+        bytes=source.integers(10**6, 10**8, 60)[place % 60],
+        dtype=np.ones(count, dtype=np.int64),
+        peer=np.full(count, -1),
+        start_ns=start,
+        duration_ns=duration,
+        exposed_ns=duration - hidden,
+        work_ns=work,
+        idle_ns=idle,
+        launched_ns=start - source.lognormal(13, 1, count).astype(np.int64) // 1000 * 1000,
+        module=place % 60,
+        stream=7 + place % 3,
+    )
+    ends = stop[each - 1 :: each]
+    columns = {field.name: source.integers(10**6, 10**9, 10) for field in dataclasses.fields(Steps)}
+    columns |= {"number": np.arange(5, 15), "start_ns": np.append(0, ends[:-1]), "end_ns": ends}
+    return dataclasses.replace(
+        new_rank(0, []),
+        steps=Steps(**columns),
+        step_length=StepLength(1.5, 1.25, 2.0, "measured"),
+        collectives=calls,
+        groups=tuple(Group(str(k), "mesh_dp", tuple(range(k, 4096, 4)), "dp") for k in range(4)),
+        kernels=KernelTimes(*(source.integers(0, 2**62, 200) for _ in range(1)), np.arange(200), np.arange(200)),
+        strings=tuple(f"layers.{k}" for k in range(70)),
+        mesh=(("pp", 1), ("dp", 3)),
+        notes=("a note",),
+    )
+
+
+def test_ten_steps_of_2000_collectives_take_200_kb(new_rank: NewRank) -> None:
+    facts = large(new_rank)
+    data = encode_facts(facts)
+    assert len(data) <= 200_000
+    assert_same(facts, decode_facts(data))
+
+
+def test_calls_that_overlap_and_what_is_unknown_come_back(new_rank: NewRank) -> None:
+    calls = [
+        {"start": 500, "end": 9_000, "step": 0},
+        {"start": 700, "end": 800, "step": 0, "group": -1, "bytes": -1},
+        {"start": 2_000, "end": 3_000, "step": 1, "sequence": 2**40, "peer": 3},
+        {"start": 8_900, "end": 9_500, "step": 0},
+    ]
+    facts = new_rank(1, calls, steps=(3, 4))
+    lost = np.array([-1, 600, -1, 8_000])
+    facts = dataclasses.replace(facts, collectives=dataclasses.replace(facts.collectives, launched_ns=lost))
+    assert_same(facts, decode_facts(encode_facts(facts)))
+
+
+def test_facts_without_calls_come_back(new_rank: NewRank) -> None:
+    facts = new_rank(0, [])
+    assert_same(facts, decode_facts(encode_facts(facts)))
+
+
+def test_damaged_facts_are_refused_or_harmless(new_rank: NewRank) -> None:
+    data = encode_facts(new_rank(0, [{"start": 100 * k, "end": 100 * k + 50} for k in range(20)]))
+    plain, source = zlib.decompress(data), random.Random(5)
+    refused = 0
+    for _ in range(300):
+        broken = bytearray(plain)
+        for _ in range(source.choice((1, 2, 8))):
+            broken[source.randrange(len(broken))] = source.randrange(256)
+        try:
+            found: Any = decode_facts(zlib.compress(bytes(broken)))
+        except ProfileError:
+            refused += 1
+        else:
+            assert found.collectives.iteration.max(initial=0) < len(found.steps.number)
+            assert found.collectives.group.max(initial=-1) < len(found.groups)
+    assert refused > 30
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 40, zlib.compress(b"\x90")])
+def test_other_bytes_are_no_facts(data: bytes) -> None:
+    with pytest.raises(ProfileError, match="facts are damaged"):
+        decode_facts(data)
