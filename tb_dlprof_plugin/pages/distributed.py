@@ -31,14 +31,16 @@ class JobAccount(msgspec.Struct, frozen=True):
         list[int],
         Definition(
             "jobTransfer",
-            "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on the rank that comes last.",
+            "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on "
+            "the rank that comes last.",
         ),
     ]
     waiting_ns: Annotated[
         list[int],
         Definition(
             "jobWaiting",
-            "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with the longest collectives is the fastest one.",
+            "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with "
+            "the longest collectives is the fastest one.",
         ),
     ]
     bubble_ns: Annotated[
@@ -59,12 +61,15 @@ class JobDelay(msgspec.Struct, frozen=True):
         int,
         Definition(
             "jobOwed",
-            "GPU time that other ranks wait per step because of this one, charged to where the delay began. With many ranks it is large although repairing the rank wins little.",
+            "GPU time that other ranks wait per step because of this one, charged to where the delay began. "
+            "With many ranks it is large although repairing the rank wins little.",
         ),
     ]
     winnable_ns: Annotated[
         int,
-        Definition("jobWinnable", "By how much the job's step gets shorter if this rank alone is as fast as the next one."),
+        Definition(
+            "jobWinnable", "By how much the job's step gets shorter if this rank alone is as fast as the next one."
+        ),
     ]
     cause: str
     why: str
@@ -100,13 +105,16 @@ class JobCollective(msgspec.Struct, frozen=True):
         float | None,
         Definition(
             "jobBus",
-            "Bus bandwidth as nccl-tests define it, on the time of the rank that comes last: waiting would look like a slow network.",
+            "Bus bandwidth as nccl-tests define it, on the time of the rank that comes last: waiting would look "
+            "like a slow network.",
         ),
     ]
     attainable_bytes_per_second: float | None
     verdict: Annotated[
         str,
-        Definition("jobVerdict", "Whether these calls take long because data moves, or because ranks come at different times."),
+        Definition(
+            "jobVerdict", "Whether these calls take long because data moves, or because ranks come at different times."
+        ),
     ]
 
 
@@ -135,7 +143,11 @@ class JobFigures(msgspec.Struct, frozen=True):
 
     step_ns: Annotated[
         int | None,
-        Definition("jobStep", "Length of the job's step without the profiler. Ranks that wait for each other in every step have one length."),
+        Definition(
+            "jobStep",
+            "Length of the job's step without the profiler. Ranks that wait for each other in every step have "
+            "one length.",
+        ),
     ]
     step_low_ns: int | None
     step_high_ns: int | None
@@ -154,13 +166,16 @@ class JobFigures(msgspec.Struct, frozen=True):
     ]
     matched_percent: Annotated[
         float | None,
-        Definition("jobMatched", "Collectives that were found on all members of their group, by group and number or order."),
+        Definition(
+            "jobMatched", "Collectives that were found on all members of their group, by group and number or order."
+        ),
     ]
     clock_us: Annotated[
         float | None,
         Definition(
             "jobClock",
-            "How well the clocks of the ranks are aligned, by the ends of collectives. Only drawings need clocks: every number here comes from durations.",
+            "How well the clocks of the ranks are aligned, by the ends of collectives. Only drawings need "
+            "clocks: every number here comes from durations.",
         ),
     ]
     simulated_error_percent: float | None
@@ -196,7 +211,9 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         figures=_figures(job, job.efficiency),
         account=_account(job.account),
         delays=[
-            JobDelay(one.rank, _ns(one.owed_ms), _ns(one.winnable_ms), one.cause.replace("_", " "), one.why, one.significant)
+            JobDelay(
+                one.rank, _ns(one.owed_ms), _ns(one.winnable_ms), one.cause.replace("_", " "), one.why, one.significant
+            )
             for one in job.delays[:_MOST_DELAYS]
         ],
         what_if=[
@@ -227,10 +244,7 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
             for one in job.collective_rows[:_MOST_COLLECTIVES]
         ],
         heat=_heat(job.heat),
-        mesh=[
-            JobDimension(name, max(places, default=0) + 1, places)
-            for name, places in _places(job)
-        ],
+        mesh=[JobDimension(name, max(places, default=0) + 1, places) for name, places in _places(job)],
         shown_ranks=_shown(job),
         notes=job.notes,
     )
@@ -268,7 +282,7 @@ def _account(rows: list[RankAccount]) -> JobAccount:
     """Whole ns that still add up: what rounding leaves goes to the host's part."""
     columns: dict[str, list[int]] = {name: [] for name in JobAccount.__struct_fields__}
     for row in rows:
-        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, row.waiting_ms, row.bubble_ms)]
+        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms)]
         step = _ns(row.step_ms)
         values = (row.rank, step, *parts, step - sum(parts))
         for name, value in zip(columns, values, strict=True):
@@ -301,7 +315,7 @@ def _shown(job: Job) -> list[int]:
     """The rank that delays most, the one that waits most, and the one in the middle."""
     if len(job.account) < 2:
         return [row.rank for row in job.account]
-    by_waiting = sorted(job.account, key=lambda row: (row.waiting_ms, row.rank))
+    by_waiting = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))
     worst = job.delays[0].rank if job.delays else by_waiting[0].rank
     chosen = (worst, by_waiting[len(by_waiting) // 2].rank, by_waiting[-1].rank)
     return sorted(dict.fromkeys(chosen))

@@ -250,13 +250,13 @@ def trace(runs: OpenRuns, query: q.TraceQuery) -> bytes:
 
 def distributed(runs: OpenRuns, query: q.ProfileQuery) -> DistributedPage:
     """All ranks of a run."""
-    facts, ref = runs.job(query)
-    return distributed_page(job_of(facts), ref)
+    facts, unreadable, ref = runs.job(query)
+    return distributed_page(job_of(facts, unreadable), ref)
 
 
 def rank_lines(runs: OpenRuns, query: q.RankLinesQuery) -> RankLinesPage:
     """A step of some ranks."""
-    facts, ref = runs.job(query)
+    facts, _, ref = runs.job(query)
     try:
         return rank_lines_page(facts, _rank_numbers(query.ranks), query.step)
     except KeyError as error:
@@ -266,7 +266,9 @@ def rank_lines(runs: OpenRuns, query: q.RankLinesQuery) -> RankLinesPage:
 def _rank_numbers(text: str) -> list[int]:
     parts = text.split(",")
     if len(parts) > _MOST_LINES or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts):
-        raise RequestError(400, f"The parameter 'ranks' must be up to {_MOST_LINES} numbers such as 0,5,9, not {text!r}.")
+        raise RequestError(
+            400, f"The parameter 'ranks' must be up to {_MOST_LINES} numbers such as 0,5,9, not {text!r}."
+        )
     return list(dict.fromkeys(map(int, parts)))
 
 

@@ -1697,11 +1697,11 @@ export interface DistributedPage {
 }
 
 /**
- * The collectives of a rank in one step: columns in order of their start, times in ns after the begin of the picture.
+ * The collectives of a rank in one step: columns in order of start, times in ns after the begin of the picture.
  *
- * `begin_ns` is where the rank's own step begins. `work_ns` is how long the GPU worked since the collective before, `waiting_ns` the part
- * of the collective that it waited for others, `name` an index into `RankLinesPage.names`; equal numbers of `match` are one collective,
- * -1 is one that was not found on the other ranks.
+ * `begin_ns` is where the rank's own step begins. `work_ns` is how long the GPU worked since the collective
+ * before, `waiting_ns` the part of the collective that it waited for others, `name` an index into
+ * `RankLinesPage.names`; equal numbers of `match` are one collective, -1 one that was not found on other ranks.
  */
 export interface RankLine {
   rank: number;

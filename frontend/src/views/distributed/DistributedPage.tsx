@@ -23,50 +23,50 @@ export function DistributedPage({ data }: { data: JobData }) {
     <>
       <PageHead title="Distributed" headline={data.headline} />
       <JobFigures data={data} />
-      {data.delays.length > 0 && (
-        <Card title="Who delays the others, and why" testId="job-delays">
-          <DataTable
-            name={`delays ${ref.run}`}
-            plain
-            columns={DELAYS}
-            rows={data.delays}
-            rowId={(row) => String(row.rank)}
-            onSelect={(row) => open(row.rank)}
-          />
-        </Card>
-      )}
-      {data.account.rank.length > 0 && (
-        <RankAccounts run={ref.run} account={data.account} selected={String(ref.rank)} onOpen={open} />
-      )}
-      {data.what_if.length > 0 && (
-        <Card title={<Term of="jobWhatIf">What repairs would win</Term>} testId="job-what-if">
-          <DataTable
-            name={`repairs ${ref.run}`}
-            plain
-            columns={WHAT_IF}
-            rows={data.what_if}
-            rowId={(row) => row.change}
-          />
-          {data.figures.simulated_error_percent !== null && (
-            <p class="muted small">
-              Replayed as recorded, the step is off by {formatPercent(data.figures.simulated_error_percent)}.
-            </p>
-          )}
-        </Card>
-      )}
-      {data.heat && <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />}
-      {data.shown_ranks.length > 1 && <RankLines data={data} />}
-      {data.collectives.length > 0 && (
-        <Card title="Collectives" testId="job-collectives">
-          <DataTable
-            name={`collectives ${ref.run}`}
-            options={jobCollectivesTable}
-            columns={COLLECTIVES}
-            rows={data.collectives}
-            rowId={(row) => [row.operation, row.dimension, row.size, row.module].join("|")}
-          />
-        </Card>
-      )}
+      <div class="grid">
+        {data.delays.length > 0 && (
+          <Card title="Who delays the others, and why" testId="job-delays">
+            <DataTable
+              name={`delays ${ref.run}`}
+              plain
+              columns={DELAYS}
+              rows={data.delays}
+              rowId={(row) => String(row.rank)}
+              onSelect={(row) => open(row.rank)}
+            />
+          </Card>
+        )}
+        {data.account.rank.length > 0 && (
+          <RankAccounts run={ref.run} account={data.account} selected={String(ref.rank)} onOpen={open} />
+        )}
+        {data.what_if.length > 0 && (
+          <Card title={<Term of="jobWhatIf">What repairs would win</Term>} testId="job-what-if">
+            <DataTable
+              name={`repairs ${ref.run}`}
+              plain
+              columns={WHAT_IF}
+              rows={data.what_if}
+              rowId={(row) => row.change}
+            />
+            {data.figures.simulated_error_percent !== null && (
+              <p class="muted small">{replayed(data.figures.simulated_error_percent)}</p>
+            )}
+          </Card>
+        )}
+        {data.heat && <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />}
+        {data.shown_ranks.length > 1 && <RankLines data={data} />}
+        {data.collectives.length > 0 && (
+          <Card title="Collectives" testId="job-collectives">
+            <DataTable
+              name={`collectives ${ref.run}`}
+              options={jobCollectivesTable}
+              columns={COLLECTIVES}
+              rows={data.collectives}
+              rowId={(row) => [row.operation, row.dimension, row.size, row.module].join("|")}
+            />
+          </Card>
+        )}
+      </div>
       {data.notes.length > 0 && (
         <div class="notes" data-testid="job-notes">
           <ul>
@@ -79,6 +79,12 @@ export function DistributedPage({ data }: { data: JobData }) {
     </>
   );
 }
+
+/** How far the replay of the recorded steps is off, which all repairs rest on. */
+const replayed = (percent: number): string =>
+  Math.abs(percent) < 0.05
+    ? "Replayed as recorded, the step is what it was."
+    : `Replayed as recorded, the step is ${formatPercent(Math.abs(percent))} too ${percent > 0 ? "long" : "short"}.`;
 
 function JobFigures({ data }: { data: JobData }) {
   const { figures } = data;

@@ -29,8 +29,7 @@ function columnsFor(longestNs: number): Column<RankRow>[] {
       header: "Rank",
       definition: "Number of the process in the job.",
       value: (row) => row.rank,
-      unit: "count",
-      width: "80px",
+      width: "70px",
     },
     {
       id: "bar",
@@ -47,7 +46,7 @@ function columnsFor(longestNs: number): Column<RankRow>[] {
         definition: DEFINITIONS[DEFINED[key]],
         value: (row) => row.parts[index]!,
         unit: "ns",
-        width: "112px",
+        width: "136px",
       }),
     ),
   ];

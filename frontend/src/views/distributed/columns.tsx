@@ -10,7 +10,6 @@ export const DELAYS: Column<JobDelay>[] = [
     header: "Rank",
     definition: "The rank where the delay begins.",
     value: (row) => row.rank,
-    unit: "count",
     width: "70px",
   },
   { id: "cause", header: "Cause", definition: "What makes it late.", value: (row) => row.cause, width: "140px" },
