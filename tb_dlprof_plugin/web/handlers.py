@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.pages.by_model import ByModelPage, by_model_page
 from tb_dlprof_plugin.pages.compare import ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare import compare_op as compared_op
 from tb_dlprof_plugin.pages.compare_ops import CompareOpDetail
+from tb_dlprof_plugin.pages.distributed import DistributedPage, distributed_page
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.plan import PlanPage, plan_page
+from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.related import Related, related
 from tb_dlprof_plugin.pages.run_index import RunIndex
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, many_runs_page
@@ -39,6 +42,9 @@ from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.open_runs import OpenRuns
 from tb_dlprof_plugin.web.run_index import run_index
 from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
+
+_MOST_LINES = 16
+"""Ranks under each other."""
 
 
 def index(runs: OpenRuns, query: q.AnyQuery) -> RunIndex:
@@ -240,6 +246,30 @@ def trace(runs: OpenRuns, query: q.TraceQuery) -> bytes:
     view, ref, _ = runs.profile(query)
     directory, _ = run_directory(runs.logdir, ref.run, view.profile.source.trace_file)
     return piece_of(directory, query.name, query.offset, query.version)
+
+
+def distributed(runs: OpenRuns, query: q.ProfileQuery) -> DistributedPage:
+    """All ranks of a run."""
+    facts, unreadable, ref = runs.job(query)
+    return distributed_page(job_of(facts, unreadable), ref)
+
+
+def rank_lines(runs: OpenRuns, query: q.RankLinesQuery) -> RankLinesPage:
+    """A step of some ranks."""
+    facts, _, ref = runs.job(query)
+    try:
+        return rank_lines_page(facts, _rank_numbers(query.ranks), query.step)
+    except KeyError as error:
+        raise RequestError(404, f"Run {ref.run!r} has no {error.args[0]}.") from None
+
+
+def _rank_numbers(text: str) -> list[int]:
+    parts = text.split(",")
+    if len(parts) > _MOST_LINES or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts):
+        raise RequestError(
+            400, f"The parameter 'ranks' must be up to {_MOST_LINES} numbers such as 0,5,9, not {text!r}."
+        )
+    return list(dict.fromkeys(map(int, parts)))
 
 
 @contextmanager

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob
+from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob, newest_of_ranks
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
@@ -78,6 +80,22 @@ class OpenRuns:
             raise RequestError(status, f"Run {query.run!r}: {error}.") from None
         except ValueError as error:
             raise RequestError(400, f"Run {query.run!r}: {error}.") from None
+
+    def job(self, query: ProfileQuery) -> tuple[list[RankFacts], list[str], RunRef]:
+        """The facts of all ranks recorded with the profile that a query names, and a sentence for each unreadable one.
+
+        Raises:
+            RequestError: there is no such run, session, rank or cycle, or no rank can be read.
+        """
+        try:
+            blob = self._store.find(query.run, query.session, query.rank, query.cycle)
+        except NoSuchProfile as error:
+            raise RequestError(404, str(error)) from None
+        together = [one for one in self._store.of_run(query.run) if one.ref.session == blob.ref.session]
+        facts, unreadable = facts_of_job(newest_of_ranks(together))
+        if not facts:
+            raise RequestError(422, f"Run {query.run!r} cannot be shown: {unreadable[0]}")
+        return facts, unreadable, blob.ref
 
     def sides(self, query: CompareQuery) -> tuple[CompareInput, CompareInput]:
         """The base and the candidate of a comparison.

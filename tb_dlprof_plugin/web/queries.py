@@ -45,6 +45,13 @@ class RangeQuery(ProfileQuery, frozen=True, kw_only=True):
     last: int | None = None
 
 
+class RankLinesQuery(ProfileQuery, frozen=True, kw_only=True):
+    """``ranks`` are their numbers, "0,5,9"; ``step`` the number of a recorded step, by default one in the middle."""
+
+    ranks: Text
+    step: int | None = None
+
+
 class KernelsQuery(RangeQuery, frozen=True, kw_only=True):
     """Of all launches, or of those of one op (an id), one op type (a name) or one module (a key)."""
 

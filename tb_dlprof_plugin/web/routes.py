@@ -137,6 +137,19 @@ _ALL = (
         query="PlanQuery",
         handler="plan",
     ),
+    Route(
+        "distributed",
+        "all ranks of a run: the job's step, who delays whom, what repairs would win",
+        query="ProfileQuery",
+        handler="distributed",
+    ),
+    Route(
+        "rank_lines",
+        "a step of several ranks on aligned clocks",
+        query="RankLinesQuery",
+        handler="rank_lines",
+        in_file="never",
+    ),
     Route("key_nodes", "ops that could be the key node", query="ProfileQuery", handler="key_nodes", in_file="never"),
     Route(
         "search",

@@ -1610,6 +1610,130 @@ export interface PlanPage {
   assumptions: string[];
 }
 
+/** The job in numbers; None is unknown. */
+export interface JobFigures {
+  step_ns: number | null;
+  step_low_ns: number | null;
+  step_high_ns: number | null;
+  parallel_percent: number | null;
+  balance_percent: number | null;
+  communication_percent: number | null;
+  wasted_percent: number | null;
+  matched_percent: number | null;
+  clock_us: number | null;
+  simulated_error_percent: number | null;
+}
+
+/** Where the step of each rank goes: columns with one entry per rank (ns per step), which add up to `step_ns`. */
+export interface JobAccount {
+  rank: number[];
+  step_ns: number[];
+  compute_ns: number[];
+  transfer_ns: number[];
+  waiting_ns: number[];
+  bubble_ns: number[];
+  host_ns: number[];
+}
+
+/** What a rank costs the others (ns per step). */
+export interface JobDelay {
+  rank: number;
+  owed_ns: number;
+  winnable_ns: number;
+  cause: string;
+  why: string;
+  significant: boolean;
+}
+
+/** The job's step after one change (ns). */
+export interface JobWhatIf {
+  change: string;
+  step_ns: number;
+  low_ns: number;
+  high_ns: number;
+  saved_percent: number | null;
+}
+
+/** Calls of one operation, dimension, size and module over all ranks; times are means per rank and step (ns). */
+export interface JobCollective {
+  operation: string;
+  dimension: string;
+  size: string;
+  module: string;
+  calls_per_step: number;
+  bytes: number | null;
+  transfer_ns: number;
+  waiting_ns: number;
+  exposed_ns: number;
+  bus_bytes_per_second: number | null;
+  attainable_bytes_per_second: number | null;
+  verdict: string;
+}
+
+/**
+ * Ranks x iterations: how much longer each rank worked by itself than the median rank of that iteration, in percent, row by row.
+ *
+ * A row is a rank, or several of which the worst is shown: `first` and `last` are their numbers. None is not recorded.
+ */
+export interface JobHeat {
+  first: number[];
+  last: number[];
+  iterations: number[];
+  percent: (number | null)[];
+}
+
+/** A dimension of the mesh: the place of each rank of `JobAccount` in it. */
+export interface JobDimension {
+  name: string;
+  size: number;
+  place: number[];
+}
+
+/** All ranks of a run together. `ranks` are recorded, of `world_size`; `shown_ranks` are worth looking at side by side. */
+export interface DistributedPage {
+  ref: RunRef;
+  headline: string;
+  world_size: number;
+  ranks: number;
+  missing: string;
+  figures: JobFigures;
+  account: JobAccount;
+  delays: JobDelay[];
+  what_if: JobWhatIf[];
+  collectives: JobCollective[];
+  heat: JobHeat | null;
+  mesh: JobDimension[];
+  shown_ranks: number[];
+  notes: string[];
+}
+
+/**
+ * The collectives of a rank in one step: columns in order of start, times in ns after the begin of the picture.
+ *
+ * `begin_ns` is where the rank's own step begins. `work_ns` is how long the GPU worked since the collective
+ * before, `waiting_ns` the part of the collective that it waited for others, `name` an index into
+ * `RankLinesPage.names`; equal numbers of `match` are one collective, -1 one that was not found on other ranks.
+ */
+export interface RankLine {
+  rank: number;
+  begin_ns: number;
+  start_ns: number[];
+  duration_ns: number[];
+  waiting_ns: number[];
+  work_ns: number[];
+  name: number[];
+  match: number[];
+}
+
+/** A step of the ranks that were asked for. `clocks` says how well their clocks are aligned. */
+export interface RankLinesPage {
+  step: number;
+  length_ns: number;
+  clocks: string;
+  names: string[];
+  lines: RankLine[];
+}
+
 /**
  * An op that is called once a step, or nearly; `calls` in the whole recording.
  *
@@ -2493,6 +2617,10 @@ export interface Routes {
   memory: MemoryPage;
   /** What a training takes of a GPU's memory in another configuration, and what fits. */
   plan: PlanPage;
+  /** All ranks of a run: the job's step, who delays whom, what repairs would win. */
+  distributed: DistributedPage;
+  /** A step of several ranks on aligned clocks. */
+  rank_lines: RankLinesPage;
   /** Ops that could be the key node. */
   key_nodes: KeyNodesPage;
   /** Ops, kernels, modules, rules and reports with these words in their names. */
@@ -2603,6 +2731,12 @@ export interface PlanQuery extends RangeQuery {
   gpu?: string | null;
 }
 
+/** `ranks` are their numbers, "0,5,9"; `step` the number of a recorded step, by default one in the middle. */
+export interface RankLinesQuery extends ProfileQuery {
+  ranks: string;
+  step?: number | null;
+}
+
 /** Words in names. */
 export interface SearchQuery extends RangeQuery {
   text?: string | null;
@@ -2673,6 +2807,8 @@ export interface Queries {
   roofline: RangeQuery;
   memory: MemoryQuery;
   plan: PlanQuery;
+  distributed: ProfileQuery;
+  rank_lines: RankLinesQuery;
   key_nodes: ProfileQuery;
   search: SearchQuery;
   related: SubjectQuery;

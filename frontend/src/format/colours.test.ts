@@ -15,6 +15,7 @@ const STACKS = {
   memory: ["before", "activations", "gradients", "optimizer_state", "temporary", "other"].map(
     (key) => BY_CONTEXT["memory"]![key]!,
   ),
+  job: Object.values(BY_CONTEXT["job"]!),
   gaps: Object.values(BY_CONTEXT["gap_kind"]!),
   idle: [...["dataloader", "cpu_launch", "python", "idle"].map((key) => ACCOUNT[key]!), "--c-recorder"],
 };

@@ -99,6 +99,14 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
     idle_python: ACCOUNT["python"]!,
     idle_other: ACCOUNT["idle"]!,
   },
+  // What the step of a rank consists of, next to other ranks.
+  job: {
+    compute: "--c-s2",
+    communication: "--c-communication",
+    waiting: "--c-s10",
+    bubble: "--c-s11",
+    host: "--c-idle",
+  },
   // When the work that ended a gap was launched: no cause of it.
   gap_kind: { host_wait: "--c-s6", kernel_wait: "--c-s9", other: "--c-s4" },
   // Families of kernels keep their colour from run to run.

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { formatNs } from "../format/duration";
+import { distributed } from "../testing/distributed";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { plan } from "../testing/plan";
@@ -22,6 +23,7 @@ const ANSWERS: Record<string, unknown> = {
   forecast: fixtures.forecast,
   compare: fixtures.compare,
   trust: fixtures.trust,
+  distributed,
 };
 
 let root: HTMLElement;
@@ -190,11 +192,11 @@ describe("each page draws its answer", () => {
     const ranks = [0, 1, 2].map((rank) => ({ ...entry, rank, recorded_iteration_ns: rank === 1 ? 120_000 : 100_000 }));
     await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
     await click(byId("place-distributed"));
-    expect(byId("headline")?.textContent).toBe(
-      "Rank 1 has the longest recorded steps, 20.0 % above the median of 3 ranks.",
-    );
+    expect(byId("headline")?.textContent).toBe(distributed.headline);
+    expect(byId("job-delays")?.textContent).toContain("slow gpu");
+    expect(byId("job-what-if")?.textContent).toContain("rank 3 as fast as the median");
     const rows = [...byId("ranks-table")!.querySelectorAll("tbody tr")];
-    expect(rows).toHaveLength(3);
+    expect(rows).toHaveLength(4);
     await click(rows[1]!.querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.rank=1");
     expect(byId("place-summary")?.getAttribute("aria-current")).toBe("page");

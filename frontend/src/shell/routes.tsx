@@ -11,7 +11,7 @@ import { PAGES, type Page } from "../state/pages";
 import type { Subject } from "../state/subject";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { DistributedPage } from "../views/distributed/DistributedPage";
-import { ranksTable } from "../views/distributed/params";
+import { DISTRIBUTED_PARAMS } from "../views/distributed/params";
 import { ADVICE_PARAMS } from "../views/advice/params";
 import { namesSetAside } from "../views/advice/setAside";
 import { CompareView } from "../views/compare/CompareView";
@@ -231,10 +231,10 @@ export const ROUTES: Record<Page, PageRoute> = {
   },
   distributed: {
     title: "Distributed",
-    question: "Which rank has the longest steps?",
+    question: "Which rank delays the others, why, and what would repairs win?",
     key: "i",
-    params: ranksTable.params,
-    query: null,
+    params: DISTRIBUTED_PARAMS,
+    query: { route: "distributed" },
     component: DistributedPage,
   },
 };

@@ -103,6 +103,16 @@ export interface Interfaces {
   HeldRow: types.HeldRow;
   CheckpointRow: types.CheckpointRow;
   PlanPage: types.PlanPage;
+  JobFigures: types.JobFigures;
+  JobAccount: types.JobAccount;
+  JobDelay: types.JobDelay;
+  JobWhatIf: types.JobWhatIf;
+  JobCollective: types.JobCollective;
+  JobHeat: types.JobHeat;
+  JobDimension: types.JobDimension;
+  DistributedPage: types.DistributedPage;
+  RankLine: types.RankLine;
+  RankLinesPage: types.RankLinesPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
   KeyNodesPage: types.KeyNodesPage;
   SearchHit: types.SearchHit;
@@ -1682,6 +1692,146 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       held: "HeldRow",
       gpus: "PlanRow",
       checkpoints: "CheckpointRow",
+    },
+  },
+  JobFigures: {
+    blank: {
+      step_ns: null,
+      step_low_ns: null,
+      step_high_ns: null,
+      parallel_percent: null,
+      balance_percent: null,
+      communication_percent: null,
+      wasted_percent: null,
+      matched_percent: null,
+      clock_us: null,
+      simulated_error_percent: null,
+    },
+    parts: {
+    },
+  },
+  JobAccount: {
+    blank: {
+      rank: [],
+      step_ns: [],
+      compute_ns: [],
+      transfer_ns: [],
+      waiting_ns: [],
+      bubble_ns: [],
+      host_ns: [],
+    },
+    parts: {
+    },
+  },
+  JobDelay: {
+    blank: {
+      rank: 0,
+      owed_ns: 0,
+      winnable_ns: 0,
+      cause: "",
+      why: "",
+      significant: false,
+    },
+    parts: {
+    },
+  },
+  JobWhatIf: {
+    blank: {
+      change: "",
+      step_ns: 0,
+      low_ns: 0,
+      high_ns: 0,
+      saved_percent: null,
+    },
+    parts: {
+    },
+  },
+  JobCollective: {
+    blank: {
+      operation: "",
+      dimension: "",
+      size: "",
+      module: "",
+      calls_per_step: 0,
+      bytes: null,
+      transfer_ns: 0,
+      waiting_ns: 0,
+      exposed_ns: 0,
+      bus_bytes_per_second: null,
+      attainable_bytes_per_second: null,
+      verdict: "",
+    },
+    parts: {
+    },
+  },
+  JobHeat: {
+    blank: {
+      first: [],
+      last: [],
+      iterations: [],
+      percent: [],
+    },
+    parts: {
+    },
+  },
+  JobDimension: {
+    blank: {
+      name: "",
+      size: 0,
+      place: [],
+    },
+    parts: {
+    },
+  },
+  DistributedPage: {
+    blank: {
+      headline: "",
+      world_size: 0,
+      ranks: 0,
+      missing: "",
+      delays: [],
+      what_if: [],
+      collectives: [],
+      heat: null,
+      mesh: [],
+      shown_ranks: [],
+      notes: [],
+    },
+    parts: {
+      ref: "RunRef",
+      figures: "JobFigures",
+      account: "JobAccount",
+      delays: "JobDelay",
+      what_if: "JobWhatIf",
+      collectives: "JobCollective",
+      heat: "JobHeat",
+      mesh: "JobDimension",
+    },
+  },
+  RankLine: {
+    blank: {
+      rank: 0,
+      begin_ns: 0,
+      start_ns: [],
+      duration_ns: [],
+      waiting_ns: [],
+      work_ns: [],
+      name: [],
+      match: [],
+    },
+    parts: {
+    },
+  },
+  RankLinesPage: {
+    blank: {
+      step: 0,
+      length_ns: 0,
+      clocks: "",
+      names: [],
+      lines: [],
+    },
+    parts: {
+      lines: "RankLine",
     },
   },
   KeyNodeCandidate: {

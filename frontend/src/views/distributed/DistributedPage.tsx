@@ -1,97 +1,131 @@
-/** The Distributed page: the ranks of a run side by side, from the index of runs. A row opens its rank. */
-import { useMemo } from "preact/hooks";
-import type { RunEntry } from "../../api/types";
-import type { Column } from "../../components/table/columns";
+/** The Distributed page: where a step of the whole job goes, who delays whom and why, what repairs win, and how sure that is. */
+import type { DistributedPage as JobData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { Figure } from "../../components/Figure";
 import { DataTable } from "../../components/table/DataTable";
-import { EmptyMessage } from "../../components/Message";
+import { Term } from "../../components/Term";
 import { PageHead } from "../../features/PageHead";
-import { slowestRank, ranksOf, type RankItem } from "../../features/pickers/ranks";
+import { formatNs } from "../../format/duration";
 import { formatPercent } from "../../format/number";
-import { resolveChoice } from "../../state/profileChoice";
 import { openPage } from "../../state/navigate";
 import { profileParam } from "../../state/sharedParams";
-import { ranksTable } from "./params";
+import { COLLECTIVES, DELAYS, WHAT_IF } from "./columns";
+import { HeatMap } from "./HeatMap";
+import { jobCollectivesTable } from "./params";
+import { RankAccounts } from "./RankAccounts";
+import { RankLines } from "./RankLines";
 
-const COLUMNS: Column<RunEntry>[] = [
-  {
-    id: "rank",
-    header: "Rank",
-    definition: "Number of the process in the job.",
-    value: (row) => row.rank,
-    unit: "count",
-    width: "90px",
-  },
-  {
-    id: "step",
-    header: "Recorded step",
-    definition:
-      "Mean time of the recorded steps, with the profiler. Ranks that wait for each other in every step have equally long ones.",
-    value: (row) => row.recorded_iteration_ns,
-    unit: "ns",
-    width: "140px",
-  },
-  {
-    id: "iterations",
-    header: "Iterations",
-    definition: "Recorded iterations of the latest cycle.",
-    value: (row) => row.iterations,
-    unit: "count",
-    width: "110px",
-  },
-  {
-    id: "cycles",
-    header: "Cycles",
-    definition: "Recordings of this rank in the session.",
-    value: (row) => row.cycles.length,
-    unit: "count",
-    width: "90px",
-  },
-  {
-    id: "precision",
-    header: "Precision",
-    definition: "What the run computed in.",
-    value: (row) => row.precision,
-    width: "160px",
-  },
-  { id: "device", header: "Device", definition: "GPU of the rank.", value: (row) => row.device, width: "240px" },
-];
-
-export function DistributedPage({ entries }: { entries: RunEntry[] }) {
-  const choice = resolveChoice(entries, profileParam.value);
-  const run = choice?.run ?? null;
-  const session = choice?.session ?? null;
-  const rows = useMemo(() => (run === null ? [] : ranksOf(entries, run, session)), [entries, run, session]);
+export function DistributedPage({ data }: { data: JobData }) {
+  const { ref } = data;
+  const open = (rank: number): void =>
+    openPage("overview", profileParam.to({ ...profileParam.value, run: ref.run, rank, cycle: null }));
   return (
     <>
-      <PageHead title="Distributed" headline={headlineOf(rows)} />
-      {rows.length < 2 ? (
-        <EmptyMessage>
-          Record each process of a job with the same logdir, and their ranks stand here side by side.
-        </EmptyMessage>
-      ) : (
-        <DataTable
-          name={`ranks ${run ?? ""}`}
-          testId="ranks-table"
-          options={ranksTable}
-          columns={COLUMNS}
-          rows={rows}
-          rowId={(row) => String(row.rank)}
-          selected={choice?.rank === null || choice === null ? null : String(choice.rank)}
-          onSelect={(row) =>
-            openPage("overview", profileParam.to({ ...profileParam.value, run, rank: row.rank, cycle: null }))
-          }
-        />
+      <PageHead title="Distributed" headline={data.headline} />
+      <JobFigures data={data} />
+      <div class="grid">
+        {data.delays.length > 0 && (
+          <Card title="Who delays the others, and why" testId="job-delays">
+            <DataTable
+              name={`delays ${ref.run}`}
+              plain
+              columns={DELAYS}
+              rows={data.delays}
+              rowId={(row) => String(row.rank)}
+              onSelect={(row) => open(row.rank)}
+            />
+          </Card>
+        )}
+        {data.account.rank.length > 0 && (
+          <RankAccounts run={ref.run} account={data.account} selected={String(ref.rank)} onOpen={open} />
+        )}
+        {data.what_if.length > 0 && (
+          <Card title={<Term of="jobWhatIf">What repairs would win</Term>} testId="job-what-if">
+            <DataTable
+              name={`repairs ${ref.run}`}
+              plain
+              columns={WHAT_IF}
+              rows={data.what_if}
+              rowId={(row) => row.change}
+            />
+            {data.figures.simulated_error_percent !== null && (
+              <p class="muted small">{replayed(data.figures.simulated_error_percent)}</p>
+            )}
+          </Card>
+        )}
+        {data.heat && <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />}
+        {data.shown_ranks.length > 1 && <RankLines data={data} />}
+        {data.collectives.length > 0 && (
+          <Card title="Collectives" testId="job-collectives">
+            <DataTable
+              name={`collectives ${ref.run}`}
+              options={jobCollectivesTable}
+              columns={COLLECTIVES}
+              rows={data.collectives}
+              rowId={(row) => [row.operation, row.dimension, row.size, row.module].join("|")}
+            />
+          </Card>
+        )}
+      </div>
+      {data.notes.length > 0 && (
+        <div class="notes" data-testid="job-notes">
+          <ul>
+            {data.notes.map((note) => (
+              <li key={note}>{note}</li>
+            ))}
+          </ul>
+        </div>
       )}
     </>
   );
 }
 
-function headlineOf(rows: readonly RunEntry[]): string {
-  if (rows.length < 2) return "This run has 1 rank.";
-  const items: RankItem[] = rows.map(({ rank, recorded_iteration_ns }) => ({ rank, stepNs: recorded_iteration_ns }));
-  if (items.some(({ stepNs }) => stepNs === null)) return `${rows.length} ranks; the step of some is unknown.`;
-  const slowest = slowestRank(items);
-  return slowest === null
-    ? `The recorded steps of the ${rows.length} ranks are equally long.`
-    : `Rank ${slowest.rank} has the longest recorded steps, ${formatPercent(slowest.percent)} above the median of ${rows.length} ranks.`;
+/** How far the replay of the recorded steps is off, which all repairs rest on. */
+const replayed = (percent: number): string =>
+  Math.abs(percent) < 0.05
+    ? "Replayed as recorded, the step is what it was."
+    : `Replayed as recorded, the step is ${formatPercent(Math.abs(percent))} too ${percent > 0 ? "long" : "short"}.`;
+
+function JobFigures({ data }: { data: JobData }) {
+  const { figures } = data;
+  const interval =
+    figures.step_low_ns === null || figures.step_high_ns === null
+      ? ""
+      : `${formatNs(figures.step_low_ns)} to ${formatNs(figures.step_high_ns)}`;
+  return (
+    <dl class="figures">
+      <Figure of="jobStep" label="Step" unit="ns" value={figures.step_ns} under={interval} testId="job-step" />
+      <Figure
+        of="jobParallel"
+        label="Parallel efficiency"
+        unit="percent"
+        value={figures.parallel_percent}
+        under={figures.balance_percent === null ? "" : `load balance ${formatPercent(figures.balance_percent)}`}
+        testId="job-parallel"
+      />
+      <Figure
+        of="jobWasted"
+        label="Lost to stragglers"
+        unit="percent"
+        value={figures.wasted_percent}
+        under="of all GPU time"
+        testId="job-wasted"
+      />
+      <Figure
+        of="jobMatched"
+        label="Collectives matched"
+        unit="percent"
+        value={figures.matched_percent}
+        under={`${data.ranks} of ${data.world_size} ranks recorded`}
+        testId="job-matched"
+      />
+      <Figure
+        of="jobClock"
+        label="Clocks aligned to"
+        unit="ns"
+        value={figures.clock_us === null ? null : figures.clock_us * 1000}
+        testId="job-clock"
+      />
+    </dl>
+  );
 }

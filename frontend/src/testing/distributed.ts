@@ -1,0 +1,46 @@
+import { filled } from "./filled";
+
+/** Four ranks in two stages: rank 3 is late. */
+export const distributed = filled("DistributedPage", {
+  ref: { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 },
+  headline: "Rank 3 delays the others: 12.0 ms of each 98.0 ms step.",
+  world_size: 4,
+  ranks: 4,
+  figures: {
+    step_ns: 98_000_000,
+    step_low_ns: 96_000_000,
+    step_high_ns: 99_000_000,
+    parallel_percent: 71,
+    balance_percent: 80,
+    matched_percent: 100,
+    clock_us: 1.5,
+    simulated_error_percent: 0.4,
+  },
+  account: {
+    rank: [0, 1, 2, 3],
+    step_ns: [98, 98, 98, 98],
+    compute_ns: [60, 60, 60, 80],
+    transfer_ns: [10, 10, 10, 10],
+    waiting_ns: [20, 20, 20, 0],
+    bubble_ns: [0, 0, 0, 0],
+    host_ns: [8, 8, 8, 8],
+  },
+  delays: [
+    {
+      rank: 3,
+      owed_ns: 60,
+      winnable_ns: 20,
+      cause: "slow gpu",
+      why: "Its kernels take 33 % longer at equal shapes.",
+      significant: true,
+    },
+  ],
+  what_if: [{ change: "rank 3 as fast as the median", step_ns: 78, low_ns: 76, high_ns: 80, saved_percent: 20.4 }],
+  collectives: [{ operation: "all-reduce", dimension: "dp", size: "16 to 64 MiB", verdict: "skew-bound" }],
+  heat: { first: [0, 1, 2, 3], last: [0, 1, 2, 3], iterations: [5, 6], percent: [0, 0, 1, 0, null, 0, 30, 34] },
+  mesh: [
+    { name: "pp", size: 2, place: [0, 0, 1, 1] },
+    { name: "dp", size: 2, place: [0, 1, 0, 1] },
+  ],
+  notes: ["All 4 ranks were recorded."],
+});

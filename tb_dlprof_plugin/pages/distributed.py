@@ -1,0 +1,333 @@
+"""The Distributed page: where a step of the whole job goes, who delays whom and why, and what repairs would win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+_NS_PER_MS = 1e6
+_MOST_DELAYS = 50
+_MOST_COLLECTIVES = 500
+_MOST_HEAT_ROWS = 512
+"""More ranks share a row of the heat map, which shows the worst of them."""
+
+
+class JobAccount(msgspec.Struct, frozen=True):
+    """Where the step of each rank goes: columns with one entry per rank (ns per step), which add up to ``step_ns``."""
+
+    rank: list[int]
+    step_ns: list[int]
+    compute_ns: Annotated[
+        list[int],
+        Definition("jobCompute", "The GPU computes: kernels that are no communication, those beside a collective too."),
+    ]
+    transfer_ns: Annotated[
+        list[int],
+        Definition(
+            "jobTransfer",
+            "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on "
+            "the rank that comes last.",
+        ),
+    ]
+    waiting_ns: Annotated[
+        list[int],
+        Definition(
+            "jobWaiting",
+            "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with "
+            "the longest collectives is the fastest one.",
+        ),
+    ]
+    bubble_ns: Annotated[
+        list[int],
+        Definition("jobBubble", "A pipeline stage waits for the microbatches of its neighbours."),
+    ]
+    host_ns: Annotated[
+        list[int],
+        Definition("jobHost", "The GPU has nothing to do, or copies: the CPU has not launched the next work yet."),
+    ]
+
+
+class JobDelay(msgspec.Struct, frozen=True):
+    """What a rank costs the others (ns per step)."""
+
+    rank: int
+    owed_ns: Annotated[
+        int,
+        Definition(
+            "jobOwed",
+            "GPU time that other ranks wait per step because of this one, charged to where the delay began. "
+            "With many ranks it is large although repairing the rank wins little.",
+        ),
+    ]
+    winnable_ns: Annotated[
+        int,
+        Definition(
+            "jobWinnable", "By how much the job's step gets shorter if this rank alone is as fast as the next one."
+        ),
+    ]
+    cause: str
+    why: str
+    significant: Annotated[
+        bool,
+        Definition("jobSignificant", "Someone is always last: these delays are too frequent or too long to be chance."),
+    ]
+
+
+class JobWhatIf(msgspec.Struct, frozen=True):
+    """The job's step after one change (ns)."""
+
+    change: str
+    step_ns: int
+    low_ns: int
+    high_ns: int
+    saved_percent: float | None
+
+
+class JobCollective(msgspec.Struct, frozen=True):
+    """Calls of one operation, dimension, size and module over all ranks; times are means per rank and step (ns)."""
+
+    operation: str
+    dimension: str
+    size: str
+    module: str
+    calls_per_step: float
+    bytes: int | None
+    transfer_ns: int
+    waiting_ns: int
+    exposed_ns: int
+    bus_bytes_per_second: Annotated[
+        float | None,
+        Definition(
+            "jobBus",
+            "Bus bandwidth as nccl-tests define it, on the time of the rank that comes last: waiting would look "
+            "like a slow network.",
+        ),
+    ]
+    attainable_bytes_per_second: float | None
+    verdict: Annotated[
+        str,
+        Definition(
+            "jobVerdict", "Whether these calls take long because data moves, or because ranks come at different times."
+        ),
+    ]
+
+
+class JobHeat(msgspec.Struct, frozen=True):
+    """Ranks x iterations: how much longer each rank worked by itself than the median rank of that iteration, in percent, row by row.
+
+    A row is a rank, or several of which the worst is shown: ``first`` and ``last`` are their numbers. None is not recorded.
+    """
+
+    first: list[int]
+    last: list[int]
+    iterations: list[int]
+    percent: list[float | None]
+
+
+class JobDimension(msgspec.Struct, frozen=True):
+    """A dimension of the mesh: the place of each rank of `JobAccount` in it."""
+
+    name: str
+    size: int
+    place: list[int]
+
+
+class JobFigures(msgspec.Struct, frozen=True):
+    """The job in numbers; None is unknown."""
+
+    step_ns: Annotated[
+        int | None,
+        Definition(
+            "jobStep",
+            "Length of the job's step without the profiler. Ranks that wait for each other in every step have "
+            "one length.",
+        ),
+    ]
+    step_low_ns: int | None
+    step_high_ns: int | None
+    parallel_percent: Annotated[
+        float | None,
+        Definition(
+            "jobParallel",
+            "Mean compute time of the ranks over the step: load balance times communication efficiency (POP metrics).",
+        ),
+    ]
+    balance_percent: float | None
+    communication_percent: float | None
+    wasted_percent: Annotated[
+        float | None,
+        Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take."),
+    ]
+    matched_percent: Annotated[
+        float | None,
+        Definition(
+            "jobMatched", "Collectives that were found on all members of their group, by group and number or order."
+        ),
+    ]
+    clock_us: Annotated[
+        float | None,
+        Definition(
+            "jobClock",
+            "How well the clocks of the ranks are aligned, by the ends of collectives. Only drawings need "
+            "clocks: every number here comes from durations.",
+        ),
+    ]
+    simulated_error_percent: float | None
+
+
+class DistributedPage(msgspec.Struct, frozen=True):
+    """All ranks of a run together. ``ranks`` are recorded, of ``world_size``; ``shown_ranks`` are worth looking at side by side."""
+
+    ref: RunRef
+    headline: str
+    world_size: int
+    ranks: int
+    missing: str
+    figures: JobFigures
+    account: JobAccount
+    delays: list[JobDelay]
+    what_if: list[JobWhatIf]
+    collectives: list[JobCollective]
+    heat: JobHeat | None
+    mesh: list[JobDimension]
+    shown_ranks: list[int]
+    notes: list[str]
+
+
+def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
+    """The page of a job, of which ``ref`` is one rank."""
+    return DistributedPage(
+        ref=ref,
+        headline=job.sentence,
+        world_size=job.world_size,
+        ranks=len(job.ranks),
+        missing=_numbers(job.missing_ranks),
+        figures=_figures(job, job.efficiency),
+        account=_account(job.account),
+        delays=[
+            JobDelay(
+                one.rank, _ns(one.owed_ms), _ns(one.winnable_ms), one.cause.replace("_", " "), one.why, one.significant
+            )
+            for one in job.delays[:_MOST_DELAYS]
+        ],
+        what_if=[
+            JobWhatIf(
+                one.change,
+                _ns(one.step_ms),
+                _ns(one.low_ms),
+                _ns(one.high_ms),
+                100 * (1 - one.step_ms / job.step.ms) if job.step and job.step.ms else None,
+            )
+            for one in job.what_if
+        ],
+        collectives=[
+            JobCollective(
+                one.operation,
+                one.dimension,
+                one.size,
+                one.module,
+                one.calls_per_step,
+                one.bytes,
+                _ns(one.transfer_ms),
+                _ns(one.waiting_ms),
+                _ns(one.exposed_ms),
+                _rate(one.bus_gb_s),
+                _rate(one.attainable_gb_s),
+                one.verdict,
+            )
+            for one in job.collective_rows[:_MOST_COLLECTIVES]
+        ],
+        heat=_heat(job.heat),
+        mesh=[JobDimension(name, max(places, default=0) + 1, places) for name, places in _places(job)],
+        shown_ranks=_shown(job),
+        notes=job.notes,
+    )
+
+
+def _ns(milliseconds: float) -> int:
+    return round(milliseconds * _NS_PER_MS)
+
+
+def _rate(gigabytes: float | None) -> float | None:
+    return None if gigabytes is None else gigabytes * 1e9
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
+    step = job.step
+    return JobFigures(
+        step_ns=_ns(step.ms) if step else None,
+        step_low_ns=_ns(step.low_ms) if step else None,
+        step_high_ns=_ns(step.high_ms) if step else None,
+        parallel_percent=_percent(efficiency.parallel),
+        balance_percent=_percent(efficiency.load_balance),
+        communication_percent=_percent(efficiency.communication),
+        wasted_percent=_percent(efficiency.wasted_gpu_share),
+        matched_percent=job.collectives.matched_percent,
+        clock_us=job.clock.uncertainty_us,
+        simulated_error_percent=job.simulated_error_percent,
+    )
+
+
+def _account(rows: list[RankAccount]) -> JobAccount:
+    """Whole ns that still add up: what rounding leaves goes to the host's part."""
+    columns: dict[str, list[int]] = {name: [] for name in JobAccount.__struct_fields__}
+    for row in rows:
+        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms)]
+        step = _ns(row.step_ms)
+        values = (row.rank, step, *parts, step - sum(parts))
+        for name, value in zip(columns, values, strict=True):
+            columns[name].append(value)
+    return JobAccount(**columns)
+
+
+def _heat(heat: Heat | None) -> JobHeat | None:
+    if heat is None or not heat.ranks or not heat.iterations:
+        return None
+    count = len(heat.ranks)
+    size = -(-count // _MOST_HEAT_ROWS)
+    first, last, percent = [], [], list[float | None]()
+    for begin in range(0, count, size):
+        rows = heat.percent[begin : begin + size]
+        first.append(heat.ranks[begin])
+        last.append(heat.ranks[min(begin + size, count) - 1])
+        for column in zip(*rows, strict=True):
+            known = [one for one in column if one is not None]
+            percent.append(round(max(known), 1) if known else None)
+    return JobHeat(first, last, heat.iterations, percent)
+
+
+def _places(job: Job) -> Iterable[tuple[str, list[int]]]:
+    for dimension, (name, _) in enumerate(job.mesh):
+        yield name, [places[dimension] for places in job.mesh_places]
+
+
+def _shown(job: Job) -> list[int]:
+    """The rank that delays most, the one that waits most, and the one in the middle."""
+    if len(job.account) < 2:
+        return [row.rank for row in job.account]
+    by_waiting = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))
+    worst = job.delays[0].rank if job.delays else by_waiting[0].rank
+    chosen = (worst, by_waiting[len(by_waiting) // 2].rank, by_waiting[-1].rank)
+    return sorted(dict.fromkeys(chosen))
+
+
+def _numbers(ranks: list[int]) -> str:
+    """Ranks as text, runs of them shortened: 0, 4 to 7."""
+    parts: list[str] = []
+    begin = 0
+    for index in range(1, len(ranks) + 1):
+        if index == len(ranks) or ranks[index] != ranks[index - 1] + 1:
+            low, high = ranks[begin], ranks[index - 1]
+            parts.append(str(low) if low == high else f"{low} to {high}")
+            begin = index
+    return ", ".join(parts)
