@@ -25,7 +25,7 @@ class JobAccount(msgspec.Struct, frozen=True):
     step_ns: list[int]
     compute_ns: Annotated[
         list[int],
-        Definition("jobCompute", "The GPU computes: kernels that are no communication, those beside a collective too."),
+        Definition("jobCompute", "The GPU computes: kernels that are no communication, those next to a collective too."),
     ]
     transfer_ns: Annotated[
         list[int],

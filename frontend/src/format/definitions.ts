@@ -223,7 +223,7 @@ export const DEFINITIONS = {
   jobWasted: "GPU time of all ranks that a job without stragglers would not take.",
   jobMatched: "Collectives that were found on all members of their group, by group and number or order.",
   jobClock: "How well the clocks of the ranks are aligned, by the ends of collectives. Only drawings need clocks: every number here comes from durations.",
-  jobCompute: "The GPU computes: kernels that are no communication, those beside a collective too.",
+  jobCompute: "The GPU computes: kernels that are no communication, those next to a collective too.",
   jobTransfer: "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on the rank that comes last.",
   jobWaiting: "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with the longest collectives is the fastest one.",
   jobBubble: "A pipeline stage waits for the microbatches of its neighbours.",
