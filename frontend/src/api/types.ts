@@ -21,13 +21,15 @@ export type GroupKind = "op" | "op_type" | "module";
 
 export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
 
+export type Holder = "before" | "parameters" | "buffers" | "optimizer_state" | "gradients" | "activations" | "casts" | "activation_gradients" | "temporary" | "workspaces" | "communication" | "other";
+
 export type How = "module" | "sequence" | "resized" | "";
 
 export type IdleCause = "dataloader" | "cpu_launch" | "python" | "idle";
 
-export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimizer_state" | "temporary" | "other";
+export type MemoryCategoryKey = "before" | "parameters" | "buffers" | "optimizer_state" | "gradients" | "activations" | "casts" | "activation_gradients" | "temporary" | "workspaces" | "communication" | "other";
 
-export type MemoryGroupKind = "group" | "before" | "outside";
+export type MemoryGroupKind = "group" | "before" | "outside" | "held";
 
 export type Named = "op" | "op_type" | "module" | "kernel" | "";
 
@@ -1406,6 +1408,20 @@ export interface MemoryFigures {
 }
 
 /**
+ * Bytes, by a replay of PyTorch's allocator with the recorded step of the highest peak; None where it was not
+ * possible, for the reason in `unknown`, and where not recorded.
+ */
+export interface MemoryLimits {
+  smallest_limit_bytes: number | null;
+  without_retries_bytes: number | null;
+  given_back_bytes: number | null;
+  holes_bytes: number | null;
+  largest_hole_bytes: number | null;
+  outside_bytes: number | null;
+  unknown: string;
+}
+
+/**
  * When most was allocated, and the op that led to it ("" for none).
  *
  * `time_ns` counts from where the first selected iteration began, `step_time_ns` from where its own did.
@@ -1458,10 +1474,18 @@ export interface MemoryIteration {
   allocations: number;
 }
 
+/** What one category holds of one module at the peak; `module` is "" outside of all. */
+export interface MemoryPart {
+  module: string;
+  category: MemoryCategoryKey;
+  bytes: number;
+}
+
 /**
  * Allocations with the same module, or type of op and direction: alive at the peak, and the most at any moment.
  *
- * `kind` is "before" for memory allocated before the recording, and "outside" for allocations outside ops.
+ * Of a module, with its parameters, states and buffers. `kind` is "before" for memory from before the recording that
+ * has no name, "outside" for allocations outside ops, and "held" for what has a name and was made by no recorded op.
  */
 export interface MemoryGroup {
   kind: MemoryGroupKind;
@@ -1474,7 +1498,8 @@ export interface MemoryGroup {
 }
 
 /**
- * One allocation alive at the peak. `iteration` is the step that made it, None outside all.
+ * One allocation alive at the peak. `iteration` is the step that made it, None outside all and for what was there
+ * when the recording began.
  *
  * `lifetime_ns` is None and `freed` empty where the recording does not free it; `freed` is the number of the
  * step that does, or "outside" the steps.
@@ -1499,7 +1524,7 @@ export interface MemoryAllocation {
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
  * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` says in words
- * when the peak is and what it holds.
+ * when the peak is and what it holds; `parts` sum to it, by module and category. `limits` is None for the CPU.
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1509,12 +1534,14 @@ export interface MemoryPage {
   devices: MemoryDevice[];
   device: string | null;
   figures: MemoryFigures | null;
+  limits: MemoryLimits | null;
   peak: MemoryMoment | null;
   peak_parts: TextPart[];
   categories: MemoryCategory[];
   curve: MemoryCurve | null;
   iterations: MemoryIteration[];
   not_attributed: string;
+  parts: MemoryPart[];
   modules: MemoryGroup[];
   op_types: MemoryGroup[];
   rows: MemoryAllocation[];

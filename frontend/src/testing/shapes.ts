@@ -91,10 +91,12 @@ export interface Interfaces {
   RooflinePage: types.RooflinePage;
   MemoryDevice: types.MemoryDevice;
   MemoryFigures: types.MemoryFigures;
+  MemoryLimits: types.MemoryLimits;
   MemoryMoment: types.MemoryMoment;
   MemoryCategory: types.MemoryCategory;
   MemoryCurve: types.MemoryCurve;
   MemoryIteration: types.MemoryIteration;
+  MemoryPart: types.MemoryPart;
   MemoryGroup: types.MemoryGroup;
   MemoryAllocation: types.MemoryAllocation;
   MemoryPage: types.MemoryPage;
@@ -1484,6 +1486,19 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  MemoryLimits: {
+    blank: {
+      smallest_limit_bytes: null,
+      without_retries_bytes: null,
+      given_back_bytes: null,
+      holes_bytes: null,
+      largest_hole_bytes: null,
+      outside_bytes: null,
+      unknown: "",
+    },
+    parts: {
+    },
+  },
   MemoryMoment: {
     blank: {
       time_ns: 0,
@@ -1499,7 +1514,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   MemoryCategory: {
     blank: {
-      key: "activations",
+      key: "activation_gradients",
       label: "",
       definition: "",
       bytes: null,
@@ -1535,6 +1550,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  MemoryPart: {
+    blank: {
+      module: "",
+      category: "activation_gradients",
+      bytes: 0,
+    },
+    parts: {
+    },
+  },
   MemoryGroup: {
     blank: {
       kind: "before",
@@ -1557,7 +1581,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       op_id: null,
       module: "",
       direction: "",
-      category: "activations",
+      category: "activation_gradients",
       iteration: null,
       freed: "",
       lifetime_ns: null,
@@ -1572,12 +1596,14 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       devices: [],
       device: null,
       figures: null,
+      limits: null,
       peak: null,
       peak_parts: [],
       categories: [],
       curve: null,
       iterations: [],
       not_attributed: "",
+      parts: [],
       modules: [],
       op_types: [],
       rows: [],
@@ -1589,11 +1615,13 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       range: "SelectedRange",
       devices: "MemoryDevice",
       figures: "MemoryFigures",
+      limits: "MemoryLimits",
       peak: "MemoryMoment",
       peak_parts: "TextPart",
       categories: "MemoryCategory",
       curve: "MemoryCurve",
       iterations: "MemoryIteration",
+      parts: "MemoryPart",
       modules: "MemoryGroup",
       op_types: "MemoryGroup",
       rows: "MemoryAllocation",

@@ -159,6 +159,11 @@ class MemoryPlanner:
         """
         return with_batch(rewritten(self._frame, self.program, request), batch_ratio(self._frame, request))
 
+    @property
+    def recorded_settings(self) -> AllocatorSettings:
+        """The allocator's settings of the run."""
+        return self._settings
+
     def settings(self, request: PlanRequest) -> AllocatorSettings:
         """The allocator's settings: the run's, with the request's changes."""
         if request.expandable_segments is None:

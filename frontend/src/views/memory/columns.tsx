@@ -52,6 +52,7 @@ export const CATEGORIES: Column<MemoryCategory>[] = [
 /** The name of a group, in brackets where it stands for what has none. */
 export function groupName(row: MemoryGroup): string {
   if (row.kind === "before") return "(before the recording)";
+  if (row.kind === "held") return "(held between steps)";
   if (row.kind === "outside") return "(outside every op)";
   return row.name || "(no module)";
 }
@@ -171,10 +172,16 @@ export function iterationColumns(categories: readonly MemoryCategory[], onGpu: b
 
 const LABELS: Record<MemoryAllocation["category"], string> = {
   before: "Before the recording",
-  activations: "Activations",
-  gradients: "Gradients",
+  parameters: "Parameters",
+  buffers: "Buffers",
   optimizer_state: "Optimizer state",
+  gradients: "Gradients",
+  activations: "Activations",
+  casts: "Casts",
+  activation_gradients: "Gradients of activations",
   temporary: "Temporary",
+  workspaces: "Workspaces",
+  communication: "Communication",
   other: "Input and other",
 };
 
