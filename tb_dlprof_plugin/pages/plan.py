@@ -14,6 +14,7 @@ from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.frontier import frontier
@@ -30,6 +31,8 @@ _MB = 1e6
 _MS = 1e6
 _FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _NO_ENERGY = "the energy of the GPU was not recorded."
+_GPUS = 2
+"""Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
 _HELD = {
     HeldKind.PARAMETER: "parameters",
@@ -38,6 +41,7 @@ _HELD = {
     HeldKind.GRADIENT: "gradients that are kept",
     HeldKind.WORKSPACE: "workspaces of cuBLAS",
     HeldKind.OTHER: "other",
+    HeldKind.COMMUNICATION: "buckets of gradients",
 }
 
 
@@ -182,6 +186,16 @@ class PlanPage(msgspec.Struct, frozen=True):
     held: list[HeldRow]
     gpus: list[PlanRow]
     checkpoints: list[CheckpointRow]
+    shards: list[ShardRow]
+    stages: list[StageRow]
+    gpus_needed: Annotated[
+        int | None,
+        Definition(
+            "planGpusNeeded",
+            "The least number of GPUs with which it fits, of 1, 2, 4 ... 64, under FSDP2 where no other is asked for.",
+        ),
+    ]
+    deepest: Depth | None
     assumptions: list[str]
 
 
@@ -270,6 +284,10 @@ def _page(
         batches=_batches(view, known, request) if tables else [],
         gpus=_gpus(view, known, request) if tables else [],
         checkpoints=points if tables else [],
+        shards=shard_rows(known, request, max(request.gpus, _GPUS)) if tables else [],
+        stages=stage_rows(view, known, request, max(request.gpus, _GPUS)) if tables else [],
+        gpus_needed=gpus_needed(known, request) if tables else None,
+        deepest=depth(known, request, found.capacity) if tables else None,
         assumptions=found.assumptions,
     )
 
@@ -295,7 +313,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=None,
         unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[], checkpoints=[],
-        assumptions=[_LINE] if line else [],
+        shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
-from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
+from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
@@ -160,6 +160,11 @@ class MemoryPlanner:
         return with_batch(rewritten(self._frame, self.program, request), batch_ratio(self._frame, request))
 
     @property
+    def view(self) -> ProfileView:
+        """The run."""
+        return self._frame
+
+    @property
     def recorded_settings(self) -> AllocatorSettings:
         """The allocator's settings of the run."""
         return self._settings
@@ -231,6 +236,15 @@ class MemoryPlanner:
                 f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
                 "context may take; its libraries may choose other workspaces."
             )
+        unmeasured = [name for name in UNMEASURED if name in request.changes(self._frame)]
+        if unmeasured:
+            found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
+        if request.shard is not None:
+            found.append(
+                "Each GPU runs the whole batch size; NCCL's own buffers and the pools of side streams are not counted."
+            )
+        if request.precision == "fp8":
+            found.append("Matrix products keep both inputs in 8 bits; scales and their histories are not counted.")
         if request.checkpoint:
             found.append("A checkpointed module is computed again as it was the first time.")
         return found

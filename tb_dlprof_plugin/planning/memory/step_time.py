@@ -41,6 +41,11 @@ def step_time(view: ProfileView, request: PlanRequest) -> StepTime:
     """
     for what, asked in (
         ("another optimizer", request.optimizer is not None),
+        ("another size of the input", request.sequence_length is not None or request.image_size is not None),
+        ("FP8", request.precision == "fp8"),
+        ("memory on the CPU", bool(request.offload)),
+        ("ReLUs in another place", request.relu is not None),
+        ("several GPUs", request.shard is not None),
         ("more layers", any(request.layers.values())),
         ("several batches accumulated", request.accumulate > 1),
         ("gradients that are kept", request.set_to_none is not None),

@@ -44,6 +44,6 @@ describe("partsTree", () => {
   });
 
   it("says what a rectangle is and how much of all", () => {
-    expect(root.below[1]!.tip(1)).toBe("before, of no module\n2 B, 20.0 %");
+    expect(root.below[1]!.tip(1)).toBe("before, of no module\n2.00 B, 20.0 %");
   });
 });
