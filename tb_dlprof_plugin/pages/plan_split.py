@@ -113,8 +113,7 @@ def stage_rows(view: ProfileView, known: MemoryPlanner, request: PlanRequest, gp
 def depth(known: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> Depth | None:
     """How deep the network can be on the plan's GPU; None where no module is repeated, or the memory is not known."""
     program = known.changed(request)
-    modules = modules_of(program)
-    module = repeated_module(modules)
+    module = repeated_module(program)
     if module is None or room is None:
         return None
     spread = spread_of([*request.changes(known.view), "layers"]).allocated
@@ -122,7 +121,7 @@ def depth(known: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> 
         more = most_layers(program, known.settings(request), module, int(room.least / (1 + spread)))
     except UnknownModule:
         return None
-    parent = module.rsplit(".", 1)[0]
-    now = sum(one.rsplit(".", 1)[0] == parent and one.rsplit(".", 1)[1].isdigit() for one in modules if "." in one)
+    parent = module.rpartition(".")[0]
+    now = sum(one.rpartition(".")[0] == parent for one in modules_of(program))
     return Depth(module, now, more)
 

@@ -100,6 +100,10 @@ def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
         pairs = (shape[2] * shape[3], shape[1] * shape[2])
         if any(pair in size.positions for pair in pairs):
             return 1
-    found = sum(dimension in size.positions for dimension in shape)
+    rest = list(shape)
+    if batch in rest:
+        # Sequences may be as long as the batch is large.
+        rest.remove(batch)
+    found = sum(dimension in size.positions for dimension in rest)
     merged = any(dimension == batch * one for dimension in shape[:1] for one in size.positions)
     return found + merged

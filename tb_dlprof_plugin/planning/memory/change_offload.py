@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tb_dlprof_plugin.planning.memory.change_checkpoints import saved_output
 from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import module_events
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind, StepProgram
@@ -35,8 +36,10 @@ def with_offload(program: StepProgram, what: Sequence[str]) -> StepProgram:
             for slot in sorted(own.slots)
             if own.forward_first <= where.made[slot] <= own.forward_last and where.freed[slot] >= own.backward_first
         ]
-        # The next module has the last one as its input.
-        for slot in saved[:-1]:
+        output = saved_output(program, where, own, set(saved))
+        for slot in saved:
+            if slot == output:
+                continue
             again = rewrite.copy(slot)
             rewrite.put(own.forward_last + 1, [-slot - 1])
             rewrite.put(own.backward_first, [again + 1])

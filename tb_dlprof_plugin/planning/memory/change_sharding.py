@@ -117,7 +117,11 @@ def _gather_backward(
         if at + 1 < len(behind):
             gathered = _new(rewrite, behind[at + 1][1], SlotKind.TEMPORARY)
             rewrite.put(own.backward_first, [gathered + 1])
+        # The next unit's backward pass begins when this one's is over, whatever of this one is freed later.
         end = own.backward_last + 1
+        if at + 1 < len(behind):
+            end = min(end, behind[at + 1][0].backward_first)
+        end = max([end, *(where.made[slot] + 1 for slot in gradients)])
         if reduced is not None:
             rewrite.put(end, [-reduced - 1])
         reduced = _new(rewrite, size, SlotKind.TEMPORARY)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+from collections import defaultdict
 
 from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings
 from tb_dlprof_plugin.planning.memory.change_layers import with_layers
@@ -12,17 +11,24 @@ from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 
 _NEAR, _FAR = 2, 6
 """Copies whose needs span the line: the first copy may replace what was special of the recorded layers."""
-_NUMBERED = re.compile(r"(.+)\.\d+")
 
 
-def repeated_module(modules: list[str]) -> str | None:
-    """The last of the modules that have a number in their path and the most neighbours; None where no two have."""
-    parents = Counter(found[1] for module in modules if (found := _NUMBERED.fullmatch(module)))
-    if not parents or max(parents.values()) < 2:
+def repeated_module(program: StepProgram) -> str | None:
+    """The last of the modules with a number in their path that make as many allocations as a neighbour: of several
+    groups those that make most. None where no two do."""
+    counts: dict[str, int] = defaultdict(int)
+    for slot in program.slots:
+        parts = slot.module.split(".")
+        for depth in range(1, len(parts) + 1):
+            if parts[depth - 1].isdigit():
+                counts[".".join(parts[:depth])] += 1
+    alike: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for module, count in counts.items():
+        alike[module.rpartition(".")[0], count].append(module)
+    groups = [(count * len(modules), modules) for (_, count), modules in alike.items() if len(modules) > 1]
+    if not groups:
         return None
-    parent = max(parents, key=lambda path: parents[path])
-    found = [module for module in modules if re.fullmatch(re.escape(parent) + r"\.\d+", module)]
-    return max(found, key=lambda module: int(module.rsplit(".", 1)[1]))
+    return max(max(groups)[1], key=lambda module: int(module.rpartition(".")[2]))
 
 
 def most_layers(program: StepProgram, settings: AllocatorSettings, module: str, limit: int) -> int:

@@ -195,7 +195,8 @@ class MemoryPlanner:
         one, two = (replay(with_batch(base, ratio), settings).peak_allocated for ratio in (1.0, 2.0))
         guess = max(1, min(_MOST_SAMPLES, int(recorded * (1 + (limit - one) / max(two - one, 1)))))
         works, fails = 0, 0
-        step = max(1, guess // 32)
+        # Mostly one batch that runs and one that does not are found next to it.
+        step = max(1, guess // 100)
         if runs(guess):
             works, fails = guess, guess + step
             while fails < _MOST_SAMPLES and runs(fails):

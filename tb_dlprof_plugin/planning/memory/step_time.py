@@ -98,7 +98,18 @@ def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulatio
 
 
 def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, list[Change]]:
-    """The step without checkpoints, and the changes that lead to it."""
+    """The step without checkpoints, and the changes that lead to it: kept with the view, for each set of checkpoints."""
+    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu)
+    known: tuple[StepTime, list[Change]] | None = view.answers.get(key)
+    if known is None:
+        known = _without_checkpoints(view, request, simulated)
+        view.keep(key, known)
+    return known
+
+
+def _without_checkpoints(
+    view: ProfileView, request: PlanRequest, simulated: Simulation
+) -> tuple[StepTime, list[Change]]:
     known = simulated.estimate
     if _is_recorded(view, request):
         return StepTime(known.ns, known.low_ns, known.high_ns), []
