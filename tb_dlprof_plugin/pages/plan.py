@@ -17,6 +17,7 @@ from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
+from tb_dlprof_plugin.planning.memory.change_input import input_size
 from tb_dlprof_plugin.planning.memory.frontier import frontier
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
@@ -130,7 +131,8 @@ class CheckpointRow(msgspec.Struct, frozen=True):
 class PlanPage(msgspec.Struct, frozen=True):
     """The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
 
-    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``unknown`` has the
+    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``sequence_length`` and ``image_size``
+    are None where the model has no such input. ``unknown`` has the
     reason for each figure that is None, by its name.
     """
 
@@ -140,6 +142,8 @@ class PlanPage(msgspec.Struct, frozen=True):
     range: SelectedRange
     gpu: str
     batch_size: int | None
+    sequence_length: int | None
+    image_size: int | None
     verdict: str
     fits: bool | None
     peak_allocated_mb: Annotated[
@@ -246,7 +250,7 @@ def _page(
     points: list[CheckpointRow],
     tables: bool,
 ) -> PlanPage:
-    unknown = {"joules_per_step": _NO_ENERGY}
+    unknown, given = {"joules_per_step": _NO_ENERGY}, input_size(view)
     step = _step(view, request, unknown)
     batch = request.batch_size or view.profile.facts.batch_size
     if found.capacity is None:
@@ -264,6 +268,8 @@ def _page(
         range=selected_range(view, view.selection()),
         gpu=found.capacity.gpu if found.capacity else "",
         batch_size=batch,
+        sequence_length=request.sequence_length or given.length,
+        image_size=request.image_size or given.side,
         verdict=found.verdict,
         fits=found.fits,
         peak_allocated_mb=_mb(found.peak_allocated.value),
@@ -307,7 +313,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     return PlanPage(
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
-        batch_size=batch, verdict="not known", fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
+        batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known", fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,

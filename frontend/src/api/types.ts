@@ -1590,10 +1590,34 @@ export interface CheckpointRow {
   step_ms: number | null;
 }
 
+/** One way to share the work over GPUs; sizes are those of the rank with most. */
+export interface ShardRow {
+  shard: string;
+  gpus: number;
+  peak_allocated_mb: number;
+  peak_reserved_mb: number;
+  verdict: string;
+}
+
+/** A stage of the model cut over GPUs: its modules, in the order of the forward pass. */
+export interface StageRow {
+  modules: string[];
+  peak_allocated_mb: number;
+  peak_reserved_mb: number;
+}
+
+/** How many more modules like `module` fit; `now` is how many there are beside it, itself included. */
+export interface Depth {
+  module: string;
+  now: number;
+  more: number;
+}
+
 /**
  * The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
  *
- * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `unknown` has the
+ * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `sequence_length` and `image_size`
+ * are None where the model has no such input. `unknown` has the
  * reason for each figure that is None, by its name.
  */
 export interface PlanPage {
@@ -1603,6 +1627,8 @@ export interface PlanPage {
   range: SelectedRange;
   gpu: string;
   batch_size: number | null;
+  sequence_length: number | null;
+  image_size: number | null;
   verdict: string;
   fits: boolean | null;
   peak_allocated_mb: number | null;
@@ -1623,6 +1649,10 @@ export interface PlanPage {
   held: HeldRow[];
   gpus: PlanRow[];
   checkpoints: CheckpointRow[];
+  shards: ShardRow[];
+  stages: StageRow[];
+  gpus_needed: number | null;
+  deepest: Depth | null;
   assumptions: string[];
 }
 
@@ -2608,14 +2638,20 @@ export interface MemoryQuery extends RangeQuery {
 }
 
 /**
- * Another configuration: what is left out is as recorded. `precision` is "fp16" or "bf16", `checkpoint` "auto"
- * or paths of modules with commas between.
+ * Another configuration: what is left out is as recorded. `precision` is "fp16", "bf16" or "fp8", `checkpoint`
+ * "auto" or paths of modules with commas between, `offload` such paths and "optimizer".
  */
 export interface PlanQuery extends RangeQuery {
   batch_size?: number | null;
-  precision?: "bf16" | "fp16" | null;
+  sequence_length?: number | null;
+  image_size?: number | null;
+  precision?: "bf16" | "fp16" | "fp8" | null;
   optimizer?: string | null;
   checkpoint?: string | null;
+  offload?: string | null;
+  relu?: "behind_pool" | "inplace" | null;
+  shard?: "ddp" | "fsdp2" | "zero1" | "zero2" | "zero3" | null;
+  gpus?: number | null;
   gpu?: string | null;
 }
 

@@ -12,9 +12,20 @@ const SURFACES = ["--page", "--surface", "--surface-2"];
 const STACKS = {
   categories: Object.values(CATEGORIES),
   parts: Object.values(PARTS),
-  memory: ["before", "parameters", "buffers", "optimizer_state", "gradients", "activations", "casts", "activation_gradients", "temporary", "workspaces", "communication", "other"].map(
-    (key) => BY_CONTEXT["memory"]![key]!,
-  ),
+  memory: [
+    "before",
+    "parameters",
+    "buffers",
+    "optimizer_state",
+    "gradients",
+    "activations",
+    "casts",
+    "activation_gradients",
+    "temporary",
+    "workspaces",
+    "communication",
+    "other",
+  ].map((key) => BY_CONTEXT["memory"]![key]!),
   gaps: Object.values(BY_CONTEXT["gap_kind"]!),
   idle: [...["dataloader", "cpu_launch", "python", "idle"].map((key) => ACCOUNT[key]!), "--c-recorder"],
 };

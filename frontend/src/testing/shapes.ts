@@ -104,6 +104,9 @@ export interface Interfaces {
   PlanFigure: types.PlanFigure;
   HeldRow: types.HeldRow;
   CheckpointRow: types.CheckpointRow;
+  ShardRow: types.ShardRow;
+  StageRow: types.StageRow;
+  Depth: types.Depth;
   PlanPage: types.PlanPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
   KeyNodesPage: types.KeyNodesPage;
@@ -1672,12 +1675,43 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  ShardRow: {
+    blank: {
+      shard: "",
+      gpus: 0,
+      peak_allocated_mb: 0,
+      peak_reserved_mb: 0,
+      verdict: "",
+    },
+    parts: {
+    },
+  },
+  StageRow: {
+    blank: {
+      modules: [],
+      peak_allocated_mb: 0,
+      peak_reserved_mb: 0,
+    },
+    parts: {
+    },
+  },
+  Depth: {
+    blank: {
+      module: "",
+      now: 0,
+      more: 0,
+    },
+    parts: {
+    },
+  },
   PlanPage: {
     blank: {
       model: "",
       headline: "",
       gpu: "",
       batch_size: null,
+      sequence_length: null,
+      image_size: null,
       verdict: "",
       fits: null,
       peak_allocated_mb: null,
@@ -1698,6 +1732,10 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       held: [],
       gpus: [],
       checkpoints: [],
+      shards: [],
+      stages: [],
+      gpus_needed: null,
+      deepest: null,
       assumptions: [],
     },
     parts: {
@@ -1708,6 +1746,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       held: "HeldRow",
       gpus: "PlanRow",
       checkpoints: "CheckpointRow",
+      shards: "ShardRow",
+      stages: "StageRow",
+      deepest: "Depth",
     },
   },
   KeyNodeCandidate: {

@@ -85,7 +85,9 @@ export function Icicle(props: IcicleProps) {
             }
             class={`icicle-cell${cell.merged > 0 ? " icicle-merged" : cell.node.hatched ? " icicle-unknown" : ""}`}
             tabIndex={index === focused ? 0 : -1}
-            data-tip={cell.merged > 0 ? mergedText(cell, kinds, format(cell.ns, iterations)) : cell.node.tip(iterations)}
+            data-tip={
+              cell.merged > 0 ? mergedText(cell, kinds, format(cell.ns, iterations)) : cell.node.tip(iterations)
+            }
             style={{
               top: `${cell.level * ROW}px`,
               left: `${100 * cell.left}%`,

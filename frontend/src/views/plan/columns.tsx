@@ -1,5 +1,5 @@
 /** The tables of the page "What fits". Sizes come in megabytes of 10^6 bytes. */
-import type { CheckpointRow, PlanFigure, PlanRow } from "../../api/types";
+import type { CheckpointRow, PlanFigure, PlanRow, ShardRow, StageRow } from "../../api/types";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 
@@ -156,5 +156,59 @@ export const FIGURES: Column<PlanFigure>[] = [
     value: (row) => bytes(row.high_mb),
     unit: "bytes",
     width: "90px",
+  },
+];
+
+export const SHARDS: Column<ShardRow>[] = [
+  { id: "shard", header: "Shared by", definition: DEFINITIONS.planShard, value: (row) => row.shard, width: "100px" },
+  {
+    id: "peak",
+    header: "Peak allocated",
+    definition: DEFINITIONS.planPeakAllocated,
+    value: (row) => bytes(row.peak_allocated_mb),
+    unit: "bytes",
+    width: "110px",
+  },
+  {
+    id: "reserved",
+    header: "Peak reserved",
+    definition: DEFINITIONS.planPeakReserved,
+    value: (row) => bytes(row.peak_reserved_mb),
+    unit: "bytes",
+    width: "110px",
+  },
+  { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, value: (row) => row.verdict, width: "110px" },
+];
+
+export const STAGES: Column<StageRow>[] = [
+  {
+    id: "first",
+    header: "From",
+    definition: DEFINITIONS.planStages,
+    value: (row) => row.modules[0] ?? "",
+    width: "140px",
+  },
+  {
+    id: "last",
+    header: "To",
+    definition: DEFINITIONS.planStages,
+    value: (row) => row.modules[row.modules.length - 1] ?? "",
+    width: "140px",
+  },
+  {
+    id: "peak",
+    header: "Peak allocated",
+    definition: DEFINITIONS.planPeakAllocated,
+    value: (row) => bytes(row.peak_allocated_mb),
+    unit: "bytes",
+    width: "110px",
+  },
+  {
+    id: "reserved",
+    header: "Peak reserved",
+    definition: DEFINITIONS.planPeakReserved,
+    value: (row) => bytes(row.peak_reserved_mb),
+    unit: "bytes",
+    width: "110px",
   },
 ];
