@@ -205,7 +205,8 @@ def _print_split(page: PlanPage) -> None:
     if page.gpus_needed is not None:
         say(f"GPUs needed: {page.gpus_needed}")
     if page.deepest is not None:
-        say(f"Deepest: {page.deepest.more:,} more modules like {page.deepest.module} fit, of which it has {page.deepest.now}.")
+        deepest = page.deepest
+        say(f"Deepest: {deepest.more:,} more modules like {deepest.module} fit, of which it has {deepest.now}.")
     if page.gpus_needed is not None or page.deepest is not None:
         say()
 

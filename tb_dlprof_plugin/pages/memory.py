@@ -59,8 +59,10 @@ _GROWING_ITERATIONS = 3
 _LABELS: dict[MemoryCategoryKey, tuple[str, str]] = {
     "before": (
         "Before the recording",
-        "Was there when the recording began and has no name in the file: without the hook's list of storages all of "
-        "it, else what is no parameter, buffer, state or workspace, and what blocks have more than was asked for.",
+        (
+            "Was there when the recording began and has no name in the file: without the hook's list of storages all "
+            "of it, else what is no parameter, buffer, state or workspace, and what blocks have beyond what was asked."
+        ),
     ),
     "parameters": ("Parameters", "Of the model."),
     "buffers": ("Buffers", "Of the model, such as running means."),
@@ -164,7 +166,8 @@ class MemoryPage(msgspec.Struct, frozen=True):
     ``rows`` are the largest of the ``total_rows`` allocations alive at the peak, ``iterations`` at most the first 500
     selected ones. If the recording does not show which allocations are alive, ``not_attributed`` gives the reason, and
     ``categories``, ``modules``, ``op_types`` and ``rows`` are empty; else it is "". ``peak_parts`` says in words
-    when the peak is and what it holds; ``parts`` sum to it, by module and category. ``limits`` is None for the CPU.
+    when the peak is and what it holds; ``parts`` sum to it, by module and category. ``limits`` is None for the
+    CPU.
     """
 
     ref: RunRef
@@ -221,8 +224,8 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
         headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
         how_to_record=HOW_TO_RECORD if view.profile.source.framework == PYTORCH else "",
-        devices=[], device=None, figures=None, limits=None, peak=None, peak_parts=[], categories=[], curve=None, iterations=[],
-        not_attributed="", parts=[], modules=[], op_types=[], rows=[], total_rows=None, notes=[],
+        devices=[], device=None, figures=None, limits=None, peak=None, peak_parts=[], categories=[], curve=None,
+        iterations=[], not_attributed="", parts=[], modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""What the Memory page says beyond the recorded bytes: the limits under which the training runs, and what of the reserved
-memory no tensor can use. The limits are the planner's, so that both pages have the same."""
+"""What the Memory page says beyond the recorded bytes: the limits under which the training runs, and what of the
+reserved memory no tensor can use. The limits are the planner's, so that both pages have the same."""
 
 from __future__ import annotations
 

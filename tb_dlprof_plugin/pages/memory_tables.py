@@ -146,8 +146,8 @@ def op_type_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: Memo
 
 
 def memory_parts(made_by: Allocators, bill: MemoryBill, peak: Peak, most: int) -> list[MemoryPart]:
-    """What each category holds of each module at the peak, by falling bytes: sums to the peak. Of more than ``most`` the
-    smallest count to no module."""
+    """What each category holds of each module at the peak, by falling bytes: sums to the peak. Of more than ``most``
+    the smallest count to no module."""
     memory = made_by.memory
     alive = np.flatnonzero(memory.alive(peak.state))
     key = (made_by.module[alive] + 1) * len(HOLDERS) + bill.holder[alive]

@@ -131,9 +131,9 @@ class CheckpointRow(msgspec.Struct, frozen=True):
 class PlanPage(msgspec.Struct, frozen=True):
     """The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
 
-    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``sequence_length`` and ``image_size``
-    are None where the model has no such input. ``unknown`` has the
-    reason for each figure that is None, by its name.
+    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``sequence_length``
+    and ``image_size`` are None where the model has no such input. ``unknown`` has the reason for each figure that is
+    None, by its name.
     """
 
     ref: RunRef
@@ -313,7 +313,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     return PlanPage(
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
-        batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known", fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
+        batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
+        fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,

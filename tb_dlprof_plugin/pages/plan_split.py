@@ -56,7 +56,8 @@ class StageRow(msgspec.Struct, frozen=True):
 
 
 class Depth(msgspec.Struct, frozen=True):
-    """How many more modules like ``module`` fit; ``now`` is how many there are beside it, itself included."""
+    """How many more modules like ``module`` fit; ``now`` is how many there are at its place, itself
+    included."""
 
     module: str
     now: int
@@ -124,4 +125,3 @@ def depth(known: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> 
     parent = module.rpartition(".")[0]
     now = sum(one.rpartition(".")[0] == parent for one in modules_of(program))
     return Depth(module, now, more)
-

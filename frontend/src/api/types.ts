@@ -1524,7 +1524,8 @@ export interface MemoryAllocation {
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
  * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` says in words
- * when the peak is and what it holds; `parts` sum to it, by module and category. `limits` is None for the CPU.
+ * when the peak is and what it holds; `parts` sum to it, by module and category. `limits` is None for the
+ * CPU.
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1606,7 +1607,10 @@ export interface StageRow {
   peak_reserved_mb: number;
 }
 
-/** How many more modules like `module` fit; `now` is how many there are beside it, itself included. */
+/**
+ * How many more modules like `module` fit; `now` is how many there are at its place, itself
+ * included.
+ */
 export interface Depth {
   module: string;
   now: number;
@@ -1616,9 +1620,9 @@ export interface Depth {
 /**
  * The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
  *
- * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `sequence_length` and `image_size`
- * are None where the model has no such input. `unknown` has the
- * reason for each figure that is None, by its name.
+ * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `sequence_length`
+ * and `image_size` are None where the model has no such input. `unknown` has the reason for each figure that is
+ * None, by its name.
  */
 export interface PlanPage {
   ref: RunRef;

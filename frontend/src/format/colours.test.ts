@@ -76,7 +76,7 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
       // The causes of idle time have the colours of the account, whose order is that of its meaning.
       const limit = name === "idle" ? 6 : 9;
       expect(least(stack, colours, vision, true), `neighbours in ${name}`).toBeGreaterThanOrEqual(limit);
-      // Of memory there are twelve, each with its name beside it, and any two that can touch are neighbours here.
+      // Of memory there are twelve, each with its name next to it, and any two that can touch are neighbours here.
       const apart = name === "memory" ? 4 : 6;
       expect(least(stack, colours, vision, false), `all in ${name}`).toBeGreaterThanOrEqual(apart);
     }

@@ -86,7 +86,9 @@ def _power(slot: Slot, shapes: OpShapes, batch: int, size: InputSize) -> int:
     if not slot.batch or slot.reduction is not None:
         return 0
     around = shapes.around(slot.call)
-    like = [shape for shape in around if any(rounded(elements(shape) * item) == rounded(slot.bytes) for item in ITEM_SIZES)]
+    like = [
+        shape for shape in around if any(rounded(elements(shape) * item) == rounded(slot.bytes) for item in ITEM_SIZES)
+    ]
     found = [power for shape in like or around if (power := _positions(shape, batch, size)) is not None]
     # A result that no shape explains grows as what its op was given.
     return max(found, default=1)

@@ -91,7 +91,9 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
     _gather_backward(rewrite, where, found, ranks)
     _root(program, rewrite, where, named, taken, ranks)
     held = [one for one in program.held if one.kind != HeldKind.PARAMETER]
-    return rewrite.changed(held=[*sharded(list(program.parameters()), ranks), *held], states=_sharded_states(program, ranks))
+    return rewrite.changed(
+        held=[*sharded(list(program.parameters()), ranks), *held], states=_sharded_states(program, ranks)
+    )
 
 
 def _gather_forward(rewrite: Rewrite, units: Sequence[tuple[ModuleEvents, int, list[int]]]) -> None:

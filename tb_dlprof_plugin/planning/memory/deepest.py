@@ -39,8 +39,6 @@ def most_layers(program: StepProgram, settings: AllocatorSettings, module: str, 
     Raises:
         UnknownModule: the module made nothing in the forward pass.
     """
-    near, far = (
-        needs(with_layers(program, module, count), settings).smallest_limit for count in (_NEAR, _FAR)
-    )
+    near, far = (needs(with_layers(program, module, count), settings).smallest_limit for count in (_NEAR, _FAR))
     each = max((far - near) / (_FAR - _NEAR), 1.0)
     return max(0, int(_NEAR + (limit - near) / each))

@@ -1,5 +1,5 @@
-"""Who holds the memory of a device at each moment of a recording: what is there from before by the planner's list of what
-a training holds, what was allocated since by `allocation_holders`.
+"""Who holds the memory of a device at each moment of a recording: what is there from before by the planner's list of
+what a training holds, what was allocated since by `allocation_holders`.
 
 At each moment the holders sum to what is allocated, to the byte. A storage takes its block: its size rounded up to
 512 bytes. What of the memory from before no list explains stays "before".
@@ -63,7 +63,9 @@ class MemoryBill:
         result = np.zeros((len(HOLDERS), len(memory) + 1), dtype=np.int64)
         if memory.partners_known:
             for index in np.unique(self.holder[memory.owner >= 0]).tolist():
-                np.cumsum(np.where((self.holder == index) & (memory.owner >= 0), memory.delta, 0), out=result[index, 1:])
+                np.cumsum(
+                    np.where((self.holder == index) & (memory.owner >= 0), memory.delta, 0), out=result[index, 1:]
+                )
             older = self._older_gradients
             result[HOLDERS.index("gradients")] += older
             for one in self.held:
@@ -72,7 +74,7 @@ class MemoryBill:
         return result
 
     def at(self, state: int) -> list[int | None]:
-        """Bytes by holder in a state; None for what was there before where not known, for all where partners are not."""
+        """Bytes by holder in a state; None for what was there before where not known, for all without partners."""
         return self._known(self.bytes[:, state])
 
     def most(self, first: int, last: int) -> list[int | None]:

@@ -29,9 +29,7 @@ class Stage:
     peak_reserved: int
 
 
-def pipeline(
-    program: StepProgram, settings: AllocatorSettings, modules: Sequence[str], gpus: int
-) -> list[Stage]:
+def pipeline(program: StepProgram, settings: AllocatorSettings, modules: Sequence[str], gpus: int) -> list[Stage]:
     """The stages, in the order of the forward pass; fewer than ``gpus`` where there are fewer modules.
 
     Args:

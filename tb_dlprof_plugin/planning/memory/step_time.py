@@ -98,7 +98,7 @@ def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulatio
 
 
 def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, list[Change]]:
-    """The step without checkpoints, and the changes that lead to it: kept with the view, for each set of checkpoints."""
+    """The step without checkpoints, and the changes that lead to it: kept with the view."""
     key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu)
     known: tuple[StepTime, list[Change]] | None = view.answers.get(key)
     if known is None:

@@ -1,4 +1,4 @@
-"""Longer sequences, larger images and ReLUs elsewhere, on recorded models: against what was recorded where it can be."""
+"""Longer sequences, larger images and ReLUs elsewhere, on recorded models: against what was recorded where possible."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def test_the_size_of_the_input_is_read_from_shapes(model: str, length: int | Non
 
 
 @pytest.mark.parametrize(
-    ("model", "most_off"), [("recorded/gpt", 0.02), ("recorded/lstm", 0.05), ("recorded/resnet", 0.03), ("held_out/vgg", 0.04)]
+    ("model", "most_off"),
+    [("recorded/gpt", 0.02), ("recorded/lstm", 0.05), ("recorded/resnet", 0.03), ("held_out/vgg", 0.04)],
 )
 def test_twice_the_positions_take_what_twice_the_batch_was_recorded_to_take(model: str, most_off: float) -> None:
     """Of models whose kernels do the same for a position as for a sample: convolutions, and attention that makes no

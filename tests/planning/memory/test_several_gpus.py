@@ -54,7 +54,9 @@ def test_buckets_are_closed_by_what_fills_them_from_the_last_parameter_on() -> N
     assert buckets([]) == []
 
 
-@pytest.mark.parametrize(("how", "kept"), [("zero1", 3 + 1 / 4), ("zero2", 1 + 2 / 4), ("zero3", 3 / 4), ("fsdp2", 3 / 4)])
+@pytest.mark.parametrize(
+    ("how", "kept"), [("zero1", 3 + 1 / 4), ("zero2", 1 + 2 / 4), ("zero3", 3 / 4), ("fsdp2", 3 / 4)]
+)
 def test_each_rank_keeps_its_part_between_steps(how, kept: float) -> None:
     """Parameters, gradients and states; ZeRO-1 has DDP's buckets, too."""
     assert steady(with_sharding(three_layers(), how, 4, UNITS)) == kept * MODEL
@@ -104,9 +106,7 @@ def test_stages_level_their_peaks_and_share_all_modules() -> None:
         assert [module for stage in stages for module in stage.modules] == UNITS
         assert len(stages) == min(gpus, LAYERS)
     two = pipeline(three_layers(), AllocatorSettings(), UNITS, 2)
-    cuts = [
-        max(replay_of(UNITS[:cut]), replay_of(UNITS[cut:])) for cut in (1, 2)
-    ]
+    cuts = [max(replay_of(UNITS[:cut]), replay_of(UNITS[cut:])) for cut in (1, 2)]
     assert max(stage.peak_allocated for stage in two) == min(cuts)
 
 

@@ -9,29 +9,37 @@ interface Branch {
   path: string;
   label: string;
   bytes: number;
+  /** What each category holds of it. */
+  held: Map<MemoryPart["category"], number>;
   below: Map<string, Branch>;
   own: MemoryPart[];
 }
 
 /** The tree; `labels` are the categories'. */
 export function partsTree(parts: readonly MemoryPart[], labels: ReadonlyMap<string, string>): IcicleNode {
-  const root: Branch = { path: WHOLE, label: "all", bytes: 0, below: new Map(), own: [] };
+  const root: Branch = { path: WHOLE, label: "all", bytes: 0, held: new Map(), below: new Map(), own: [] };
   for (const part of parts) {
     let branch = root;
-    branch.bytes += part.bytes;
+    add(branch, part);
     const names = part.module === "" ? [] : part.module.split(".");
     names.forEach((name, depth) => {
       let next = branch.below.get(name);
       if (!next) {
-        next = { path: names.slice(0, depth + 1).join("."), label: name, bytes: 0, below: new Map(), own: [] };
+        const path = names.slice(0, depth + 1).join(".");
+        next = { path, label: name, bytes: 0, held: new Map(), below: new Map(), own: [] };
         branch.below.set(name, next);
       }
-      next.bytes += part.bytes;
+      add(next, part);
       branch = next;
     });
     branch.own.push(part);
   }
   return nodeOf(root, root.bytes, labels);
+}
+
+function add(branch: Branch, part: MemoryPart): void {
+  branch.bytes += part.bytes;
+  branch.held.set(part.category, (branch.held.get(part.category) ?? 0) + part.bytes);
 }
 
 function nodeOf(branch: Branch, all: number, labels: ReadonlyMap<string, string>): IcicleNode {
@@ -48,7 +56,8 @@ function nodeOf(branch: Branch, all: number, labels: ReadonlyMap<string, string>
     own: 0,
     below,
     unsent: 0,
-    colour: below[0]?.colour ?? "var(--c-other)",
+    // Of what holds most of it.
+    colour: colourOf([...branch.held].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "before", 0, "memory"),
     hatched: false,
     tip: () => `${name}\n${words(branch.bytes, all)}`,
   };

@@ -1,6 +1,6 @@
 /**
  * Memory against time: each point a set of checkpointed modules. The handle is dragged, or moved by the arrow keys; what it is at
- * is shown at once, and asked for when it is let go.
+ * is shown at once, and asked for when it is released.
  */
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { CheckpointRow } from "../../api/types";

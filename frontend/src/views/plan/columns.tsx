@@ -11,7 +11,7 @@ const PEAK: Column<PlanRow> = {
   definition: DEFINITIONS.planPeakAllocated,
   value: (row) => bytes(row.peak_allocated_mb),
   unit: "bytes",
-  width: "110px",
+  width: "128px",
 };
 
 const REST: Column<PlanRow>[] = [
@@ -21,7 +21,7 @@ const REST: Column<PlanRow>[] = [
     definition: DEFINITIONS.planPeakReserved,
     value: (row) => bytes(row.peak_reserved_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "limit",
@@ -29,7 +29,7 @@ const REST: Column<PlanRow>[] = [
     definition: DEFINITIONS.planSmallestLimit,
     value: (row) => bytes(row.smallest_limit_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "capacity",
@@ -111,7 +111,7 @@ export const CHECKPOINTS: Column<CheckpointRow>[] = [
     definition: DEFINITIONS.planPeakAllocated,
     value: (row) => bytes(row.peak_allocated_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "reserved",
@@ -119,7 +119,7 @@ export const CHECKPOINTS: Column<CheckpointRow>[] = [
     definition: DEFINITIONS.planPeakReserved,
     value: (row) => bytes(row.peak_reserved_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "step",
@@ -167,7 +167,7 @@ export const SHARDS: Column<ShardRow>[] = [
     definition: DEFINITIONS.planPeakAllocated,
     value: (row) => bytes(row.peak_allocated_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "reserved",
@@ -175,9 +175,9 @@ export const SHARDS: Column<ShardRow>[] = [
     definition: DEFINITIONS.planPeakReserved,
     value: (row) => bytes(row.peak_reserved_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
-  { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, value: (row) => row.verdict, width: "110px" },
+  { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, value: (row) => row.verdict, width: "128px" },
 ];
 
 export const STAGES: Column<StageRow>[] = [
@@ -201,7 +201,7 @@ export const STAGES: Column<StageRow>[] = [
     definition: DEFINITIONS.planPeakAllocated,
     value: (row) => bytes(row.peak_allocated_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "reserved",
@@ -209,6 +209,6 @@ export const STAGES: Column<StageRow>[] = [
     definition: DEFINITIONS.planPeakReserved,
     value: (row) => bytes(row.peak_reserved_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
 ];
