@@ -164,7 +164,7 @@ def _print_allocations(page: MemoryPage, limit: int) -> None:
         ),
         [
             (
-                row.op or row.module or "(outside every op)",
+                row.op or (row.module or "(held between steps)" if row.id < 0 else "(outside every op)"),
                 row.direction,
                 _size(row.bytes),
                 row.category.replace("_", " "),

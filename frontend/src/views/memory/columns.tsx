@@ -185,13 +185,19 @@ const LABELS: Record<MemoryAllocation["category"], string> = {
   other: "Input and other",
 };
 
+/** What made an allocation; what is held all the time, by its module, has an id below 0. */
+function allocatedBy(row: MemoryAllocation): string {
+  if (row.op) return row.op;
+  return row.id < 0 ? row.module || "(held between steps)" : "(outside every op)";
+}
+
 export const ALLOCATIONS: Column<MemoryAllocation>[] = [
   {
     id: "op",
     header: "Allocated by",
     definition: DEFINITIONS.memoryOp,
-    value: (row) => row.op || "(outside every op)",
-    cell: (row) => <CutName name={row.op || "(outside every op)"} />,
+    value: allocatedBy,
+    cell: (row) => <CutName name={allocatedBy(row)} />,
     width: "280px",
   },
   passColumn((row) => row.direction, "96px"),
