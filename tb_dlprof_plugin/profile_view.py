@@ -68,10 +68,7 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
         answer: _Totals | None = view.answers.get(key)
         if answer is None:
             answer = function(view, selection)
-            if len(view.answers) >= _KEPT_ANSWERS:
-                # Cleared as a whole rather than entry by entry: requests run in several threads.
-                view.answers = {}
-            view.answers[key] = answer
+            view.keep(key, answer)
         return answer
 
     return remembered
@@ -86,7 +83,7 @@ class ProfileView:
     def __init__(self, profile: Profile, other_ranks: Callable[[], Iterable[ProfileView]] = tuple) -> None:
         """``other_ranks`` opens other ranks of the same session and cycle; it is called when `ranks` is first used."""
         self.profile = profile
-        self.answers: dict[tuple[str, Selection], Any] = {}
+        self.answers: dict[tuple[Any, ...], Any] = {}
         self._other_ranks = other_ranks
 
     @cached_property
@@ -104,6 +101,13 @@ class ProfileView:
     def __setstate__(self, state: tuple[Profile, tuple[Profile, ...]]) -> None:
         profile, others = state
         self.__init__(profile, lambda: map(ProfileView, others))  # type: ignore[misc]
+
+    def keep(self, key: tuple[Any, ...], answer: Any) -> None:
+        """Keep an answer with the view, under the name of the function that gave it and its arguments."""
+        if len(self.answers) >= _KEPT_ANSWERS:
+            # Cleared as a whole rather than entry by entry: requests run in several threads.
+            self.answers = {}
+        self.answers[key] = answer
 
     def selection(self, first: int | None = None, last: int | None = None) -> Selection:
         """The selection from ``first`` to ``last``, by default and at most all iterations.

@@ -51,6 +51,8 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
         _print_groups("Module", page.modules, limit)
         _print_groups("Op type", page.op_types, limit)
         _print_allocations(page, limit)
+    if page.limits is not None and page.limits.unknown:
+        say(f"Note: the limits are unknown: {page.limits.unknown}")
     for note in page.notes:
         say(f"Note: {note}")
 
@@ -66,11 +68,24 @@ def _print_figures(page: MemoryPage) -> None:
         ),
         ("Peak reserved", _share(figures.peak_reserved_bytes, figures.peak_reserved_percent)),
         ("Fragmentation at the peak", _size(figures.fragmentation_bytes)),
+        *_limits(page),
         ("Memory of the device", _size(figures.device_memory_bytes)),
         ("Growth per iteration", _change(figures.growth_bytes)),
     ]
     print_table((("Figure", "left"), ("", "right")), rows)
     say()
+
+
+def _limits(page: MemoryPage) -> list[tuple[str, str]]:
+    limits = page.limits
+    if limits is None:
+        return []
+    return [
+        ("Free at the peak in segments in use", _size(limits.holes_bytes)),
+        ("Smallest limit that works", _size(limits.smallest_limit_bytes)),
+        ("Limit without retries", _size(limits.without_retries_bytes)),
+        ("Context, libraries, other processes", _size(limits.outside_bytes)),
+    ]
 
 
 def _print_categories(page: MemoryPage) -> None:
@@ -131,6 +146,8 @@ def group_name(row: MemoryGroup) -> str:
     """A group's name, in brackets if it covers work without a name."""
     if row.kind == "before":
         return "(before the recording)"
+    if row.kind == "held":
+        return "(held between steps)"
     return "(outside every op)" if row.kind == "outside" else row.name or "(no module)"
 
 
@@ -147,7 +164,7 @@ def _print_allocations(page: MemoryPage, limit: int) -> None:
         ),
         [
             (
-                row.op or "(outside every op)",
+                row.op or (row.module or "(held between steps)" if row.id < 0 else "(outside every op)"),
                 row.direction,
                 _size(row.bytes),
                 row.category.replace("_", " "),

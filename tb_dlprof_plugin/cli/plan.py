@@ -27,15 +27,37 @@ class Precision(str, Enum):
 
     bf16 = "bf16"
     fp16 = "fp16"
+    fp8 = "fp8"
+
+
+class Relu(str, Enum):
+    """Where ReLUs write, or stand."""
+
+    inplace = "inplace"
+    behind_pool = "behind_pool"
+
+
+class Shard(str, Enum):
+    """How GPUs share the work."""
+
+    ddp = "ddp"
+    zero1 = "zero1"
+    zero2 = "zero2"
+    zero3 = "zero3"
+    fsdp2 = "fsdp2"
 
 
 def plan(
     source: Source,
     batch_size: Annotated[int | None, typer.Option(help="Batch size; that of the run by default.")] = None,
-    precision: Annotated[Precision | None, typer.Option(help="Autocast in FP16 or BF16, of an FP32 run.")] = None,
+    sequence_length: Annotated[int | None, typer.Option(help="Tokens of a sample.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Side of an image; the other grows alike.")] = None,
+    precision: Annotated[
+        Precision | None, typer.Option(help="Autocast in FP16 or BF16, of an FP32 run; fp8 for matrix products.")
+    ] = None,
     optimizer: Annotated[
         str | None,
-        typer.Option(help="sgd, momentum, adam or adamw (foreach), adamw_fused, adamw_loop ...", metavar="NAME"),
+        typer.Option(help="sgd, momentum, adam or adamw (foreach), adamw_fused, adamw_8bit ...", metavar="NAME"),
     ] = None,
     checkpoint: Annotated[
         str,
@@ -48,6 +70,15 @@ def plan(
         list[str] | None, typer.Option(help="N more modules like MODULE; can be repeated.", metavar="MODULE=N")
     ] = None,
     accumulate: Annotated[int, typer.Option(help="Batches of an optimizer step.")] = 1,
+    offload: Annotated[
+        str,
+        typer.Option(help="What goes to the CPU, with commas between.", metavar="optimizer|MODULES"),
+    ] = "",
+    relu: Annotated[
+        Relu | None, typer.Option(help="ReLUs that write to their input, or behind their max pooling.")
+    ] = None,
+    shard: Annotated[Shard | None, typer.Option(help="How GPUs share the work; each runs the batch size.")] = None,
+    gpus: Annotated[int, typer.Option(help="Number of GPUs.")] = 1,
     set_to_none: Annotated[bool | None, typer.Option(help="As given to zero_grad.")] = None,
     expandable_segments: Annotated[bool | None, typer.Option(help="Of PyTorch's allocator.")] = None,
     gpu: Annotated[
@@ -71,12 +102,18 @@ def plan(
     try:
         request = PlanRequest(
             batch_size=batch_size,
+            sequence_length=sequence_length,
+            image_size=image_size,
             precision=precision.value if precision else None,
             optimizer=optimizer,
             checkpoint=() if checkpoint in ("none", "auto") else tuple(checkpoint.split(",")),
             layers=dict(map(_layers, layers or ())),
             set_to_none=set_to_none,
             accumulate=accumulate,
+            offload=tuple(offload.split(",")) if offload else (),
+            relu=relu.value if relu else None,
+            shard=shard.value if shard else None,
+            gpus=gpus,
             expandable_segments=expandable_segments,
             gpu=gpu,
             memory_bytes=None if memory is None else _bytes(memory),
@@ -132,10 +169,46 @@ def _print_text(page: PlanPage) -> None:
             ],
         )
         say()
+    _print_split(page)
     for name, why in page.unknown.items():
         say(f"{name}: {UNKNOWN}: {why}")
     for sentence in page.assumptions:
         say(f"Assumed: {sentence}")
+
+
+def _print_split(page: PlanPage) -> None:
+    """Several GPUs, and deeper networks."""
+    if page.shards:
+        print_table(
+            ((f"over {page.shards[0].gpus} GPUs", "left"), ("peak", "right"), ("reserved", "right"), ("fits", "left")),
+            [
+                (row.shard, _size(row.peak_allocated_mb), _size(row.peak_reserved_mb), row.verdict)
+                for row in page.shards
+            ],
+        )
+        say()
+    if len(page.stages) > 1:
+        print_table(
+            (("stage", "left"), ("from", "left"), ("to", "left"), ("peak", "right"), ("reserved", "right")),
+            [
+                (
+                    str(number + 1),
+                    row.modules[0],
+                    row.modules[-1],
+                    _size(row.peak_allocated_mb),
+                    _size(row.peak_reserved_mb),
+                )
+                for number, row in enumerate(page.stages)
+            ],
+        )
+        say()
+    if page.gpus_needed is not None:
+        say(f"GPUs needed: {page.gpus_needed}")
+    if page.deepest is not None:
+        deepest = page.deepest
+        say(f"Deepest: {deepest.more:,} more modules like {deepest.module} fit, of which it has {deepest.now}.")
+    if page.gpus_needed is not None or page.deepest is not None:
+        say()
 
 
 def _print_rows(title: str, rows: list[PlanRow]) -> None:

@@ -1,7 +1,13 @@
 """Memory of GPUs by the name that CUDA reports: what the data sheet says, and which GPU a user's words mean.
 
-Data sheets count in units of 2^30 bytes. What a process sees is less: error correction (about 6 % on GDDR6 cards that
-have it on), the driver and the firmware take a part. Read on one machine: an H200 of 141 reports 139.8 GiB.
+Data sheets count in units of 2^30 bytes. Sizes were compared with: the systems that MLPerf Inference v4.1 lists (H200:
+141), NVIDIA's support matrix of NIM (H100 SXM and A100 SXM: 80, L40S: 48, A10G: 24), the guide of DGX B200 (1,440 over
+8), what NVIDIA said of the GeForce RTX 50 series (5090: 32, 5080 and 5070 Ti: 16, 5070: 12), Hugging Face's list of
+hardware (H20: 96) and `gpu_specs.csv` of Lambda's calculator (V100, A100, A40, RTX A6000, RTX 3090). A GPU that is sold
+with two sizes under one name is left out: GeForce RTX 3060 (12 and 8), RTX 3080 (10 and 12).
+
+What a process sees is less: error correction (about 6 % on GDDR6 cards that have it on), the driver and the firmware
+take a part. Read on one machine: an H200 of 141 reports 139.8 GiB.
 """
 
 from __future__ import annotations
@@ -21,8 +27,8 @@ _GIB_BY_NAME = {
     "GeForce RTX 2070": 8, "GeForce RTX 2080": 8, "GeForce RTX 2080 Ti": 11, "Quadro RTX 6000": 24,
     "Quadro RTX 8000": 48, "A100-PCIE-40GB": 40, "A100-SXM4-40GB": 40, "A100 80GB PCIe": 80, "A100-SXM4-80GB": 80,
     "A30": 24, "A10": 24, "A10G": 24, "A40": 48, "RTX A4000": 16, "RTX A5000": 24, "RTX A6000": 48,
-    "GeForce RTX 3060": 12, "GeForce RTX 3060 Ti": 8, "GeForce RTX 3070": 8, "GeForce RTX 3070 Ti": 8,
-    "GeForce RTX 3080": 10, "GeForce RTX 3080 Ti": 12, "GeForce RTX 3090": 24, "GeForce RTX 3090 Ti": 24, "L4": 24,
+    "GeForce RTX 3060 Ti": 8, "GeForce RTX 3070": 8, "GeForce RTX 3070 Ti": 8,
+    "GeForce RTX 3080 Ti": 12, "GeForce RTX 3090": 24, "GeForce RTX 3090 Ti": 24, "L4": 24,
     "L40": 48, "L40S": 48, "RTX 6000 Ada Generation": 48, "GeForce RTX 4060": 8, "GeForce RTX 4070": 12,
     "GeForce RTX 4070 SUPER": 12, "GeForce RTX 4070 Ti": 12, "GeForce RTX 4070 Ti SUPER": 16, "GeForce RTX 4080": 16,
     "GeForce RTX 4080 SUPER": 16, "GeForce RTX 4090": 24, "H20": 96, "H100 PCIe": 80, "H100 80GB HBM3": 80,

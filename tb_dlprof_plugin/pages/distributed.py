@@ -25,7 +25,9 @@ class JobAccount(msgspec.Struct, frozen=True):
     step_ns: list[int]
     compute_ns: Annotated[
         list[int],
-        Definition("jobCompute", "The GPU computes: kernels that are no communication, those next to a collective too."),
+        Definition(
+            "jobCompute", "The GPU computes: kernels that are no communication, those next to a collective too."
+        ),
     ]
     transfer_ns: Annotated[
         list[int],
@@ -119,9 +121,10 @@ class JobCollective(msgspec.Struct, frozen=True):
 
 
 class JobHeat(msgspec.Struct, frozen=True):
-    """Ranks x iterations: how much longer each rank worked by itself than the median rank of that iteration, in percent, row by row.
+    """Ranks x iterations: by how many percent each rank worked longer by itself than the median rank, row by row.
 
-    A row is a rank, or several of which the worst is shown: ``first`` and ``last`` are their numbers. None is not recorded.
+    A row is a rank, or several of which the worst is shown: ``first`` and ``last`` are their numbers. None is not
+    recorded.
     """
 
     first: list[int]
@@ -182,7 +185,10 @@ class JobFigures(msgspec.Struct, frozen=True):
 
 
 class DistributedPage(msgspec.Struct, frozen=True):
-    """All ranks of a run together. ``ranks`` are recorded, of ``world_size``; ``shown_ranks`` are worth looking at side by side."""
+    """All ranks of a run together.
+
+    ``ranks`` are recorded, of ``world_size``; ``shown_ranks`` are worth looking at side by side.
+    """
 
     ref: RunRef
     headline: str

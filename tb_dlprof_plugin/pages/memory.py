@@ -8,24 +8,30 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
+from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
 from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
     MemoryAllocation,
     MemoryCategoryKey,
     MemoryGroup,
+    MemoryPart,
     allocation_rows,
+    held_rows,
+    memory_parts,
     module_rows,
     op_type_rows,
 )
 from tb_dlprof_plugin.pages.sentence import TextPart
+from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS
+from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -42,6 +48,7 @@ _POINTS = 2000
 _ROWS = 200
 _GROUPS = 500
 _ITERATIONS = 500
+_PARTS = 1000
 _NOT_ATTRIBUTED = (
     "Categories, modules, types of op and the allocations alive at the peak are unknown: the memory events of this "
     "recording have no addresses (torch 1.8 and 1.9 write none), so frees cannot be matched with allocations."
@@ -52,24 +59,39 @@ _GROWING_ITERATIONS = 3
 _LABELS: dict[MemoryCategoryKey, tuple[str, str]] = {
     "before": (
         "Before the recording",
-        "What the device's total holds beyond recorded allocations: weights, optimizer state and other older memory.",
+        (
+            "Was there when the recording began and has no name in the file: without the hook's list of storages all "
+            "of it, else what is no parameter, buffer, state or workspace, and what blocks have beyond what was asked."
+        ),
+    ),
+    "parameters": ("Parameters", "Of the model."),
+    "buffers": ("Buffers", "Of the model, such as running means."),
+    "optimizer_state": (
+        "Optimizer state",
+        "What the optimizer keeps from step to step, such as momentum.",
+    ),
+    "gradients": (
+        "Gradients",
+        "Of parameters: allocated by an op of the backward pass and there when the optimizer's step begins.",
     ),
     "activations": (
         "Activations",
         "Allocated by an op of the forward pass and kept when that op had ended: what the backward pass needs.",
     ),
-    "gradients": (
-        "Gradients",
-        "Allocated by an op of the backward pass and kept when that op had ended: of weights, and between layers.",
-    ),
-    "optimizer_state": (
-        "Optimizer state",
-        "Allocated in the optimizer's step and kept when the step had ended, such as momentum.",
+    "casts": ("Casts", "Copies in another data type that the forward pass keeps, such as autocast makes of weights."),
+    "activation_gradients": (
+        "Gradients of activations",
+        "Allocated by an op of the backward pass and kept when that op had ended, up to the next one.",
     ),
     "temporary": (
         "Temporary",
-        "Freed within the op that allocated it, or within the optimizer's step: workspace and intermediate results.",
+        "Freed within the op that allocated it, or within the optimizer's step: intermediate results.",
     ),
+    "workspaces": (
+        "Workspaces",
+        "Scratch memory of libraries: freed within the op and of the size of no tensor of it, or cuBLAS' own.",
+    ),
+    "communication": ("Communication", "Buffers of collectives, by the op or range around them."),
     "other": ("Input and other", "The rest: batches, losses that are kept, allocations outside of any op."),
 }
 
@@ -144,7 +166,8 @@ class MemoryPage(msgspec.Struct, frozen=True):
     ``rows`` are the largest of the ``total_rows`` allocations alive at the peak, ``iterations`` at most the first 500
     selected ones. If the recording does not show which allocations are alive, ``not_attributed`` gives the reason, and
     ``categories``, ``modules``, ``op_types`` and ``rows`` are empty; else it is "". ``peak_parts`` says in words
-    when the peak is and what it holds.
+    when the peak is and what it holds; ``parts`` sum to it, by module and category. ``limits`` is None for the
+    CPU.
     """
 
     ref: RunRef
@@ -154,12 +177,14 @@ class MemoryPage(msgspec.Struct, frozen=True):
     devices: list[MemoryDevice]
     device: str | None
     figures: MemoryFigures | None
+    limits: MemoryLimits | None
     peak: MemoryMoment | None
     peak_parts: list[TextPart]
     categories: list[MemoryCategory]
     curve: MemoryCurve | None
     iterations: list[MemoryIteration]
     not_attributed: str
+    parts: list[MemoryPart]
     modules: list[MemoryGroup]
     op_types: list[MemoryGroup]
     rows: list[MemoryAllocation]
@@ -199,8 +224,8 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
         headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
         how_to_record=HOW_TO_RECORD if view.profile.source.format == "kineto" else "",
-        devices=[], device=None, figures=None, peak=None, peak_parts=[], categories=[], curve=None, iterations=[],
-        not_attributed="", modules=[], op_types=[], rows=[], total_rows=None, notes=[],
+        devices=[], device=None, figures=None, limits=None, peak=None, peak_parts=[], categories=[], curve=None,
+        iterations=[], not_attributed="", parts=[], modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
 
 
@@ -210,10 +235,12 @@ class _Builder:
     def __init__(self, view: ProfileView, selection: Selection, device: int) -> None:
         self.view, self.selection, self.device = view, selection, device
         self.memory = DeviceMemory(view, device)
-        self.made_by = Allocators(self.memory)
+        self.made_by, self.bill = Allocators(self.memory), MemoryBill(self.memory)
         self.window = self.memory.window(selection.first, selection.last)
         self.peak = self.memory.peak(self.window)
         self.growth = growth(self.memory, selection)
+        most = self.bill.most(self.window.first, self.window.last)
+        self.shown = [at for at, size in enumerate(most) if size or (size is None and HOLDERS[at] == "before")]
 
     def page(self, ref: RunRef, devices: list[MemoryDevice], key: str) -> MemoryPage:
         """All parts together."""
@@ -228,12 +255,14 @@ class _Builder:
             devices=devices,
             device=key,
             figures=figures,
+            limits=memory_limits(self.view, self.device) if self.device != CPU else None,
             peak=moment,
             peak_parts=peak_sentence(moment, categories, modules),
             categories=categories,
             curve=self._curve(),
             iterations=self._iterations(),
             not_attributed="" if self.memory.partners_known else _NOT_ATTRIBUTED,
+            parts=memory_parts(self.made_by, self.bill, self.peak, _PARTS) if self.memory.partners_known else [],
             modules=modules[:_GROUPS],
             op_types=op_types[:_GROUPS],
             rows=rows,
@@ -243,13 +272,15 @@ class _Builder:
 
     def _tables(self) -> tuple[list[MemoryGroup], list[MemoryGroup], list[MemoryAllocation], int | None]:
         """Modules, types of op and the largest allocations alive at the peak with their number: nothing if unknown."""
-        memory, made_by, peak = self.memory, self.made_by, self.peak
+        memory, made_by, bill, peak = self.memory, self.made_by, self.bill, self.peak
         if not memory.partners_known:
             return [], [], [], None
         alive = np.flatnonzero(memory.alive(peak.state))
         largest = alive[np.argsort(-memory.bytes[alive], kind="stable")[:_ROWS]]
-        modules, op_types = module_rows(made_by, peak, self.window), op_type_rows(made_by, peak, self.window)
-        return modules, op_types, allocation_rows(made_by, peak, largest), len(alive)
+        modules, op_types = (rows(made_by, bill, peak, self.window) for rows in (module_rows, op_type_rows))
+        rows = [*allocation_rows(made_by, bill, peak, largest), *held_rows(bill, peak)]
+        rows = sorted(rows, key=lambda row: -row.bytes)[:_ROWS]
+        return modules, op_types, rows, len(alive) + len(bill.held)
 
     def _figures(self) -> MemoryFigures:
         peak, reserved = self.peak, self.memory.peak_reserved(self.window)
@@ -289,13 +320,12 @@ class _Builder:
     def _categories(self) -> list[MemoryCategory]:
         if not self.memory.partners_known:
             return []
-        own = self.memory.own_category_peaks(self.window)
-        # What memory is for follows from ops of PyTorch; in other recordings most of it is in no category of its own.
-        told = self.view.profile.source.framework == PYTORCH
+        at_peak, own = self.bill.at(self.peak.state), self.bill.most(self.window.first, self.window.last)
         return [
-            MemoryCategory(key, *_LABELS[key], at_peak, percent(at_peak, self.peak.allocated), highest)
-            for key, at_peak, highest in zip(_LABELS, self.peak.category_bytes, own, strict=True)
-            if told or highest
+            MemoryCategory(
+                HOLDERS[at], *_LABELS[HOLDERS[at]], at_peak[at], percent(at_peak[at], self.peak.allocated), own[at]
+            )
+            for at in self.shown
         ]
 
     def _curve(self) -> MemoryCurve:
@@ -303,9 +333,9 @@ class _Builder:
         states = memory.curve_states(window, _POINTS)
         time = memory.time_ns[np.maximum(states - 1, 0)] - window.start_ns
         time[0] = 0
-        columns = memory.category_bytes[:, states].tolist() if memory.partners_known else []
+        columns = self.bill.bytes[self.shown][:, states].tolist() if memory.partners_known else []
         if columns and not memory.before_known:
-            columns[CATEGORIES.index("before")] = []
+            columns[self.shown.index(HOLDERS.index("before"))] = []
         return MemoryCurve(
             time_ns=time.tolist(),
             allocated=memory.allocated[states].tolist(),
@@ -329,12 +359,16 @@ class _Builder:
                     start_ns=window.start_ns - self.window.start_ns,
                     peak_allocated_bytes=peak.allocated,
                     peak_reserved_bytes=memory.peak_reserved(window),
-                    category_bytes=peak.category_bytes if memory.partners_known else [],
+                    category_bytes=self._shown_at(peak.state) if memory.partners_known else [],
                     growth_bytes=grown,
                     allocations=int(memory.is_allocation[window.first : window.last].sum()),
                 )
             )
         return result
+
+    def _shown_at(self, state: int) -> list[int | None]:
+        found = self.bill.at(state)
+        return [found[at] for at in self.shown]
 
     def _headline(
         self,
@@ -408,6 +442,11 @@ class _Builder:
             notes.append(
                 f"{memory.contradictions} of {len(memory)} events do not fit the device's total: the difference counts "
                 "as memory from before the recording."
+            )
+        if self.bill.held and not self.bill.listed:
+            notes.append(
+                "Sizes of parameters and states from before the recording are derived from those of gradients: the "
+                "file has no list of storages."
             )
         if memory.partners_known and not self.made_by.modules_recorded:
             notes.append(sentence("Module names were not recorded", remedies_for(self.view.profile.source).modules))

@@ -12,10 +12,12 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWind
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS, Holder
+from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import op_name
 
-MemoryCategoryKey = Literal["before", "activations", "gradients", "optimizer_state", "temporary", "other"]
-MemoryGroupKind = Literal["group", "before", "outside"]
+MemoryCategoryKey = Holder
+MemoryGroupKind = Literal["group", "before", "outside", "held"]
 
 _BEFORE = CATEGORIES.index("before")
 
@@ -23,7 +25,8 @@ _BEFORE = CATEGORIES.index("before")
 class MemoryGroup(msgspec.Struct, frozen=True):
     """Allocations with the same module, or type of op and direction: alive at the peak, and the most at any moment.
 
-    ``kind`` is "before" for memory allocated before the recording, and "outside" for allocations outside ops.
+    Of a module, with its parameters, states and buffers. ``kind`` is "before" for memory from before the recording that
+    has no name, "outside" for allocations outside ops, and "held" for what has a name and was made by no recorded op.
     """
 
     kind: MemoryGroupKind
@@ -35,8 +38,17 @@ class MemoryGroup(msgspec.Struct, frozen=True):
     own_peak_bytes: int
 
 
+class MemoryPart(msgspec.Struct, frozen=True):
+    """What one category holds of one module at the peak; ``module`` is "" outside of all."""
+
+    module: str
+    category: MemoryCategoryKey
+    bytes: int
+
+
 class MemoryAllocation(msgspec.Struct, frozen=True):
-    """One allocation alive at the peak. ``iteration`` is the step that made it, None outside all.
+    """One allocation alive at the peak. ``iteration`` is the step that made it, None outside all and for what was there
+    when the recording began.
 
     ``lifetime_ns`` is None and ``freed`` empty where the recording does not free it; ``freed`` is the number of the
     step that does, or "outside" the steps.
@@ -101,15 +113,24 @@ class Allocators:
         return int(events[first[np.bincount(group.reshape(-1), weights=self.memory.bytes[events]).argmax()]])
 
 
-def module_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
+def module_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per module, by falling bytes at the peak, to which they sum."""
     keys, group = _numbered(made_by.module + 1)
     names = ["" if key == 0 else made_by.strings[key - 1] for key in keys.tolist()]
     no_direction: list[Direction] = [""] * len(names)
-    return _rows(made_by, peak, window, group, names, no_direction, keys == 0)
+    held: dict[str, list[int]] = {}
+    for one in bill.held:
+        held.setdefault(one.module, []).append(one.bytes)
+    rows = _rows(made_by, peak, window, group, names, no_direction, keys == 0)
+    found = [_with_held(row, held.pop(row.name, []), peak) if row.kind == "group" else row for row in rows]
+    found += [
+        MemoryGroup("group", name, "", sum(sizes), percent(sum(sizes), peak.allocated), len(sizes), sum(sizes))
+        for name, sizes in held.items()
+    ]
+    return _ordered([*found, *_before(bill, peak, window, found)])
 
 
-def op_type_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
+def op_type_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per type of op and direction, by falling bytes at the peak, to which they sum."""
     has_direction = np.array([bool(direction_of(role)) for role in Role])
     role = np.where(has_direction[made_by.role], made_by.role, int(Role.OTHER))
@@ -117,10 +138,56 @@ def op_type_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[
     op_types, roles = keys // len(Role), keys % len(Role)
     names = ["" if key == 0 else made_by.strings[key - 1] for key in op_types.tolist()]
     directions: list[Direction] = [direction_of(role) for role in roles.tolist()]
-    return _rows(made_by, peak, window, group, names, directions, op_types == 0)
+    rows = _rows(made_by, peak, window, group, names, directions, op_types == 0)
+    held = sum(one.bytes for one in bill.held)
+    if held:
+        rows.append(MemoryGroup("held", "", "", held, percent(held, peak.allocated), len(bill.held), held))
+    return _ordered([*rows, *_before(bill, peak, window, rows)])
 
 
-def allocation_rows(made_by: Allocators, peak: Peak, events: Ints) -> list[MemoryAllocation]:
+def memory_parts(made_by: Allocators, bill: MemoryBill, peak: Peak, most: int) -> list[MemoryPart]:
+    """What each category holds of each module at the peak, by falling bytes: sums to the peak. Of more than ``most``
+    the smallest count to no module."""
+    memory = made_by.memory
+    alive = np.flatnonzero(memory.alive(peak.state))
+    key = (made_by.module[alive] + 1) * len(HOLDERS) + bill.holder[alive]
+    keys, group = np.unique(key, return_inverse=True)
+    sums = np.bincount(group.reshape(-1), weights=memory.bytes[alive], minlength=len(keys)).astype(np.int64)
+    found: dict[tuple[str, Holder], int] = {}
+
+    def add(module: str, category: Holder, size: int) -> None:
+        found[module, category] = found.get((module, category), 0) + size
+
+    for at, size in zip(keys.tolist(), sums.tolist(), strict=True):
+        module = at // len(HOLDERS)
+        add(made_by.strings[module - 1] if module else "", HOLDERS[at % len(HOLDERS)], size)
+    for one in bill.held:
+        add(one.module, one.holder, one.bytes)
+    # What was made before the recording and is freed in it belongs to no module.
+    for category, size in zip(HOLDERS, bill.at(peak.state), strict=True):
+        rest = (size or 0) - sum(of for (_, name), of in found.items() if name == category)
+        if rest > 0:
+            add("", category, rest)
+    ordered = sorted(found.items(), key=lambda one: -one[1])
+    found = dict(ordered[:most])
+    for (_, category), size in ordered[most:]:
+        add("", category, size)
+    parts = (MemoryPart(module, category, size) for (module, category), size in found.items() if size)
+    return sorted(parts, key=lambda part: -part.bytes)
+
+
+def held_rows(bill: MemoryBill, peak: Peak) -> list[MemoryAllocation]:
+    """One row per storage that is there all the time; their ids are below 0."""
+    return [
+        MemoryAllocation(
+            id=-index - 1, bytes=one.bytes, percent=percent(one.bytes, peak.allocated), op="", op_id=None,
+            module=one.module, direction="", category=one.holder, iteration=None, freed="", lifetime_ns=None,
+        )
+        for index, one in enumerate(bill.held)
+    ]  # fmt: skip
+
+
+def allocation_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, events: Ints) -> list[MemoryAllocation]:
     """One row per allocation of ``events``."""
     memory = made_by.memory
     result = []
@@ -135,7 +202,7 @@ def allocation_rows(made_by: Allocators, peak: Peak, events: Ints) -> list[Memor
                 op_id=made_by.op_id(event),
                 module="" if made_by.module[event] < 0 else made_by.strings[made_by.module[event]],
                 direction=made_by.direction(event),
-                category=CATEGORIES[memory.category[event]],
+                category=HOLDERS[bill.holder[event]],
                 iteration=_iteration(memory, event),
                 freed=_freed(memory, free),
                 lifetime_ns=None if free < 0 else int(memory.time_ns[free] - memory.time_ns[event]),
@@ -153,10 +220,10 @@ def _rows(
     directions: list[Direction],
     outside: Bools,
 ) -> list[MemoryGroup]:
-    """The groups with memory in the window, and the memory allocated before the recording."""
+    """The groups with memory in the window."""
     memory = made_by.memory
     found = memory.group_peaks(group, len(names), peak.state, window)
-    rows = [
+    return [
         MemoryGroup(
             kind="outside" if outside[index] else "group",
             name=names[index],
@@ -168,9 +235,33 @@ def _rows(
         )
         for index in np.flatnonzero(found.own_peak).tolist()
     ]
-    before, highest = peak.category_bytes[_BEFORE], memory.own_category_peaks(window)[_BEFORE]
-    if before is not None and highest is not None:
-        rows.append(MemoryGroup("before", "", "", before, percent(before, peak.allocated), None, highest))
+
+
+def _before(bill: MemoryBill, peak: Peak, window: MemoryWindow, rows: list[MemoryGroup]) -> list[MemoryGroup]:
+    """What the rows leave of the peak, and what of the memory from before the recording has no name."""
+    highest = bill.memory.own_category_peaks(window)[_BEFORE]
+    if highest is None or peak.category_bytes[_BEFORE] is None:
+        return []
+    before = peak.allocated - sum(row.bytes for row in rows)
+    highest -= sum(one.bytes for one in bill.held)
+    return [MemoryGroup("before", "", "", before, percent(before, peak.allocated), None, highest)]
+
+
+def _with_held(row: MemoryGroup, held: list[int], peak: Peak) -> MemoryGroup:
+    """A module's row with its parameters, states and buffers."""
+    if not held:
+        return row
+    size = row.bytes + sum(held)
+    return msgspec.structs.replace(
+        row,
+        bytes=size,
+        percent=percent(size, peak.allocated),
+        allocations=(row.allocations or 0) + len(held),
+        own_peak_bytes=row.own_peak_bytes + sum(held),
+    )
+
+
+def _ordered(rows: list[MemoryGroup]) -> list[MemoryGroup]:
     return sorted(rows, key=lambda row: (-row.bytes, -row.own_peak_bytes))
 
 

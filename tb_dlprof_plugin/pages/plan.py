@@ -14,8 +14,10 @@ from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
+from tb_dlprof_plugin.planning.memory.change_input import input_size
 from tb_dlprof_plugin.planning.memory.frontier import frontier
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
@@ -30,6 +32,8 @@ _MB = 1e6
 _MS = 1e6
 _FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _NO_ENERGY = "the energy of the GPU was not recorded."
+_GPUS = 2
+"""Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
 _HELD = {
     HeldKind.PARAMETER: "parameters",
@@ -38,6 +42,7 @@ _HELD = {
     HeldKind.GRADIENT: "gradients that are kept",
     HeldKind.WORKSPACE: "workspaces of cuBLAS",
     HeldKind.OTHER: "other",
+    HeldKind.COMMUNICATION: "buckets of gradients",
 }
 
 
@@ -126,8 +131,9 @@ class CheckpointRow(msgspec.Struct, frozen=True):
 class PlanPage(msgspec.Struct, frozen=True):
     """The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
 
-    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``unknown`` has the
-    reason for each figure that is None, by its name.
+    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``sequence_length``
+    and ``image_size`` are None where the model has no such input. ``unknown`` has the reason for each figure that is
+    None, by its name.
     """
 
     ref: RunRef
@@ -136,6 +142,8 @@ class PlanPage(msgspec.Struct, frozen=True):
     range: SelectedRange
     gpu: str
     batch_size: int | None
+    sequence_length: int | None
+    image_size: int | None
     verdict: str
     fits: bool | None
     peak_allocated_mb: Annotated[
@@ -182,6 +190,16 @@ class PlanPage(msgspec.Struct, frozen=True):
     held: list[HeldRow]
     gpus: list[PlanRow]
     checkpoints: list[CheckpointRow]
+    shards: list[ShardRow]
+    stages: list[StageRow]
+    gpus_needed: Annotated[
+        int | None,
+        Definition(
+            "planGpusNeeded",
+            "The least number of GPUs with which it fits, of 1, 2, 4 ... 64, under FSDP2 where no other is asked for.",
+        ),
+    ]
+    deepest: Depth | None
     assumptions: list[str]
 
 
@@ -232,7 +250,7 @@ def _page(
     points: list[CheckpointRow],
     tables: bool,
 ) -> PlanPage:
-    unknown = {"joules_per_step": _NO_ENERGY}
+    unknown, given = {"joules_per_step": _NO_ENERGY}, input_size(view)
     step = _step(view, request, unknown)
     batch = request.batch_size or view.profile.facts.batch_size
     if found.capacity is None:
@@ -250,6 +268,8 @@ def _page(
         range=selected_range(view, view.selection()),
         gpu=found.capacity.gpu if found.capacity else "",
         batch_size=batch,
+        sequence_length=request.sequence_length or given.length,
+        image_size=request.image_size or given.side,
         verdict=found.verdict,
         fits=found.fits,
         peak_allocated_mb=_mb(found.peak_allocated.value),
@@ -270,6 +290,10 @@ def _page(
         batches=_batches(view, known, request) if tables else [],
         gpus=_gpus(view, known, request) if tables else [],
         checkpoints=points if tables else [],
+        shards=shard_rows(known, request, max(request.gpus, _GPUS)) if tables else [],
+        stages=stage_rows(view, known, request, max(request.gpus, _GPUS)) if tables else [],
+        gpus_needed=gpus_needed(known, request) if tables else None,
+        deepest=depth(known, request, found.capacity) if tables else None,
         assumptions=found.assumptions,
     )
 
@@ -289,13 +313,14 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     return PlanPage(
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
-        batch_size=batch, verdict="not known", fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
+        batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
+        fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=None,
         unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[], checkpoints=[],
-        assumptions=[_LINE] if line else [],
+        shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
 

@@ -146,4 +146,5 @@ def _members(facts: Sequence[RankFacts], matched: Matched) -> tuple[dict[int, In
 def _sentence(alignment: Alignment) -> str:
     if alignment.uncertainty_ns is None:
         return "No collective tells how far apart the clocks of these ranks are: they are drawn as recorded."
-    return f"Clocks are aligned to {alignment.uncertainty_ns / 1000:.1f} us by the ends of {alignment.collectives} collectives."
+    error = f"{alignment.uncertainty_ns / 1000:.1f} us"
+    return f"Clocks are aligned to {error} by the ends of {alignment.collectives} collectives."

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 DEFINITIONS: dict[str, str] = {
     "jobWhatIf": (
-        "The recorded steps of all ranks replayed with one change, scaled to the step without the profiler: a collective ends when the last "
-        "of its ranks has come and the data has moved."
+        "The recorded steps of all ranks replayed with one change, scaled to the step without the profiler: a "
+        "collective ends when the last of its ranks has come and the data has moved."
     ),
     "stepTime": (
         "The step time without the profiler: timed before and after the recording, timed while GPU "

@@ -96,8 +96,8 @@ def _of_all_ranks(
 ) -> tuple[float, float, float]:
     """The step of a rank that works with others: that of the rank which waits least for them, as it sets the pace.
 
-    The others wait for it in collectives that slow down the kernels next to them, so that their own pace is too slow: it
-    is the upper end. Where no other rank was recorded, the waiting may be the recorder's or the job's: the interval
+    The others wait for it in collectives that slow down the kernels next to them, so that their own pace is too slow:
+    it is the upper end. Where no other rank was recorded, the waiting may be the recorder's or the job's: the interval
     reaches from a step without collectives to one with them as recorded.
     """
     ranks = view.ranks or (view,)

@@ -100,6 +100,12 @@ def plan(runs: OpenRuns, query: q.PlanQuery) -> PlanPage:
         precision=query.precision,
         optimizer=query.optimizer,
         checkpoint=() if chosen in ("", "auto") else tuple(chosen.split(",")),
+        sequence_length=query.sequence_length,
+        image_size=query.image_size,
+        offload=tuple(query.offload.split(",")) if query.offload else (),
+        relu=query.relu,
+        shard=query.shard,
+        gpus=query.gpus or 1,
         gpu=query.gpu,
     )
     try:

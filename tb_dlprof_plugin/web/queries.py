@@ -119,13 +119,19 @@ class AdviceQuery(RangeQuery, frozen=True, kw_only=True):
 
 
 class PlanQuery(RangeQuery, frozen=True, kw_only=True):
-    """Another configuration: what is left out is as recorded. ``precision`` is "fp16" or "bf16", ``checkpoint`` "auto"
-    or paths of modules with commas between."""
+    """Another configuration: what is left out is as recorded. ``precision`` is "fp16", "bf16" or "fp8", ``checkpoint``
+    "auto" or paths of modules with commas between, ``offload`` such paths and "optimizer"."""
 
     batch_size: int | None = None
-    precision: Literal["fp16", "bf16"] | None = None
+    sequence_length: int | None = None
+    image_size: int | None = None
+    precision: Literal["fp16", "bf16", "fp8"] | None = None
     optimizer: Text | None = None
     checkpoint: Text | None = None
+    offload: Text | None = None
+    relu: Literal["inplace", "behind_pool"] | None = None
+    shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2"] | None = None
+    gpus: int | None = None
     gpu: Text | None = None
 
 

@@ -21,13 +21,15 @@ export type GroupKind = "op" | "op_type" | "module";
 
 export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
 
+export type Holder = "before" | "parameters" | "buffers" | "optimizer_state" | "gradients" | "activations" | "casts" | "activation_gradients" | "temporary" | "workspaces" | "communication" | "other";
+
 export type How = "module" | "sequence" | "resized" | "";
 
 export type IdleCause = "dataloader" | "cpu_launch" | "python" | "idle";
 
-export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimizer_state" | "temporary" | "other";
+export type MemoryCategoryKey = "before" | "parameters" | "buffers" | "optimizer_state" | "gradients" | "activations" | "casts" | "activation_gradients" | "temporary" | "workspaces" | "communication" | "other";
 
-export type MemoryGroupKind = "group" | "before" | "outside";
+export type MemoryGroupKind = "group" | "before" | "outside" | "held";
 
 export type Named = "op" | "op_type" | "module" | "kernel" | "";
 
@@ -1417,6 +1419,20 @@ export interface MemoryFigures {
 }
 
 /**
+ * Bytes, by a replay of PyTorch's allocator with the recorded step of the highest peak; None where it was not
+ * possible, for the reason in `unknown`, and where not recorded.
+ */
+export interface MemoryLimits {
+  smallest_limit_bytes: number | null;
+  without_retries_bytes: number | null;
+  given_back_bytes: number | null;
+  holes_bytes: number | null;
+  largest_hole_bytes: number | null;
+  outside_bytes: number | null;
+  unknown: string;
+}
+
+/**
  * When most was allocated, and the op that led to it ("" for none).
  *
  * `time_ns` counts from where the first selected iteration began, `step_time_ns` from where its own did.
@@ -1469,10 +1485,18 @@ export interface MemoryIteration {
   allocations: number;
 }
 
+/** What one category holds of one module at the peak; `module` is "" outside of all. */
+export interface MemoryPart {
+  module: string;
+  category: MemoryCategoryKey;
+  bytes: number;
+}
+
 /**
  * Allocations with the same module, or type of op and direction: alive at the peak, and the most at any moment.
  *
- * `kind` is "before" for memory allocated before the recording, and "outside" for allocations outside ops.
+ * Of a module, with its parameters, states and buffers. `kind` is "before" for memory from before the recording that
+ * has no name, "outside" for allocations outside ops, and "held" for what has a name and was made by no recorded op.
  */
 export interface MemoryGroup {
   kind: MemoryGroupKind;
@@ -1485,7 +1509,8 @@ export interface MemoryGroup {
 }
 
 /**
- * One allocation alive at the peak. `iteration` is the step that made it, None outside all.
+ * One allocation alive at the peak. `iteration` is the step that made it, None outside all and for what was there
+ * when the recording began.
  *
  * `lifetime_ns` is None and `freed` empty where the recording does not free it; `freed` is the number of the
  * step that does, or "outside" the steps.
@@ -1510,7 +1535,8 @@ export interface MemoryAllocation {
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
  * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` says in words
- * when the peak is and what it holds.
+ * when the peak is and what it holds; `parts` sum to it, by module and category. `limits` is None for the
+ * CPU.
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1520,12 +1546,14 @@ export interface MemoryPage {
   devices: MemoryDevice[];
   device: string | null;
   figures: MemoryFigures | null;
+  limits: MemoryLimits | null;
   peak: MemoryMoment | null;
   peak_parts: TextPart[];
   categories: MemoryCategory[];
   curve: MemoryCurve | null;
   iterations: MemoryIteration[];
   not_attributed: string;
+  parts: MemoryPart[];
   modules: MemoryGroup[];
   op_types: MemoryGroup[];
   rows: MemoryAllocation[];
@@ -1574,11 +1602,38 @@ export interface CheckpointRow {
   step_ms: number | null;
 }
 
+/** One way to share the work over GPUs; sizes are those of the rank with most. */
+export interface ShardRow {
+  shard: string;
+  gpus: number;
+  peak_allocated_mb: number;
+  peak_reserved_mb: number;
+  verdict: string;
+}
+
+/** A stage of the model cut over GPUs: its modules, in the order of the forward pass. */
+export interface StageRow {
+  modules: string[];
+  peak_allocated_mb: number;
+  peak_reserved_mb: number;
+}
+
+/**
+ * How many more modules like `module` fit; `now` is how many there are at its place, itself
+ * included.
+ */
+export interface Depth {
+  module: string;
+  now: number;
+  more: number;
+}
+
 /**
  * The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
  *
- * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `unknown` has the
- * reason for each figure that is None, by its name.
+ * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `sequence_length`
+ * and `image_size` are None where the model has no such input. `unknown` has the reason for each figure that is
+ * None, by its name.
  */
 export interface PlanPage {
   ref: RunRef;
@@ -1587,6 +1642,8 @@ export interface PlanPage {
   range: SelectedRange;
   gpu: string;
   batch_size: number | null;
+  sequence_length: number | null;
+  image_size: number | null;
   verdict: string;
   fits: boolean | null;
   peak_allocated_mb: number | null;
@@ -1607,6 +1664,10 @@ export interface PlanPage {
   held: HeldRow[];
   gpus: PlanRow[];
   checkpoints: CheckpointRow[];
+  shards: ShardRow[];
+  stages: StageRow[];
+  gpus_needed: number | null;
+  deepest: Depth | null;
   assumptions: string[];
 }
 
@@ -1671,9 +1732,10 @@ export interface JobCollective {
 }
 
 /**
- * Ranks x iterations: how much longer each rank worked by itself than the median rank of that iteration, in percent, row by row.
+ * Ranks x iterations: by how many percent each rank worked longer by itself than the median rank, row by row.
  *
- * A row is a rank, or several of which the worst is shown: `first` and `last` are their numbers. None is not recorded.
+ * A row is a rank, or several of which the worst is shown: `first` and `last` are their numbers. None is not
+ * recorded.
  */
 export interface JobHeat {
   first: number[];
@@ -1689,7 +1751,11 @@ export interface JobDimension {
   place: number[];
 }
 
-/** All ranks of a run together. `ranks` are recorded, of `world_size`; `shown_ranks` are worth looking at side by side. */
+/**
+ * All ranks of a run together.
+ *
+ * `ranks` are recorded, of `world_size`; `shown_ranks` are worth looking at side by side.
+ */
 export interface DistributedPage {
   ref: RunRef;
   headline: string;
@@ -2720,14 +2786,20 @@ export interface MemoryQuery extends RangeQuery {
 }
 
 /**
- * Another configuration: what is left out is as recorded. `precision` is "fp16" or "bf16", `checkpoint` "auto"
- * or paths of modules with commas between.
+ * Another configuration: what is left out is as recorded. `precision` is "fp16", "bf16" or "fp8", `checkpoint`
+ * "auto" or paths of modules with commas between, `offload` such paths and "optimizer".
  */
 export interface PlanQuery extends RangeQuery {
   batch_size?: number | null;
-  precision?: "bf16" | "fp16" | null;
+  sequence_length?: number | null;
+  image_size?: number | null;
+  precision?: "bf16" | "fp16" | "fp8" | null;
   optimizer?: string | null;
   checkpoint?: string | null;
+  offload?: string | null;
+  relu?: "behind_pool" | "inplace" | null;
+  shard?: "ddp" | "fsdp2" | "zero1" | "zero2" | "zero3" | null;
+  gpus?: number | null;
   gpu?: string | null;
 }
 

@@ -24,12 +24,14 @@ export const memoryNotRecorded = filled("MemoryPage", {
   devices: [],
   device: null,
   figures: null,
+  limits: null,
   peak: null,
   peak_parts: [],
   categories: [],
   curve: null,
   iterations: [],
   not_attributed: "",
+  parts: [],
   modules: [],
   op_types: [],
   rows: [],
@@ -95,6 +97,10 @@ export const memory = filled("MemoryPage", {
     growth_bytes: -3 * MIB,
     allocations: index,
   })),
+  parts: [
+    { module: "", category: "before", bytes: GIB },
+    { module: "layer1.0.conv1", category: "activations", bytes: GIB },
+  ],
   modules: [
     { kind: "before", name: "", direction: "", bytes: GIB, percent: 50, allocations: null, own_peak_bytes: GIB },
     {

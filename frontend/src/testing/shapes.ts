@@ -91,10 +91,12 @@ export interface Interfaces {
   RooflinePage: types.RooflinePage;
   MemoryDevice: types.MemoryDevice;
   MemoryFigures: types.MemoryFigures;
+  MemoryLimits: types.MemoryLimits;
   MemoryMoment: types.MemoryMoment;
   MemoryCategory: types.MemoryCategory;
   MemoryCurve: types.MemoryCurve;
   MemoryIteration: types.MemoryIteration;
+  MemoryPart: types.MemoryPart;
   MemoryGroup: types.MemoryGroup;
   MemoryAllocation: types.MemoryAllocation;
   MemoryPage: types.MemoryPage;
@@ -102,6 +104,9 @@ export interface Interfaces {
   PlanFigure: types.PlanFigure;
   HeldRow: types.HeldRow;
   CheckpointRow: types.CheckpointRow;
+  ShardRow: types.ShardRow;
+  StageRow: types.StageRow;
+  Depth: types.Depth;
   PlanPage: types.PlanPage;
   JobFigures: types.JobFigures;
   JobAccount: types.JobAccount;
@@ -1496,6 +1501,19 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  MemoryLimits: {
+    blank: {
+      smallest_limit_bytes: null,
+      without_retries_bytes: null,
+      given_back_bytes: null,
+      holes_bytes: null,
+      largest_hole_bytes: null,
+      outside_bytes: null,
+      unknown: "",
+    },
+    parts: {
+    },
+  },
   MemoryMoment: {
     blank: {
       time_ns: 0,
@@ -1511,7 +1529,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   MemoryCategory: {
     blank: {
-      key: "activations",
+      key: "activation_gradients",
       label: "",
       definition: "",
       bytes: null,
@@ -1547,6 +1565,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  MemoryPart: {
+    blank: {
+      module: "",
+      category: "activation_gradients",
+      bytes: 0,
+    },
+    parts: {
+    },
+  },
   MemoryGroup: {
     blank: {
       kind: "before",
@@ -1569,7 +1596,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       op_id: null,
       module: "",
       direction: "",
-      category: "activations",
+      category: "activation_gradients",
       iteration: null,
       freed: "",
       lifetime_ns: null,
@@ -1584,12 +1611,14 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       devices: [],
       device: null,
       figures: null,
+      limits: null,
       peak: null,
       peak_parts: [],
       categories: [],
       curve: null,
       iterations: [],
       not_attributed: "",
+      parts: [],
       modules: [],
       op_types: [],
       rows: [],
@@ -1601,11 +1630,13 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       range: "SelectedRange",
       devices: "MemoryDevice",
       figures: "MemoryFigures",
+      limits: "MemoryLimits",
       peak: "MemoryMoment",
       peak_parts: "TextPart",
       categories: "MemoryCategory",
       curve: "MemoryCurve",
       iterations: "MemoryIteration",
+      parts: "MemoryPart",
       modules: "MemoryGroup",
       op_types: "MemoryGroup",
       rows: "MemoryAllocation",
@@ -1656,12 +1687,43 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  ShardRow: {
+    blank: {
+      shard: "",
+      gpus: 0,
+      peak_allocated_mb: 0,
+      peak_reserved_mb: 0,
+      verdict: "",
+    },
+    parts: {
+    },
+  },
+  StageRow: {
+    blank: {
+      modules: [],
+      peak_allocated_mb: 0,
+      peak_reserved_mb: 0,
+    },
+    parts: {
+    },
+  },
+  Depth: {
+    blank: {
+      module: "",
+      now: 0,
+      more: 0,
+    },
+    parts: {
+    },
+  },
   PlanPage: {
     blank: {
       model: "",
       headline: "",
       gpu: "",
       batch_size: null,
+      sequence_length: null,
+      image_size: null,
       verdict: "",
       fits: null,
       peak_allocated_mb: null,
@@ -1682,6 +1744,10 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       held: [],
       gpus: [],
       checkpoints: [],
+      shards: [],
+      stages: [],
+      gpus_needed: null,
+      deepest: null,
       assumptions: [],
     },
     parts: {
@@ -1692,6 +1758,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       held: "HeldRow",
       gpus: "PlanRow",
       checkpoints: "CheckpointRow",
+      shards: "ShardRow",
+      stages: "StageRow",
+      deepest: "Depth",
     },
   },
   JobFigures: {

@@ -112,6 +112,23 @@ class CachingAllocator:
             self._join(block, after, pool)
         pool.add(block)
 
+    def free_memory(self) -> tuple[int, list[int]]:
+        """Bytes that are reserved and not allocated: those that could be given back to the GPU, as whole segments or
+        pages, and the sizes of free stretches in segments in use, which could not."""
+        whole, holes = 0, []
+        for small, pool in self._pools.items():
+            page = SMALL_SEGMENT if small else LARGE_SEGMENT
+            for block in pool.at.values():
+                pages = 0
+                if self.settings.expandable:
+                    pages = (block.address + block.size) // page * page - -(-block.address // page) * page
+                elif block.before is None and block.after is None:
+                    pages = block.size
+                whole += max(pages, 0)
+                if block.size > max(pages, 0):
+                    holes.append(block.size - max(pages, 0))
+        return whole, sorted(holes, reverse=True)
+
     def _cached(self, size: int, small: bool) -> Block | None:
         pool, most = self._pools[small], self.settings.max_split_size
         index = bisect_left(pool.order, (size, 0))

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
+from tb_dlprof_plugin.planning.memory.allocation_holders import CASTS
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
 from tb_dlprof_plugin.planning.memory.module_events import inside
 from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, OpShapes, elements
@@ -33,7 +34,6 @@ _REDUCTIONS = (
     "aten::var",
     "aten::std",
 )
-_CASTS = ("aten::to", "aten::_to_copy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class BatchClasses:
             # The gradient itself is there already, so this one is of an activation of the same size.
             if (module, size) in self._gradients:
                 return False
-        elif not any(name in _CASTS for name in names):
+        elif not any(name in CASTS for name in names):
             return False
         if not module:
             return size in self._parameters.get("", ())

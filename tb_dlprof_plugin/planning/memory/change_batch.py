@@ -21,7 +21,17 @@ def with_batch(program: StepProgram, ratio: float, bound: Bound = "likely") -> S
     """
     if ratio == 1:
         return program
-    return replace(program, slots=[replace(slot, bytes=_scaled(slot, ratio, bound)) for slot in program.slots])
+    return replace(program, slots=[_with_bytes(slot, _scaled(slot, ratio, bound)) for slot in program.slots])
+
+
+def _with_bytes(slot: Slot, size: int) -> Slot:
+    """As `dataclasses.replace`, in a fifth of its time: a search asks for every slot at each batch size."""
+    if size == slot.bytes:
+        return slot
+    return Slot(
+        size, slot.kind, slot.call, slot.module, slot.batch, slot.batch_known, slot.reduction, slot.reads,
+        slot.behind_node,
+    )  # fmt: skip
 
 
 def _scaled(slot: Slot, ratio: float, bound: Bound) -> int:

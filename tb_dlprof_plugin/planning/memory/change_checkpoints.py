@@ -33,7 +33,7 @@ def with_checkpoints(program: StepProgram, modules: Sequence[str]) -> StepProgra
         own = module_events(program, where, module)
         saved = {slot for slot in own.slots if _is_saved(own, where.made[slot], where.freed[slot])}
         again = {slot: rewrite.copy(slot) for slot in saved}
-        output = _output(program, where, own, saved)
+        output = saved_output(program, where, own, saved)
         rewrite.put(own.forward_last + 1, [-slot - 1 for slot in sorted(saved) if slot != output])
         if output is not None:
             rewrite.put(own.backward_first, [-output - 1])
@@ -88,7 +88,7 @@ def _is_saved(own: ModuleEvents, made: int, freed: int) -> bool:
     return own.forward_first <= made <= own.forward_last and freed >= own.backward_first
 
 
-def _output(program: StepProgram, where: Places, own: ModuleEvents, saved: set[int]) -> int | None:
+def saved_output(program: StepProgram, where: Places, own: ModuleEvents, saved: set[int]) -> int | None:
     """The saved slot that is the module's output too: where no other outlives the forward pass, the largest that the
     next op is given, the last of equals; else the last one. None where the output is not saved."""
     made = [slot for slot in own.slots if own.forward_first <= where.made[slot] <= own.forward_last]

@@ -15,14 +15,23 @@ from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, 
 _COUNTER = 4
 
 
+_LEAST_QUANTISED, _QUANTISED_BLOCK, _CODE_BYTES = 4096, 256, 256 * 4
+"""Elements from which on a state has 8 bits (`min_8bit_size`), those that share a scale, and bytes of the two tables of
+values that all states share: bitsandbytes 0.43 and later, `optim/optimizer.py`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """``states`` per parameter; ``lists`` of all parameters' size at a time, ``tensors`` of one at a time."""
+    """``states`` per parameter; ``lists`` of all parameters' size at a time, ``tensors`` of one at a time.
+
+    ``quantised`` states have one byte an element and an FP32 scale for each 256 of them.
+    """
 
     states: int
     lists: int = 0
     tensors: int = 0
     counters: bool = False
+    quantised: bool = False
 
 
 OPTIMIZERS: dict[str, Optimizer] = {
@@ -34,16 +43,19 @@ OPTIMIZERS: dict[str, Optimizer] = {
     "adamw_fused": Optimizer(2, counters=True),
     "adam_loop": Optimizer(2, tensors=2),
     "adamw_loop": Optimizer(2, tensors=2),
+    "adamw_8bit": Optimizer(2, quantised=True),
 }
-"""By name: without a suffix the default implementation on a GPU, which is `foreach`."""
+"""By name: without a suffix the default implementation on a GPU, which is `foreach`; ``adamw_8bit`` is that of
+bitsandbytes."""
 
 
-def with_optimizer(program: StepProgram, name: str) -> StepProgram:
+def with_optimizer(program: StepProgram, name: str, item: int = 4) -> StepProgram:
     """The program with another optimizer, of the same parameters.
 
     Args:
         program: with parameters whose sizes are known.
         name: one of `OPTIMIZERS`.
+        item: bytes of an element of a parameter.
 
     Raises:
         KeyError: it is none of them.
@@ -70,11 +82,21 @@ def with_optimizer(program: StepProgram, name: str) -> StepProgram:
     rewrite.put(program.optimizer_at, made_events)
     states = [one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE]
     for one in parameters:
-        states += [Held(one.bytes, HeldKind.OPTIMIZER_STATE, one.module)] * optimizer.states
+        sizes = _quantised(one.bytes // item) if optimizer.quantised else [one.bytes]
+        states += [Held(size, HeldKind.OPTIMIZER_STATE, one.module) for size in sizes * optimizer.states]
         if optimizer.counters:
             states.append(Held(_COUNTER, HeldKind.OPTIMIZER_STATE, one.module))
+    if optimizer.quantised:
+        states += [Held(_CODE_BYTES, HeldKind.OPTIMIZER_STATE)] * 2
     # What the step makes belongs to it.
     return replace(rewrite.changed(states=states), optimizer_at=program.optimizer_at)
+
+
+def _quantised(elements: int) -> list[int]:
+    """Bytes of one state of a parameter, and of its scales."""
+    if elements < _LEAST_QUANTISED:
+        return [4 * elements]
+    return [elements, 4 * -(-elements // _QUANTISED_BLOCK)]
 
 
 def _new(rewrite: Rewrite, size: int) -> int:

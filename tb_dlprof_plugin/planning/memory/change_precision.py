@@ -20,26 +20,29 @@ from tb_dlprof_plugin.planning.memory.op_shapes import OpShapes, elements
 from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
 
-_FULL, _HALF = 4, 2
+_FULL, _HALF, _EIGHT_BITS = 4, 2, 1
+_LINEAR = ("aten::linear", "aten::addmm", "aten::mm")
 _CONVERT = ("aten::softmax", "aten::log_softmax", "aten::cross_entropy_loss")
 """Autocast sets their `dtype` instead of casting the input: the kernel reads half precision and writes FP32
 (`half_to_float` in torch's `SoftMax.cu`), and that of the backward pass the other way round."""
 _CONVERT_BACKWARD = ("aten::_softmax_backward_data", "aten::_log_softmax_backward_data")
 
 
-def with_autocast(view: ProfileView, program: StepProgram) -> StepProgram:
+def with_autocast(view: ProfileView, program: StepProgram, fp8: bool = False) -> StepProgram:
     """The program of an FP32 run in half precision; FP16 and BF16 take the same.
 
     Args:
         view: of the recording, with shapes and data types.
         program: its step, as recorded: other changes come later.
+        fp8: matrix products read copies of one byte an element of both inputs, and keep these; their results are in
+            half precision, as `torchao.float8` and Transformer Engine have it.
     """
-    return _Autocast(view, program).result()
+    return _Autocast(view, program, fp8).result()
 
 
 class _Autocast:
-    def __init__(self, view: ProfileView, program: StepProgram) -> None:
-        self._frame, self._program = view, program
+    def __init__(self, view: ProfileView, program: StepProgram, fp8: bool) -> None:
+        self._frame, self._program, self._fp8 = view, program, fp8
         iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]
         self._flow: Flow = flow(view, max(iterations, default=0))
         self._where: Places = places(program)
@@ -123,7 +126,7 @@ class _Autocast:
         for cast in op.casts:
             new = self._new(
                 Slot(
-                    cast.elements * (_HALF if op.half else _FULL),
+                    cast.elements * self._item(op),
                     SlotKind.ACTIVATION,
                     op.call,
                     module,
@@ -145,6 +148,12 @@ class _Autocast:
                 self._rewrite.put(last + 1, [-new - 1])
             else:
                 self._rewrite.put(end, [-new - 1])
+
+    def _item(self, op: FlowOp) -> int:
+        """Bytes of an element of a cast input."""
+        if not op.half:
+            return _FULL
+        return _EIGHT_BITS if self._fp8 and self._name(op.call) in _LINEAR else _HALF
 
     def _cast_gradient(self, cast: Cast, op: FlowOp, module: str, end: int) -> None:
         """The gradient of a cast input is cast back where the op's backward pass ends."""

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
-from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
+from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
@@ -159,6 +159,16 @@ class MemoryPlanner:
         """
         return with_batch(rewritten(self._frame, self.program, request), batch_ratio(self._frame, request))
 
+    @property
+    def view(self) -> ProfileView:
+        """The run."""
+        return self._frame
+
+    @property
+    def recorded_settings(self) -> AllocatorSettings:
+        """The allocator's settings of the run."""
+        return self._settings
+
     def settings(self, request: PlanRequest) -> AllocatorSettings:
         """The allocator's settings: the run's, with the request's changes."""
         if request.expandable_segments is None:
@@ -185,7 +195,8 @@ class MemoryPlanner:
         one, two = (replay(with_batch(base, ratio), settings).peak_allocated for ratio in (1.0, 2.0))
         guess = max(1, min(_MOST_SAMPLES, int(recorded * (1 + (limit - one) / max(two - one, 1)))))
         works, fails = 0, 0
-        step = max(1, guess // 32)
+        # Mostly one batch that runs and one that does not are found next to it.
+        step = max(1, guess // 100)
         if runs(guess):
             works, fails = guess, guess + step
             while fails < _MOST_SAMPLES and runs(fails):
@@ -226,6 +237,15 @@ class MemoryPlanner:
                 f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
                 "context may take; its libraries may choose other workspaces."
             )
+        unmeasured = [name for name in UNMEASURED if name in request.changes(self._frame)]
+        if unmeasured:
+            found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
+        if request.shard is not None:
+            found.append(
+                "Each GPU runs the whole batch size; NCCL's own buffers and the pools of side streams are not counted."
+            )
+        if request.precision == "fp8":
+            found.append("Matrix products keep both inputs in 8 bits; scales and their histories are not counted.")
         if request.checkpoint:
             found.append("A checkpointed module is computed again as it was the first time.")
         return found

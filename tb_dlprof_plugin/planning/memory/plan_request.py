@@ -13,9 +13,14 @@ from tb_dlprof_plugin.planning.memory.change_gradients import (
     with_freed_gradients,
     with_kept_gradients,
 )
+from tb_dlprof_plugin.planning.memory.change_input import UnknownInput, input_size, with_input
 from tb_dlprof_plugin.planning.memory.change_layers import with_layers
+from tb_dlprof_plugin.planning.memory.change_offload import with_offload
 from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_optimizer
 from tb_dlprof_plugin.planning.memory.change_precision import with_autocast
+from tb_dlprof_plugin.planning.memory.change_relu import with_inplace_relu, with_relu_behind_pool
+from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS, Sharding, with_sharding
+from tb_dlprof_plugin.planning.memory.frontier import units
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -31,24 +36,36 @@ class PlanRequest:
 
     Attributes:
         batch_size: samples of a forward pass.
-        precision: "fp16" or "bf16", by autocast.
+        sequence_length: tokens of a sample, of a model with an embedding.
+        image_size: the first side of an image; the others grow alike.
+        precision: "fp16" or "bf16", by autocast; "fp8" for matrix products, the rest BF16.
         optimizer: one of `change_optimizer.OPTIMIZERS`.
         checkpoint: paths of modules under activation checkpointing.
         layers: number of additional modules like one, by its path.
         set_to_none: of `zero_grad`.
         accumulate: forward and backward passes of an optimizer step.
+        offload: "optimizer" and paths of modules whose memory goes to the CPU.
+        relu: "inplace" for ReLUs that write to their input, "behind_pool" for those behind their max pooling.
+        shard: one of `change_sharding.SHARDINGS`, over ``gpus``.
+        gpus: ranks; each runs ``batch_size`` samples.
         expandable_segments: of the allocator.
         gpu: in words of its name.
         memory_bytes: of a GPU that is not named.
     """
 
     batch_size: int | None = None
-    precision: Literal["fp16", "bf16"] | None = None
+    sequence_length: int | None = None
+    image_size: int | None = None
+    precision: Literal["fp16", "bf16", "fp8"] | None = None
     optimizer: str | None = None
     checkpoint: tuple[str, ...] = ()
     layers: Mapping[str, int] = field(default_factory=dict)
     set_to_none: bool | None = None
     accumulate: int = 1
+    offload: tuple[str, ...] = ()
+    relu: Literal["inplace", "behind_pool"] | None = None
+    shard: Sharding | None = None
+    gpus: int = 1
     expandable_segments: bool | None = None
     gpu: str | None = None
     memory_bytes: int | None = None
@@ -57,11 +74,15 @@ class PlanRequest:
         """Kinds of change, as `uncertainty.SPREADS` names them."""
         asked = {
             "batch_size": self.batch_size not in (None, view.profile.facts.batch_size),
+            "input": self.sequence_length is not None or self.image_size is not None,
             "precision": self.precision is not None,
             "optimizer": self.optimizer is not None,
             "checkpoint": bool(self.checkpoint),
             "layers": any(self.layers.values()),
             "gradients": self.set_to_none is not None or self.accumulate > 1,
+            "offload": bool(self.offload),
+            "relu": self.relu is not None,
+            "sharding": self.shard is not None,
             "allocator": self.expandable_segments is not None,
         }
         return [name for name, wanted in asked.items() if wanted]
@@ -77,16 +98,46 @@ def check(view: ProfileView, request: PlanRequest) -> None:
         raise PlanError("the run's own batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile.")
     if request.precision is not None:
         try:
-            target_of(view, request.precision)
+            target_of(view, "bf16" if request.precision == "fp8" else request.precision)
         except ForecastError as error:
             raise PlanError(str(error)) from None
+    _check_input(view, request)
+    if request.gpus < 1:
+        raise PlanError("there is at least one GPU.")
+    if request.shard is not None and request.shard not in SHARDINGS:
+        raise PlanError(f"there is no way to shard {request.shard!r}; there is {', '.join(SHARDINGS)}.")
+    if request.gpus > 1 and request.shard is None:
+        raise PlanError("several GPUs need a way to share the work: pass shard, such as fsdp2.")
     if request.accumulate < 1:
         raise PlanError("an optimizer step has at least one batch.")
     if request.optimizer is not None and request.optimizer not in OPTIMIZERS:
         raise PlanError(f"there is no optimizer {request.optimizer!r}; there is {', '.join(OPTIMIZERS)}.")
-    for one in request.checkpoint:
-        if any(other != one and f"{one}.".startswith(f"{other}.") for other in request.checkpoint):
-            raise PlanError(f"{one} lies within another module that is to be checkpointed.")
+    for what, modules in (("checkpointed", request.checkpoint), ("offloaded", request.offload)):
+        for one in modules:
+            if any(other != one and f"{one}.".startswith(f"{other}.") for other in modules):
+                raise PlanError(f"{one} lies within another module that is to be {what}.")
+
+
+def _check_input(view: ProfileView, request: PlanRequest) -> None:
+    for asked, what in ((request.sequence_length, "length"), (request.image_size, "side")):
+        if asked is None:
+            continue
+        if asked < 1:
+            raise PlanError("a sample has at least one position.")
+        if getattr(input_size(view), what) is None:
+            reader = "embedding" if what == "length" else "convolution"
+            raise PlanError(f"the size of the recorded input is not known: no {reader} has the batch in its shapes.")
+
+
+def input_ratio(view: ProfileView, request: PlanRequest) -> float:
+    """The asked number of positions of a sample over the recorded one."""
+    found = 1.0
+    known = input_size(view) if request.sequence_length or request.image_size else None
+    if known is not None and request.sequence_length and known.length:
+        found *= request.sequence_length / known.length
+    if known is not None and request.image_size and known.side:
+        found *= (request.image_size / known.side) ** 2
+    return found
 
 
 def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> StepProgram:
@@ -101,20 +152,37 @@ def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> 
         PlanError: the parameters' sizes are not known, and the request needs them.
         UnknownModule: it names a module that made nothing.
     """
-    result = with_autocast(view, program) if request.precision is not None else program
+    result = with_autocast(view, program, request.precision == "fp8") if request.precision is not None else program
+    if request.relu is not None:
+        result = (with_inplace_relu if request.relu == "inplace" else with_relu_behind_pool)(view, result)
+    ratio = input_ratio(view, request)
+    if ratio != 1:
+        try:
+            result = with_input(view, result, ratio)
+        except UnknownInput as error:
+            raise PlanError(str(error)) from None
     for module, count in request.layers.items():
         result = with_layers(result, module, count)
     if request.checkpoint:
         result = with_checkpoints(result, request.checkpoint)
+    if (request.optimizer or request.shard) and not any(True for _ in result.parameters()):
+        raise PlanError("the sizes of the parameters are not known; record with model= and optimizer=.")
     if request.optimizer is not None:
-        if not any(True for _ in result.parameters()):
-            raise PlanError("the sizes of the parameters are not known; record with model= and optimizer=.")
-        result = with_optimizer(result, request.optimizer)
+        result = with_optimizer(result, request.optimizer, _parameter_item(view))
     if request.set_to_none is not None:
         result = with_freed_gradients(result) if request.set_to_none else with_kept_gradients(result)
     if request.accumulate > 1:
         result = with_accumulation(result, request.accumulate)
+    if request.offload:
+        result = with_offload(result, request.offload)
+    if request.shard is not None:
+        result = with_sharding(result, request.shard, request.gpus, [unit.module for unit in units(view, result)])
     return result
+
+
+def _parameter_item(view: ProfileView) -> int:
+    dtypes = set(view.profile.facts.parameter_dtypes)
+    return 2 if dtypes and dtypes <= {"float16", "bfloat16"} else 4
 
 
 def batch_ratio(view: ProfileView, request: PlanRequest) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.model.profile import Ints, Role
+from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS, holders_of
 from tb_dlprof_plugin.planning.memory.allocator_settings import settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
 from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps, unnamed
@@ -50,7 +51,8 @@ def _program(view: ProfileView, _: Selection) -> StepProgram:
     rows = np.fromiter(slots_of, dtype=np.int64)
     role = _roles(memory, first, last)
     carried = _carried(events)
-    kinds = [_kind(memory, row, slot in carried) for slot, row in enumerate(rows.tolist())]
+    holders = [HOLDERS[one] for one in holders_of(memory)[rows].tolist()]
+    kinds = [_kind(memory, row, holder == "gradients") for row, holder in zip(rows.tolist(), holders, strict=True)]
     made = {row for row, kind in zip(rows.tolist(), kinds, strict=True) if kind == SlotKind.GRADIENT}
     sizes = RequestedSizes(view).of(memory, rows, made)
     calls = memory.call[rows].tolist()
@@ -210,9 +212,9 @@ def _roles(memory: DeviceMemory, first: int, last: int) -> Ints:
     return found
 
 
-def _kind(memory: DeviceMemory, row: int, carried: bool) -> SlotKind:
+def _kind(memory: DeviceMemory, row: int, gradient: bool) -> SlotKind:
     category = CATEGORIES[int(memory.category[row])]
-    if carried and category == "gradients":
+    if gradient:
         return SlotKind.GRADIENT
     return _OF_CATEGORY.get(category, SlotKind.INPUT)
 

@@ -84,6 +84,36 @@ def needs(program: StepProgram, settings: AllocatorSettings | None = None) -> Ne
     return Needs(free.peak_allocated, free.peak_reserved, _smallest_limit(program, settings, free), free.steady)
 
 
+@dataclass(frozen=True, slots=True)
+class FreeMemory:
+    """Reserved and not allocated at the peak of a steady step, in bytes: ``given_back`` in whole segments, which
+    `empty_cache` or a retry returns to the GPU, and ``holes`` in segments in use, the largest of them
+    ``largest_hole``."""
+
+    given_back: int
+    holes: int
+    largest_hole: int
+
+
+def free_at_peak(program: StepProgram, settings: AllocatorSettings | None = None) -> FreeMemory:
+    """The allocator's free memory when tensors hold most, without a limit."""
+    allocator = CachingAllocator(settings)
+    for held in program.held:
+        allocator.allocate(held.bytes)
+    live: list[Block | None] = [None] * len(program.slots)
+    for step in range(MOST_STEPS):
+        reserved = allocator.reserved
+        _step(program, program.sizes, live, allocator, first=not step)
+        if step >= 2 and allocator.reserved == reserved:
+            break
+    allocator.peak_allocated = 0
+    _step(program, program.sizes, live, allocator, first=False)
+    peak = allocator.peak_allocated
+    _step(program, program.sizes, live, allocator, first=False, stop_at=peak)
+    given_back, holes = allocator.free_memory()
+    return FreeMemory(given_back, sum(holes), holes[0] if holes else 0)
+
+
 def runs_under(program: StepProgram, settings: AllocatorSettings | None, limit: int) -> bool:
     """Whether a program runs under a limit in bytes, with retries where they help."""
     return replay(program, settings, limit, most_steps=_STEPS_UNDER_LIMIT).fits
@@ -101,14 +131,22 @@ def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, fr
 
 
 def _step(
-    program: StepProgram, sizes: Sequence[int], live: list[Block | None], allocator: CachingAllocator, first: bool
+    program: StepProgram,
+    sizes: Sequence[int],
+    live: list[Block | None],
+    allocator: CachingAllocator,
+    first: bool,
+    stop_at: int | None = None,
 ) -> None:
+    """Run the events of a step; no further than to where ``stop_at`` bytes are allocated."""
     allocate, release = allocator.allocate, allocator.release
     for index, event in enumerate(program.events):
         if first:
             _first_step(program, index, allocator)
         if event > 0:
             live[event - 1] = allocate(sizes[event - 1])
+            if stop_at is not None and allocator.allocated >= stop_at:
+                return
         else:
             block = live[-event - 1]
             # None in the first step, before which there was none.

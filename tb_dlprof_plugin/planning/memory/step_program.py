@@ -40,6 +40,8 @@ class HeldKind(IntEnum):
     WORKSPACE = 4
     """Of a library, such as cuBLAS: made with the first product of a thread."""
     OTHER = 5
+    COMMUNICATION = 6
+    """Buckets of gradients."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,11 @@ def step_time(view: ProfileView, request: PlanRequest) -> StepTime:
     """
     for what, asked in (
         ("another optimizer", request.optimizer is not None),
+        ("another size of the input", request.sequence_length is not None or request.image_size is not None),
+        ("FP8", request.precision == "fp8"),
+        ("memory on the CPU", bool(request.offload)),
+        ("ReLUs in another place", request.relu is not None),
+        ("several GPUs", request.shard is not None),
         ("more layers", any(request.layers.values())),
         ("several batches accumulated", request.accumulate > 1),
         ("gradients that are kept", request.set_to_none is not None),
@@ -93,7 +98,18 @@ def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulatio
 
 
 def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, list[Change]]:
-    """The step without checkpoints, and the changes that lead to it."""
+    """The step without checkpoints, and the changes that lead to it: kept with the view."""
+    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu)
+    known: tuple[StepTime, list[Change]] | None = view.answers.get(key)
+    if known is None:
+        known = _without_checkpoints(view, request, simulated)
+        view.keep(key, known)
+    return known
+
+
+def _without_checkpoints(
+    view: ProfileView, request: PlanRequest, simulated: Simulation
+) -> tuple[StepTime, list[Change]]:
     known = simulated.estimate
     if _is_recorded(view, request):
         return StepTime(known.ns, known.low_ns, known.high_ns), []

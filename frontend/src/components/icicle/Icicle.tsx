@@ -1,5 +1,5 @@
 /**
- * A tree of times as nested rectangles, the whole on top. A click or Enter selects one; the arrow keys walk the tree.
+ * A tree of times, or of sizes, as nested rectangles, the whole on top. A click or Enter selects one; the arrow keys walk the tree.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatNs } from "../../format/duration";
@@ -23,10 +23,17 @@ interface IcicleProps {
   /** What to say where there is no time to draw. */
   empty: string;
   testId: string;
+  /** How a width is written; by default as a time per iteration. */
+  format?: (width: number, iterations: number) => string;
+  /** What the width is. */
+  by?: string;
   onSelect: (key: string) => void;
 }
 
-export function Icicle({ top, above, selected, name, kinds, empty, testId, onSelect }: IcicleProps) {
+const perIteration = (ns: number, iterations: number): string => formatNs(ns / iterations);
+
+export function Icicle(props: IcicleProps) {
+  const { top, above, selected, name, kinds, empty, testId, format = perIteration, by = "time", onSelect } = props;
   const box = useRef<HTMLDivElement>(null);
   const pixels = useWidth(box);
   const iterations = useIterations();
@@ -59,7 +66,7 @@ export function Icicle({ top, above, selected, name, kinds, empty, testId, onSel
       <div
         class="icicle"
         role="tree"
-        aria-label={`${name} by time; arrow keys walk the tree, Enter selects`}
+        aria-label={`${name} by ${by}; arrow keys walk the tree, Enter selects`}
         data-testid={testId}
         style={{ height: `${levels * ROW}px` }}
         onKeyDown={onKeyDown}
@@ -73,12 +80,14 @@ export function Icicle({ top, above, selected, name, kinds, empty, testId, onSel
             aria-selected={cell.merged === 0 && cell.key === selected}
             aria-label={
               cell.merged > 0
-                ? mergedText(cell, kinds, iterations)
-                : `${cell.node.label}, ${formatNs(cell.ns / iterations)}`
+                ? mergedText(cell, kinds, format(cell.ns, iterations))
+                : `${cell.node.label}, ${format(cell.ns, iterations)}`
             }
             class={`icicle-cell${cell.merged > 0 ? " icicle-merged" : cell.node.hatched ? " icicle-unknown" : ""}`}
             tabIndex={index === focused ? 0 : -1}
-            data-tip={cell.merged > 0 ? mergedText(cell, kinds, iterations) : cell.node.tip(iterations)}
+            data-tip={
+              cell.merged > 0 ? mergedText(cell, kinds, format(cell.ns, iterations)) : cell.node.tip(iterations)
+            }
             style={{
               top: `${cell.level * ROW}px`,
               left: `${100 * cell.left}%`,
@@ -127,8 +136,8 @@ export function step(cells: readonly Cell[], from: number, key: string): number 
   }
 }
 
-const mergedText = (cell: Cell, [one, several]: readonly [string, string], iterations: number): string =>
-  `${cell.merged} ${cell.merged === 1 ? one : several} too small to draw, ${formatNs(cell.ns / iterations)} together`;
+const mergedText = (cell: Cell, [one, several]: readonly [string, string], width: string): string =>
+  `${cell.merged} ${cell.merged === 1 ? one : several} too small to draw, ${width} together`;
 
 /** Width of an element (pixels), kept up to date. */
 function useWidth(box: { current: HTMLElement | null }): number {

@@ -1,4 +1,4 @@
-/** A tree of times in, rectangles out: each node below the one that holds it, as wide as its time. Pure. */
+/** A tree of times or sizes in, rectangles out: each node below the one that holds it, as wide as it is. Pure. */
 
 export interface IcicleNode {
   /** Names it among all nodes. */
@@ -6,6 +6,7 @@ export interface IcicleNode {
   /** What a rectangle says, and what the uppermost one says. */
   label: string;
   name: string;
+  /** Its width: a time, or bytes. */
   ns: number;
   /** The part of it that lies in no node below. */
   own: number;

@@ -1,9 +1,16 @@
 /** The figures on top of the Memory page; those of an allocator that reserves memory only where there is one. */
-import type { MemoryFigures as Figures } from "../../api/types";
+import type { MemoryFigures as Figures, MemoryLimits } from "../../api/types";
 import { Figure } from "../../components/Figure";
-import { formatPercent } from "../../format/number";
+import { formatBytes, formatPercent } from "../../format/number";
 
-export function MemoryFigures({ figures, onGpu }: { figures: Figures; onGpu: boolean }) {
+interface MemoryFiguresProps {
+  figures: Figures;
+  /** Null for the CPU. */
+  limits: MemoryLimits | null;
+  onGpu: boolean;
+}
+
+export function MemoryFigures({ figures, limits, onGpu }: MemoryFiguresProps) {
   const share = (percent: number | null): string => (percent === null ? "" : `${formatPercent(percent)} of the GPU's`);
   const known = figures.known_before_bytes;
   const base = known > 0 ? "above its lowest moment" : "above what was there before, which is unknown";
@@ -49,6 +56,44 @@ export function MemoryFigures({ figures, onGpu }: { figures: Figures; onGpu: boo
             }
             testId="memory-fragmentation"
           />
+          {limits && limits.smallest_limit_bytes !== null && (
+            <>
+              <Figure
+                of="memoryHoles"
+                label="Free but not usable"
+                unit="bytes"
+                value={limits.holes_bytes}
+                under={limits.largest_hole_bytes ? `largest hole ${formatBytes(limits.largest_hole_bytes)}` : ""}
+                testId="memory-holes"
+              />
+              <Figure
+                of="memorySmallestLimit"
+                label="Smallest limit"
+                unit="bytes"
+                value={limits.smallest_limit_bytes}
+                under="that works, with retries"
+                testId="memory-smallest"
+              />
+              <Figure
+                of="memoryWithoutRetries"
+                label="Without retries"
+                unit="bytes"
+                value={limits.without_retries_bytes}
+                under="the limit from which on"
+                testId="memory-without-retries"
+              />
+            </>
+          )}
+          {limits && limits.outside_bytes !== null && (
+            <Figure
+              of="memoryOutside"
+              label="Outside of PyTorch"
+              unit="bytes"
+              value={limits.outside_bytes}
+              under="context, libraries, others"
+              testId="memory-outside"
+            />
+          )}
           <Figure
             of="gpuMemory"
             label="Memory of the GPU"

@@ -13,6 +13,7 @@ import { Term } from "../../components/Term";
 import { ALLOCATIONS, CATEGORIES, groupName, iterationColumns, MODULES, OP_TYPES } from "./columns";
 import { MemoryCurve } from "./MemoryCurve";
 import { MemoryFigures } from "./MemoryFigures";
+import { MemoryIcicle } from "./MemoryIcicle";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
 import { opParam, rangeParam } from "../../state/sharedParams";
@@ -39,7 +40,7 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           />
         )}
       </PageHead>
-      <MemoryFigures figures={figures} onGpu={data.device !== "cpu"} />
+      <MemoryFigures figures={figures} limits={data.limits} onGpu={data.device !== "cpu"} />
       <div class={data.not_attributed ? "grid" : "grid grid-memory"}>
         <Card
           title={
@@ -84,6 +85,11 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           )}
         </Card>
       </div>
+      {data.parts.length > 0 && (
+        <div class="grid">
+          <MemoryIcicle parts={data.parts} categories={data.categories} />
+        </div>
+      )}
       {!data.not_attributed && (
         <div class="grid grid-halves">
           <Card title="Peak by module" testId="memory-modules">
@@ -137,9 +143,10 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           />
         </Card>
       </div>
-      {data.notes.length > 0 && (
+      {(data.notes.length > 0 || data.limits?.unknown) && (
         <div class="notes" data-testid="memory-notes">
           <ul>
+            {data.limits?.unknown && <li>The limits are unknown: {data.limits.unknown}</li>}
             {data.notes.map((note) => (
               <li key={note}>{note}</li>
             ))}

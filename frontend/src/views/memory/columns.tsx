@@ -52,6 +52,7 @@ export const CATEGORIES: Column<MemoryCategory>[] = [
 /** The name of a group, in brackets where it stands for what has none. */
 export function groupName(row: MemoryGroup): string {
   if (row.kind === "before") return "(before the recording)";
+  if (row.kind === "held") return "(held between steps)";
   if (row.kind === "outside") return "(outside every op)";
   return row.name || "(no module)";
 }
@@ -171,20 +172,32 @@ export function iterationColumns(categories: readonly MemoryCategory[], onGpu: b
 
 const LABELS: Record<MemoryAllocation["category"], string> = {
   before: "Before the recording",
-  activations: "Activations",
-  gradients: "Gradients",
+  parameters: "Parameters",
+  buffers: "Buffers",
   optimizer_state: "Optimizer state",
+  gradients: "Gradients",
+  activations: "Activations",
+  casts: "Casts",
+  activation_gradients: "Gradients of activations",
   temporary: "Temporary",
+  workspaces: "Workspaces",
+  communication: "Communication",
   other: "Input and other",
 };
+
+/** What made an allocation; what is held all the time, by its module, has an id below 0. */
+function allocatedBy(row: MemoryAllocation): string {
+  if (row.op) return row.op;
+  return row.id < 0 ? row.module || "(held between steps)" : "(outside every op)";
+}
 
 export const ALLOCATIONS: Column<MemoryAllocation>[] = [
   {
     id: "op",
     header: "Allocated by",
     definition: DEFINITIONS.memoryOp,
-    value: (row) => row.op || "(outside every op)",
-    cell: (row) => <CutName name={row.op || "(outside every op)"} />,
+    value: allocatedBy,
+    cell: (row) => <CutName name={allocatedBy(row)} />,
     width: "280px",
   },
   passColumn((row) => row.direction, "96px"),

@@ -1,29 +1,38 @@
 /** The configuration that is asked for: each control writes a parameter of the address, and the page is asked again. */
 import type { ComponentChildren } from "preact";
-import { assign } from "../../state/param";
+import { assign, type Param } from "../../state/param";
 import {
   batchParam,
   checkpointParam,
   gpuParam,
+  gpusParam,
+  lengthParam,
+  offloadParam,
   OPTIMIZERS,
   optimizerParam,
   PRECISIONS,
   precisionParam,
+  RELUS,
+  reluParam,
+  SHARDS,
+  shardParam,
+  sideParam,
 } from "./params";
 
-export function Controls({ batch, gpus }: { batch: number | null; gpus: readonly string[] }) {
+interface ControlsProps {
+  batch: number | null;
+  /** Tokens of a sample, and the side of an image; null where the model has none. */
+  length: number | null;
+  side: number | null;
+  gpus: readonly string[];
+}
+
+export function Controls({ batch, length, side, gpus }: ControlsProps) {
   return (
     <div class="plan-controls" data-testid="plan-controls">
-      <label class="picker">
-        <span>Batch</span>
-        <input
-          type="number"
-          min="1"
-          value={batchParam.value ?? batch ?? ""}
-          data-testid="plan-batch"
-          onChange={(event) => assign(batchParam.to(positive(event.currentTarget.value)))}
-        />
-      </label>
+      <Count label="Batch" param={batchParam} known={batch} testId="plan-batch" />
+      {length !== null && <Count label="Tokens" param={lengthParam} known={length} testId="plan-length" />}
+      {side !== null && <Count label="Image side" param={sideParam} known={side} testId="plan-side" />}
       <Select
         label="Precision"
         testId="plan-precision"
@@ -33,6 +42,7 @@ export function Controls({ batch, gpus }: { batch: number | null; gpus: readonly
         <option value="">as recorded</option>
         <option value="bf16">BF16 (autocast)</option>
         <option value="fp16">FP16 (autocast)</option>
+        <option value="fp8">FP8 (matrix products)</option>
       </Select>
       <Select
         label="Optimizer"
@@ -59,6 +69,42 @@ export function Controls({ batch, gpus }: { batch: number | null; gpus: readonly
         <option value="auto">the cheapest that fit</option>
       </Select>
       <Select
+        label="Shared by"
+        testId="plan-shard"
+        value={shardParam.value}
+        onChange={(value) => assign(shardParam.to(SHARDS.find((known) => known === value) ?? ""))}
+      >
+        <option value="">one GPU</option>
+        {SHARDS.filter((name) => name !== "").map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </Select>
+      {shardParam.value && <Count label="GPUs" param={gpusParam} known={2} testId="plan-ranks" />}
+      <Select
+        label="On the CPU"
+        testId="plan-offload"
+        value={offloadParam.value ?? ""}
+        onChange={(value) => assign(offloadParam.to(value || null))}
+      >
+        <option value="">nothing</option>
+        <option value="optimizer">optimizer states</option>
+        {offloadParam.value && offloadParam.value !== "optimizer" && (
+          <option value={offloadParam.value}>{offloadParam.value}</option>
+        )}
+      </Select>
+      <Select
+        label="ReLU"
+        testId="plan-relu"
+        value={reluParam.value}
+        onChange={(value) => assign(reluParam.to(RELUS.find((known) => known === value) ?? ""))}
+      >
+        <option value="">as recorded</option>
+        <option value="inplace">in place</option>
+        <option value="behind_pool">behind max pooling</option>
+      </Select>
+      <Select
         label="GPU"
         testId="plan-gpu"
         value={gpuParam.value ?? ""}
@@ -72,6 +118,29 @@ export function Controls({ batch, gpus }: { batch: number | null; gpus: readonly
         ))}
       </Select>
     </div>
+  );
+}
+
+interface CountProps {
+  label: string;
+  param: Param<number | null>;
+  /** Shown where nothing else is asked for. */
+  known: number | null;
+  testId: string;
+}
+
+function Count({ label, param, known, testId }: CountProps) {
+  return (
+    <label class="picker">
+      <span>{label}</span>
+      <input
+        type="number"
+        min="1"
+        value={param.value ?? known ?? ""}
+        data-testid={testId}
+        onChange={(event) => assign(param.to(positive(event.currentTarget.value)))}
+      />
+    </label>
   );
 }
 

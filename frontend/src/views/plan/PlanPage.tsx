@@ -10,8 +10,9 @@ import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { PageHead } from "../../features/PageHead";
 import { assign } from "../../state/param";
-import { BATCHES, CHECKPOINTS, FIGURES, GPUS } from "./columns";
+import { BATCHES, CHECKPOINTS, FIGURES, GPUS, SHARDS, STAGES } from "./columns";
 import { Controls } from "./Controls";
+import { FrontierChart } from "./FrontierChart";
 import { batchParam, checkpointParam, gpuParam } from "./params";
 
 const HOW_TO_RECORD =
@@ -23,7 +24,12 @@ export function PlanPage({ data }: { data: PlanData }) {
   return (
     <>
       <PageHead title="What fits" headline={data.headline} range={data.range} />
-      <Controls batch={data.batch_size} gpus={data.gpus.map((row) => row.gpu)} />
+      <Controls
+        batch={data.batch_size}
+        length={data.sequence_length}
+        side={data.image_size}
+        gpus={data.gpus.map((row) => row.gpu)}
+      />
       <PlanFigures data={data} />
       <div class="grid grid-halves">
         <Card title={<Term of="planInterval">What it takes</Term>} testId="plan-figures">
@@ -60,6 +66,12 @@ export function PlanPage({ data }: { data: PlanData }) {
             title={<Term of="planCheckpoints">Memory against time: activation checkpointing</Term>}
             testId="plan-checkpoints"
           >
+            <FrontierChart
+              rows={data.checkpoints}
+              capacity={data.capacity_mb}
+              chosen={checkpointParam.value?.split(",") ?? []}
+              onChoose={(modules) => assign(checkpointParam.to(modules.join(",") || null))}
+            />
             <DataTable
               name={`plan by checkpoints ${run}`}
               plain
@@ -71,6 +83,30 @@ export function PlanPage({ data }: { data: PlanData }) {
           </Card>
         )}
       </div>
+      {data.shards.length > 0 && (
+        <div class="grid grid-halves">
+          <Card title={<Term of="planShard">Over {data.shards[0]!.gpus} GPUs, each</Term>} testId="plan-shards">
+            <DataTable
+              name={`plan by sharding ${run}`}
+              plain
+              columns={SHARDS}
+              rows={data.shards}
+              rowId={(row) => row.shard}
+            />
+          </Card>
+          {data.stages.length > 1 && (
+            <Card title={<Term of="planStages">Cut over {data.stages.length} GPUs</Term>} testId="plan-stages">
+              <DataTable
+                name={`plan by stages ${run}`}
+                plain
+                columns={STAGES}
+                rows={data.stages}
+                rowId={(row) => row.modules[0] ?? ""}
+              />
+            </Card>
+          )}
+        </div>
+      )}
       <Reasons data={data} />
     </>
   );
@@ -119,6 +155,26 @@ function PlanFigures({ data }: { data: PlanData }) {
         under={data.verdict}
         testId="plan-largest"
       />
+      {data.deepest && (
+        <Figure
+          of="planDeepest"
+          label="More layers"
+          unit="count"
+          value={data.deepest.more}
+          under={`like ${data.deepest.module}`}
+          testId="plan-deepest"
+        />
+      )}
+      {data.gpus_needed !== null && (
+        <Figure
+          of="planGpusNeeded"
+          label="GPUs needed"
+          unit="count"
+          value={data.gpus_needed}
+          under="of 1, 2, 4 ..."
+          testId="plan-gpus-needed"
+        />
+      )}
       <Figure
         of="planStep"
         label="Step"

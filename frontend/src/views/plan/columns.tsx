@@ -1,5 +1,5 @@
 /** The tables of the page "What fits". Sizes come in megabytes of 10^6 bytes. */
-import type { CheckpointRow, PlanFigure, PlanRow } from "../../api/types";
+import type { CheckpointRow, PlanFigure, PlanRow, ShardRow, StageRow } from "../../api/types";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 
@@ -11,7 +11,7 @@ const PEAK: Column<PlanRow> = {
   definition: DEFINITIONS.planPeakAllocated,
   value: (row) => bytes(row.peak_allocated_mb),
   unit: "bytes",
-  width: "110px",
+  width: "128px",
 };
 
 const REST: Column<PlanRow>[] = [
@@ -21,7 +21,7 @@ const REST: Column<PlanRow>[] = [
     definition: DEFINITIONS.planPeakReserved,
     value: (row) => bytes(row.peak_reserved_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "limit",
@@ -29,7 +29,7 @@ const REST: Column<PlanRow>[] = [
     definition: DEFINITIONS.planSmallestLimit,
     value: (row) => bytes(row.smallest_limit_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "capacity",
@@ -111,7 +111,7 @@ export const CHECKPOINTS: Column<CheckpointRow>[] = [
     definition: DEFINITIONS.planPeakAllocated,
     value: (row) => bytes(row.peak_allocated_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "reserved",
@@ -119,7 +119,7 @@ export const CHECKPOINTS: Column<CheckpointRow>[] = [
     definition: DEFINITIONS.planPeakReserved,
     value: (row) => bytes(row.peak_reserved_mb),
     unit: "bytes",
-    width: "110px",
+    width: "128px",
   },
   {
     id: "step",
@@ -156,5 +156,59 @@ export const FIGURES: Column<PlanFigure>[] = [
     value: (row) => bytes(row.high_mb),
     unit: "bytes",
     width: "90px",
+  },
+];
+
+export const SHARDS: Column<ShardRow>[] = [
+  { id: "shard", header: "Shared by", definition: DEFINITIONS.planShard, value: (row) => row.shard, width: "100px" },
+  {
+    id: "peak",
+    header: "Peak allocated",
+    definition: DEFINITIONS.planPeakAllocated,
+    value: (row) => bytes(row.peak_allocated_mb),
+    unit: "bytes",
+    width: "128px",
+  },
+  {
+    id: "reserved",
+    header: "Peak reserved",
+    definition: DEFINITIONS.planPeakReserved,
+    value: (row) => bytes(row.peak_reserved_mb),
+    unit: "bytes",
+    width: "128px",
+  },
+  { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, value: (row) => row.verdict, width: "128px" },
+];
+
+export const STAGES: Column<StageRow>[] = [
+  {
+    id: "first",
+    header: "From",
+    definition: DEFINITIONS.planStages,
+    value: (row) => row.modules[0] ?? "",
+    width: "140px",
+  },
+  {
+    id: "last",
+    header: "To",
+    definition: DEFINITIONS.planStages,
+    value: (row) => row.modules[row.modules.length - 1] ?? "",
+    width: "140px",
+  },
+  {
+    id: "peak",
+    header: "Peak allocated",
+    definition: DEFINITIONS.planPeakAllocated,
+    value: (row) => bytes(row.peak_allocated_mb),
+    unit: "bytes",
+    width: "128px",
+  },
+  {
+    id: "reserved",
+    header: "Peak reserved",
+    definition: DEFINITIONS.planPeakReserved,
+    value: (row) => bytes(row.peak_reserved_mb),
+    unit: "bytes",
+    width: "128px",
   },
 ];

@@ -6,9 +6,11 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
 from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.memory_price import memory_after
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 
 RULE = Rule(
     id="optimizer_state",
@@ -65,6 +67,7 @@ def check(context: RuleContext) -> Finding | Silent:
     ranks = context.facts.world_size or 1
     wrapper = context.facts.parallel_wrapper or ""
     sharded = ranks > 1 and "FSDP" not in wrapper and "FullySharded" not in wrapper and "DeepSpeed" not in wrapper
+    mended = PlanRequest(shard="zero1", gpus=ranks) if sharded else PlanRequest(optimizer="adamw_8bit")
     return RULE.finding(
         title=f"Memory is short, and {gigabytes(state)} of it are the optimizer's states",
         seen=f"At its peak the training took {gigabytes(peak)} of {gigabytes(capacity)} ({used:.0f} %). {name} keeps "
@@ -80,7 +83,8 @@ def check(context: RuleContext) -> Finding | Silent:
             if sharded
             else "Keep the states in 8 bits (bitsandbytes), which takes a quarter of the memory, or take an optimizer "
             "with smaller states. Check the loss: neither computes the same updates."
-        ),
+        )
+        + memory_after(context, mended),
         code=_SHARDED if sharded else _EIGHT_BIT + _ADAFACTOR,
         saving_unknown_because="It saves memory, not time. What a larger batch would gain with it, tb-dlprof predict "
         "--batch-size tells.",

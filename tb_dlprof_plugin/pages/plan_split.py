@@ -1,0 +1,127 @@
+"""The plan's tables of several GPUs and of deeper networks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.planning.memory.capacity import Capacity
+from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS
+from tb_dlprof_plugin.planning.memory.deepest import most_layers, repeated_module
+from tb_dlprof_plugin.planning.memory.frontier import units
+from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, modules_of
+from tb_dlprof_plugin.planning.memory.pipeline import pipeline
+from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
+from tb_dlprof_plugin.profile_view import ProfileView
+
+_MB = 1e6
+_RANKS = (1, 2, 4, 8, 16, 32, 64)
+
+
+class ShardRow(msgspec.Struct, frozen=True):
+    """One way to share the work over GPUs; sizes are those of the rank with most."""
+
+    shard: Annotated[
+        str,
+        Definition(
+            "planShard",
+            "ddp: buckets of all gradients more. zero1: each rank has its part of the optimizer's states. zero2: of "
+            "the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module.",
+        ),
+    ]
+    gpus: int
+    peak_allocated_mb: float
+    peak_reserved_mb: float
+    verdict: str
+
+
+class StageRow(msgspec.Struct, frozen=True):
+    """A stage of the model cut over GPUs: its modules, in the order of the forward pass."""
+
+    modules: Annotated[
+        list[str],
+        Definition(
+            "planStages",
+            "Consecutive modules that one GPU runs, cut such that the largest peak is as small as it can be. Each "
+            "runs whole batches, one at a time.",
+        ),
+    ]
+    peak_allocated_mb: float
+    peak_reserved_mb: float
+
+
+class Depth(msgspec.Struct, frozen=True):
+    """How many more modules like ``module`` fit; ``now`` is how many there are at its place, itself
+    included."""
+
+    module: str
+    now: int
+    more: Annotated[
+        int,
+        Definition(
+            "planDeepest", "Most additional modules like this one that fit on the GPU, with retries; on the line "
+            "through the limits with two and with six more."
+        ),
+    ]  # fmt: skip
+
+
+def shard_rows(known: MemoryPlanner, request: PlanRequest, gpus: int) -> list[ShardRow]:
+    """Each way over so many GPUs; empty where the parameters' sizes are not known."""
+    rows = []
+    for shard in SHARDINGS:
+        try:
+            found = known.plan(replace(request, shard=shard, gpus=gpus), largest=False)
+        except PlanError:
+            return []
+        allocated, reserved = found.peak_allocated.value, found.peak_reserved.value
+        rows.append(ShardRow(shard, gpus, round(allocated / _MB, 3), round(reserved / _MB, 3), found.verdict))
+    return rows
+
+
+def gpus_needed(known: MemoryPlanner, request: PlanRequest) -> int | None:
+    """The least number of GPUs, of 1, 2, 4 ... 64, with which the configuration fits under its kind of sharding, FSDP2
+    where it names none; None where none is enough, or the memory is not known."""
+    shard = request.shard or "fsdp2"
+    for gpus in _RANKS:
+        try:
+            one = replace(request, shard=shard if gpus > 1 else None, gpus=gpus)
+            found = known.plan(one, largest=False)
+        except PlanError:
+            return None
+        if found.capacity is None:
+            return None
+        if found.fits:
+            return gpus
+    return None
+
+
+def stage_rows(view: ProfileView, known: MemoryPlanner, request: PlanRequest, gpus: int) -> list[StageRow]:
+    """The model cut over so many GPUs."""
+    program = known.changed(replace(request, shard=None, gpus=1))
+    chosen = {unit.module for unit in units(view, program)}
+    modules = [module for module in modules_of(program) if module in chosen]
+    return [
+        StageRow(list(one.modules), round(one.peak_allocated / _MB, 3), round(one.peak_reserved / _MB, 3))
+        for one in pipeline(program, known.settings(request), modules, gpus)
+    ]
+
+
+def depth(known: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> Depth | None:
+    """How deep the network can be on the plan's GPU; None where no module is repeated, or the memory is not known."""
+    program = known.changed(request)
+    module = repeated_module(program)
+    if module is None or room is None:
+        return None
+    spread = spread_of([*request.changes(known.view), "layers"]).allocated
+    try:
+        more = most_layers(program, known.settings(request), module, int(room.least / (1 + spread)))
+    except UnknownModule:
+        return None
+    parent = module.rpartition(".")[0]
+    now = sum(one.rpartition(".")[0] == parent for one in modules_of(program))
+    return Depth(module, now, more)

@@ -1,0 +1,111 @@
+"""The step with longer sequences or larger images: each allocation grows with the positions that its tensor has.
+
+A *position* is a token of a sequence or a pixel of an image. Which dimensions of a tensor count positions follows from
+the shapes of the recording: the length of sequences is the second dimension of an embedding's indices; of images the
+products of the last two dimensions of what convolutions are given, and patches are positions of what they make. A
+tensor with two such dimensions, as attention scores have, grows with the square. What has the batch's dimension and
+none of positions, such as the classes, stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tb_dlprof_plugin.planning.memory.allocator import rounded
+from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, Dimensions, OpShapes, elements, flat
+from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
+from tb_dlprof_plugin.profile_view import ProfileView
+
+_CONVOLUTION, _EMBEDDING = "aten::conv2d", "aten::embedding"
+
+
+class UnknownInput(ValueError):
+    """The recording does not show the size of the input that is to be changed; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class InputSize:
+    """The recorded input: ``length`` of sequences or ``side`` of images (the first of both sides), None where the model
+    has none; ``positions`` are the numbers of positions that tensors have."""
+
+    length: int | None
+    side: int | None
+    positions: frozenset[int]
+
+
+def input_size(view: ProfileView) -> InputSize:
+    """What the shapes of the recording say of the input."""
+    batch = view.profile.facts.batch_size or 0
+    length: int | None = None
+    side: int | None = None
+    positions: set[int] = set()
+    profile = view.profile
+    for op in range(len(profile.ops)):
+        name, shapes = profile.strings[int(profile.ops.name[op])], flat(profile.shapes_of(op))
+        if name == _EMBEDDING and len(shapes) >= 2 and len(shapes[1]) == 2 and shapes[1][0] == batch:
+            length = length or shapes[1][1]
+        for shape in shapes:
+            if len(shape) == 4 and shape[0] == batch and name == _CONVOLUTION:
+                side = max(side or 0, shape[2])
+            if len(shape) == 4 and shape[0] == batch:
+                positions |= {shape[2] * shape[3]}
+    if side is None:
+        positions = set()
+    if length is not None:
+        positions.add(length)
+    return InputSize(length, side, frozenset(one for one in positions if one > 1))
+
+
+def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepProgram:
+    """The program with ``ratio`` times the positions per sample.
+
+    Args:
+        view: of the recording.
+        program: its step.
+        ratio: the new number of positions over the recorded one: for images that of pixels.
+
+    Raises:
+        UnknownInput: the recording shows neither sequences nor images.
+    """
+    size = input_size(view)
+    if not size.positions:
+        raise UnknownInput("no embedding and no convolution with the batch in its shapes was recorded.")
+    shapes, batch = OpShapes(view), view.profile.facts.batch_size or 0
+    return replace(
+        program,
+        slots=[replace(slot, bytes=_scaled(slot, _power(slot, shapes, batch, size), ratio)) for slot in program.slots],
+    )
+
+
+def _scaled(slot: Slot, power: int, ratio: float) -> int:
+    return max(1, round(slot.bytes * ratio**power))
+
+
+def _power(slot: Slot, shapes: OpShapes, batch: int, size: InputSize) -> int:
+    """With which power of the positions an allocation grows."""
+    if not slot.batch or slot.reduction is not None:
+        return 0
+    around = shapes.around(slot.call)
+    like = [
+        shape for shape in around if any(rounded(elements(shape) * item) == rounded(slot.bytes) for item in ITEM_SIZES)
+    ]
+    found = [power for shape in like or around if (power := _positions(shape, batch, size)) is not None]
+    # A result that no shape explains grows as what its op was given.
+    return max(found, default=1)
+
+
+def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
+    """How many of a tensor's dimensions count positions; None for a tensor without the batch."""
+    if not batch or not any(dimension % batch == 0 for dimension in shape if dimension):
+        return None
+    if size.side is not None and len(shape) == 4 and shape[0] == batch:
+        pairs = (shape[2] * shape[3], shape[1] * shape[2])
+        if any(pair in size.positions for pair in pairs):
+            return 1
+    rest = list(shape)
+    if batch in rest:
+        # Sequences may be as long as the batch is large.
+        rest.remove(batch)
+    found = sum(dimension in size.positions for dimension in rest)
+    merged = any(dimension == batch * one for dimension in shape[:1] for one in size.positions)
+    return found + merged
