@@ -21,6 +21,7 @@ from tb_dlprof_plugin.model.profile import (
     Calls,
     Ints,
     Iterations,
+    KernelCounters,
     Kernels,
     LaunchConfigs,
     Launches,
@@ -92,6 +93,9 @@ def encode(profile: Profile) -> bytes:
         light_window=_encode_light(profile.light_window),
         input_shapes=encode_shapes(profile.input_shapes),
         input_dtypes=encode_dtypes(profile.input_dtypes),
+        kernel_counters=pb.KernelCounters(
+            **{name: getattr(profile.kernel_counters, name).ravel().tolist() for name in KernelCounters.__slots__}
+        ),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
     )
     _fill(message.system, profile.system)
@@ -180,6 +184,7 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
         light_window=_decode_light(wire),
         input_shapes=input_shapes,
         input_dtypes=input_dtypes,
+        kernel_counters=_decode_counters(wire.table("kernel_counters")),
     )
 
 
@@ -375,6 +380,11 @@ def _decode_configs(table: Table) -> LaunchConfigs:
         shared_memory_bytes=table("shared_memory_bytes"),
         occupancy_percent=table("occupancy_percent"),
     )
+
+
+def _decode_counters(table: Table) -> KernelCounters:
+    columns = {name: table(name) for name in KernelCounters.__slots__}
+    return KernelCounters(**columns | {name: columns[name].reshape(-1, 3) for name in ("grid", "block")})
 
 
 def _deltas(values: Ints) -> list[int]:

@@ -51,6 +51,14 @@ export const COLUMNS: Column<RooflineOp>[] = [
     width: "116px",
   },
   {
+    id: "counted",
+    header: "Counted by",
+    definition: DEFINITIONS.rooflineMeasured,
+    value: (row) => (row.measured ? "counters" : "shapes"),
+    filter: "choice",
+    width: "100px",
+  },
+  {
     id: "precision",
     tasks: ["tensor_cores"],
     header: "Ran in",
