@@ -27,8 +27,10 @@ from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.ncu.counters_file import recognises as recognises_counters
+from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
+from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
@@ -86,6 +88,7 @@ def import_traces(
     Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
     process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
     with them. Counters of Nsight Compute (a .ncu-rep, or the text of ncu --csv --page raw) are added to --run.
+    JSON of trtexec and an Nsight Systems database of the same engine, imported as one --run, are joined by layer.
     """
     counters = [path for path in traces if recognises_counters(path)]
     if counters and run is None:
@@ -94,7 +97,8 @@ def import_traces(
     known = _known(facts_from)
     files = _files(traces) if traces else []
     failed, written = False, []
-    reading = _Reading(known, rank, ReadOptions(markers))
+    engine, files = _engine(files, run)
+    reading = _Reading(known, rank, ReadOptions(markers, engine))
     groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
     if not files:
         groups = {}
@@ -244,6 +248,26 @@ def _files(traces: list[Path]) -> list[Path]:
     except FileNotFoundError as error:
         known = "; ".join(one.TITLE for one in FORMATS)
         refuse(f"{error.filename} holds no recording that can be read ({known}); name the files themselves")
+
+
+def _engine(files: list[Path], run: str | None) -> tuple[Path | None, list[Path]]:
+    """trtexec's file of the engine that ran in the recordings of Nsight Systems, where both become one run, and
+    the recordings that are left."""
+    if run is None:
+        return None, files
+    formats = {file: _format_name(file) for file in files}
+    engines = [file for file in files if formats[file] == tensorrt.NAME]
+    recordings = [file for file in files if formats[file] == nsys.NAME]
+    if len(engines) != 1 or not recordings:
+        return None, files
+    return engines[0], [file for file in files if file not in engines]
+
+
+def _format_name(file: Path) -> str:
+    try:
+        return format_of(file).NAME
+    except TraceError:
+        return ""
 
 
 def _grouped(files: list[Path], logdir: Path) -> dict[str, list[Path]]:

@@ -102,7 +102,7 @@ def test_a_report_without_nvidias_module_names_the_command(tmp_path: Path, monke
 
 
 def joined(measured: list[tuple[str, int, int]], launched: list[tuple[str, int]]) -> tuple[list[int], list[int]]:
-    """Rows of counters and verdicts: of ``measured`` (name, grid, tensor instructions), to ``launched`` (name, grid)."""
+    """Rows of counters and verdicts: ``measured`` are name, grid and tensor instructions, ``launched`` name, grid."""
     strings = [""]
     counters = as_columns(
         [MeasuredLaunch(name, (grid, 1, 1), (32, 1, 1), 10 + at, tensor, -1, -1, -1)
