@@ -46,7 +46,7 @@ def add_counters(folder: Path, files: Sequence[Path]) -> list[Joined]:
             f"no kernel of {', '.join(map(str, files))} is in {folder}: name the run of the same program, or let ncu "
             "print full names (--print-kernel-base demangled)."
         )
-    result = [Joined(write_run(folder, profile), profile, *rest) for profile, *rest in joined]
+    result = [Joined(write_run(folder, profile), profile, launches, percent) for profile, launches, percent in joined]
     for path in before:
         path.unlink()
     return result

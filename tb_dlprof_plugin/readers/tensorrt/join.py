@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Role
-from tb_dlprof_plugin.model.shapes import InputTable
+from tb_dlprof_plugin.model.shapes import InputShapes, InputTable
 from tb_dlprof_plugin.model.timeline import HostKind, StatedOp, Timeline, TraceNote
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.tensorrt.files import engine_files
@@ -44,10 +45,12 @@ def with_layers(timeline: Timeline, layers: list[Layer]) -> Timeline:
     host = timeline.host
     is_op = host.kind == HostKind.OP
     shapes, dtypes = host.shapes.copy(), host.dtypes.copy()
-    known_shapes, known_dtypes = InputTable(()), InputTable(())
-    for values, table in ((timeline.input_shapes, known_shapes), (timeline.input_dtypes, known_dtypes)):
-        for value in values[1:]:
-            table.add(value)
+    known_shapes: InputTable[InputShapes] = InputTable(())
+    known_dtypes: InputTable[InputDtypes] = InputTable(())
+    for of_shapes in timeline.input_shapes[1:]:
+        known_shapes.add(of_shapes)
+    for of_dtypes in timeline.input_dtypes[1:]:
+        known_dtypes.add(of_dtypes)
     stated, found = dict(timeline.stated_ops), 0
     for name in np.unique(host.name[is_op]).tolist():
         layer = by_name.get(_spelled(timeline.strings[name]))

@@ -328,7 +328,7 @@ class _Stats:
         """The strings that references name."""
         width = self._texts.shape[1]
         place = plane * width + np.where((value >= 0) & (value < width), value, width - 1)
-        found = self._texts.ravel()[place]
+        found: Ints = self._texts.ravel()[place]
         if (found < 0).any():
             for one in np.unique(place[found < 0]).tolist():
                 position, reference = divmod(one, width)

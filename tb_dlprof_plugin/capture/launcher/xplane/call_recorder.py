@@ -100,15 +100,15 @@ class CallRecorder:
     def call(self, key: int, function: Callable[..., Any], arguments: Any, keywords: Any) -> Any:
         """What ``function`` returns, or raises; the call may be an iteration. A call within another is none."""
         inside = self._inside
-        if self.off or getattr(inside, "depth", 0):
+        if self.off or getattr(inside, "active", False):
             return function(*arguments, **keywords)
         self._guarded(lambda: self._begins(key, (arguments, keywords)))
-        inside.depth = 1
+        inside.active = True
         began_ns = time.perf_counter_ns()
         try:
             return function(*arguments, **keywords)
         finally:
-            inside.depth = 0
+            inside.active = False
             self._function.end(key, time.perf_counter_ns() - began_ns)
 
     def leave(self) -> None:
