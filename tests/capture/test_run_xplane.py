@@ -1,4 +1,4 @@
-"""Scripts of JAX and TensorFlow under ``tb-dlprof run``: what an iteration is, and what becomes of the recording."""
+"""Scripts of JAX and TensorFlow under ``tb-dlprof run``: what an iteration is, and the run that is made of them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _MOST_FUNCTIONS = 10_000
-"""A script that compiles anew in each step would make the table grow with it."""
+"""A script that compiles again in each step would make the table grow with it."""
 
 
 @dataclass(slots=True)
