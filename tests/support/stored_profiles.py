@@ -14,6 +14,7 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     CallPlaces,
+    KernelCounters,
     LightCalls,
     LightLaunches,
     LightWindow,
@@ -50,9 +51,15 @@ def full_profile(view: ProfileView) -> Profile:
         ),
     )
     memory = Memory(*(np.array(c) for c in ([5, 9], [64, -64], [64, 0], [128, 128], [-1, 0], [2, -1], [1, 0])))
+    kernel = int(view.profile.kernels.name[0])
+    counters = KernelCounters(
+        *(np.array(c) for c in ([kernel, 1], [[4, 1, 1], [2, 2, 1]], [[128, 1, 1], [64, 1, 1]], [900, 70], [12, -1],
+                                [412, -1], [4096, 512], [2**20, -1]))
+    )  # fmt: skip
     return dataclasses.replace(
-        view.profile, system=system, facts=facts, call_places=places, light_window=light, memory=memory
-    )
+        view.profile, system=system, facts=facts, call_places=places, light_window=light, memory=memory,
+        kernel_counters=counters,
+    )  # fmt: skip
 
 
 def columns(message: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
