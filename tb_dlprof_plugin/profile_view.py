@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
@@ -126,6 +127,14 @@ class ProfileView:
     def compute_capability(self) -> tuple[int, int] | None:
         """Of the first GPU that the run used; None without one, or where it was not recorded."""
         return self.profile.system.compute_capability_of(self.profile.iterations.gpu_ids)
+
+    @cached_property
+    def launch_counters(self) -> Ints:
+        """Per launch its row of `Profile.kernel_counters`, -1 where Nsight Compute measured none."""
+        profile = self.profile
+        return counters_of_launches(
+            profile.kernel_counters, profile.kernels, profile.launches, profile.launch_configs, profile.strings
+        )
 
     @cached_property
     def call_parent(self) -> Ints:

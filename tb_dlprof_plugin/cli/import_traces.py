@@ -12,6 +12,7 @@ import typer
 
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.import_counters import add_counters
 from tb_dlprof_plugin.cli.import_summary import folder_summary
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
@@ -25,8 +26,11 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.ncu.counters_file import recognises as recognises_counters
+from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
+from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
@@ -89,13 +93,21 @@ def import_traces(
 
     Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
     process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
-    with them.
+    with them. Counters of Nsight Compute (a .ncu-rep, or the text of ncu --csv --page raw) are added to --run.
+    JSON of trtexec and an Nsight Systems database of the same engine, imported as one --run, are joined by layer.
     """
+    counters = [path for path in traces if recognises_counters(path)]
+    if counters and run is None:
+        refuse(f"{counters[0]} holds counters of Nsight Compute, which belong to a run; name it with --run")
+    traces = [path for path in traces if path not in counters]
     known = _known(facts_from)
-    files = _files(traces)
+    files = _files(traces) if traces else []
     failed, written = False, []
-    reading = _Reading(known, rank, ReadOptions(markers), _model(model))
+    engine, files = _engine(files, run)
+    reading = _Reading(known, rank, ReadOptions(markers, engine), _model(model))
     groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
+    if not files:
+        groups = {}
     for name, members in groups.items():
         whole, profiles = _make_run(logdir / name, members, reading, force, pytorch_views)
         failed |= not whole
@@ -103,6 +115,8 @@ def import_traces(
             written.append(_imported(name, path, profile))
             if output is OutputFormat.text:
                 say(f"{profile.source.trace_file} -> {path}")
+    if counters and run is not None and not failed:
+        written = _add_counters(logdir, run, counters, output)
     if output is not OutputFormat.text:
         print_page(Imported(written), output)
     elif any(path.is_dir() for path in traces):
@@ -110,6 +124,19 @@ def import_traces(
             say(line, err=True)
     if failed:
         raise typer.Exit(2)
+
+
+def _add_counters(logdir: Path, run: str, files: list[Path], output: OutputFormat) -> list[ImportedProfile]:
+    """The profiles of the run, with the counters."""
+    try:
+        joined = add_counters(logdir / run, files)
+    except (TraceError, ProfileError, OSError) as error:
+        refuse(str(error).rstrip("."))
+    for one in joined:
+        if output is OutputFormat.text:
+            said = f"counters for {one.launches} of its launches, {one.percent:.0f} % of the kernel time"
+            say(f"rank {one.profile.source.rank} -> {one.path}: {said}")
+    return [_imported(run, one.path, one.profile) for one in joined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +265,26 @@ def _files(traces: list[Path]) -> list[Path]:
     except FileNotFoundError as error:
         known = "; ".join(one.TITLE for one in FORMATS)
         refuse(f"{error.filename} holds no recording that can be read ({known}); name the files themselves")
+
+
+def _engine(files: list[Path], run: str | None) -> tuple[Path | None, list[Path]]:
+    """trtexec's file of the engine that ran in the recordings of Nsight Systems, where both become one run, and
+    the recordings that are left."""
+    if run is None:
+        return None, files
+    formats = {file: _format_name(file) for file in files}
+    engines = [file for file in files if formats[file] == tensorrt.NAME]
+    recordings = [file for file in files if formats[file] == nsys.NAME]
+    if len(engines) != 1 or not recordings:
+        return None, files
+    return engines[0], [file for file in files if file not in engines]
+
+
+def _format_name(file: Path) -> str:
+    try:
+        return format_of(file).NAME
+    except TraceError:
+        return ""
 
 
 def _grouped(files: list[Path], logdir: Path) -> dict[str, list[Path]]:

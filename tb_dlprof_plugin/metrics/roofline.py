@@ -33,7 +33,8 @@ class RooflineRow:
     the group's matrix routines launched. ``ceiling`` is the rate (FLOP/s) that it could reach in the precision it ran
     in, ``percent`` how much of it was reached; ``possible_percent`` is the same against ``possible_precision``, the
     fastest that it could run in with the data types that mixed precision would give it. ``saves_products`` is the group
-    of `SAVES_PRODUCTS` in which its kernels spent most time, "" where there are none.
+    of `SAVES_PRODUCTS` in which its kernels spent most time, "" where there are none. ``measured`` says that FLOPs and
+    bytes are counters of Nsight Compute: DRAM's bytes, and what all pipes computed.
     """
 
     group: int
@@ -50,6 +51,7 @@ class RooflineRow:
     possible_precision: str
     possible_percent: float | None
     saves_products: str
+    measured: bool = False
 
     @property
     def rate(self) -> float | None:
@@ -131,6 +133,10 @@ class _Kernels:
         using = np.flatnonzero(verdict == Verdict.YES).tolist()
         for at in using:
             self.on_tensor_cores[place[at]][strings[precision[at]]] += int(time[at])
+        self.measured_flops, self.measured_bytes = (
+            _measured(view, rows, place, column)
+            for column in (view.profile.kernel_counters.flops, view.profile.kernel_counters.dram_bytes)
+        )
         kind = _saves_products(view)[launches.kernel[rows]]
         self.saving_ns = np.zeros((len(view.groups), len(SAVES_PRODUCTS)), dtype=np.int64)
         np.add.at(self.saving_ns, (place[kind >= 0], kind[kind >= 0]), time[kind >= 0])
@@ -139,6 +145,18 @@ class _Kernels:
         """The group of `SAVES_PRODUCTS` with most time, "" for none."""
         times = self.saving_ns[group]
         return SAVES_PRODUCTS[int(times.argmax())] if times.any() else ""
+
+
+def _measured(view: ProfileView, launches: Ints, place: Ints, column: Ints) -> Ints:
+    """By op group the sum of a counter over its launches; `UNKNOWN` where any of them was not measured."""
+    groups = len(view.groups)
+    if not len(column):
+        return np.full(groups, UNKNOWN)
+    row = view.launch_counters[launches]
+    value = np.where(row >= 0, column[row], UNKNOWN)
+    total = np.bincount(place, weights=np.maximum(value, 0), minlength=groups).astype(np.int64)
+    missing = np.bincount(place, weights=value == UNKNOWN, minlength=groups) > 0
+    return np.where(missing | (np.bincount(place, minlength=groups) == 0), UNKNOWN, total)
 
 
 def _saves_products(view: ProfileView) -> Ints:
@@ -156,6 +174,10 @@ def _row(
 ) -> RooflineRow:
     time = int(kernels.time_ns[group])
     flops, moved = work.flops[members], work.bytes[members]
+    counted = int(kernels.measured_flops[group]), int(kernels.measured_bytes[group])
+    if UNKNOWN not in counted:
+        # What was done and moved, in place of what the shapes say is needed at least.
+        flops, moved = (np.array([value], dtype=np.int64) for value in counted)
     flops_known, bytes_known = bool((flops != UNKNOWN).all()), bool((moved != UNKNOWN).all())
     inputs = _input_precision(view, work, members)
     precision, tensor_cores = _ran_in(kernels, group, inputs)
@@ -183,6 +205,7 @@ def _row(
         possible_precision=possible[0] if possible else "",
         possible_percent=None if best is None else 100 * best / time,
         saves_products=kernels.saves_products(group),
+        measured=UNKNOWN not in counted,
     )
 
 

@@ -233,6 +233,35 @@ class LaunchConfigs:
         return len(self.registers_per_thread)
 
 
+@dataclass(frozen=True, slots=True)
+class KernelCounters:
+    """Counters of single launches of kernels, in their order, as Nsight Compute measured them in a run of its own.
+
+    ``grid`` and ``block`` have the shape (n, 3); -1 stands for "not measured". Clocks were locked and caches flushed by
+    default, so that ``duration_ns`` is no time of this run. ``tensor_instructions`` counts instructions of the Tensor
+    Core pipe, or cycles in which it was active: whether it is 0 is what tells. ``occupancy_permille`` is the achieved
+    one. ``flops`` counts those of the Tensor Cores, too.
+    """
+
+    name: Names
+    grid: Numbers
+    block: Numbers
+    duration_ns: Annotated[Ints, BYTES_OR_NONE]
+    tensor_instructions: Annotated[Ints, BYTES_OR_NONE]
+    occupancy_permille: Numbers
+    dram_bytes: Annotated[Ints, BYTES_OR_NONE]
+    flops: Annotated[Ints, BYTES_OR_NONE]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    @classmethod
+    def none(cls) -> KernelCounters:
+        """Nothing was measured."""
+        empty, sizes = np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
+        return cls(empty, sizes, sizes, empty, empty, empty, empty, empty)
+
+
 PARTNER_UNKNOWN = -2
 """`Memory.partner` of an event without an address."""
 
@@ -465,6 +494,7 @@ class Profile:
     input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])
     communications: Communications = field(default_factory=Communications.none)
     process_groups: list[ProcessGroup] = field(default_factory=list)
+    kernel_counters: KernelCounters = field(default_factory=KernelCounters.none)
 
     def shapes_of(self, op: int) -> InputShapes:
         """Shapes of the inputs of a row of `ops`; () where not recorded."""

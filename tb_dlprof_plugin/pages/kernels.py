@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
+from tb_dlprof_plugin.metrics.measured_kernels import measured_kernel
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.pages.common import (
@@ -29,6 +30,27 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
+class KernelCounters(msgspec.Struct, frozen=True):
+    """What Nsight Compute measured of ``launches`` of the selected launches; sums are over all of them."""
+
+    launches: int
+    dram_bytes: Annotated[
+        int | None,
+        Definition("measuredDram", "Bytes read from and written to the GPU's memory, measured by Nsight Compute."),
+    ]
+    flops: Annotated[
+        int | None,
+        Definition("measuredFlops", "FLOPs of all pipes, Tensor Cores included, measured by Nsight Compute."),
+    ]
+    tensor_instructions: Annotated[
+        int | None,
+        Definition(
+            "measuredTensor",
+            "Instructions of the Tensor Core pipe, or its active cycles where those were counted; by Nsight Compute.",
+        ),
+    ]
+
+
 class KernelOp(msgspec.Struct, frozen=True):
     """An op that launched the kernel."""
 
@@ -40,7 +62,7 @@ class KernelOp(msgspec.Struct, frozen=True):
 class KernelRow(msgspec.Struct, frozen=True):
     """One kernel name; ``rule`` names the rule that decided its Tensor Core verdict. Times in ns over the selected
     iterations. ``told_by`` is set where several rows have this short name: the op of most time, and where that is the
-    same, too, the launch shape.
+    same, too, the launch shape. ``occupancy_measured`` says that the occupancy is Nsight Compute's, not an estimate.
     """
 
     id: str
@@ -62,6 +84,8 @@ class KernelRow(msgspec.Struct, frozen=True):
         Definition("kernelPercent", "Share of the summed time of all kernels, copies and sets."),
     ]
     occupancy_percent: float | None
+    occupancy_measured: bool
+    counters: KernelCounters | None
     grid: str
     block: str
     registers_per_thread: int | None
@@ -148,6 +172,8 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
     launches, kernels = profile.launches, profile.kernels
     mine = np.flatnonzero(selected & (launches.kernel == kernel))
     name = strings[kernels.name[kernel]]
+    measured = measured_kernel(view, mine)
+    achieved = None if measured is None else measured.occupancy_percent
     usual = int(np.bincount(launches.config[mine]).argmax())
     return KernelRow(
         id=kernel_id(view, kernel),
@@ -165,7 +191,11 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         min_ns=int(totals.min_ns[kernel]),
         max_ns=int(totals.max_ns[kernel]),
         percent=percent(int(totals.total_ns[kernel]), whole),
-        occupancy_percent=_occupancy(view, mine),
+        occupancy_percent=_occupancy(view, mine) if achieved is None else achieved,
+        occupancy_measured=achieved is not None,
+        counters=None
+        if measured is None
+        else KernelCounters(measured.launches, measured.dram_bytes, measured.flops, measured.tensor_instructions),
         grid=_dimensions(profile.launch_configs.grid[usual]),
         block=_dimensions(profile.launch_configs.block[usual]),
         registers_per_thread=_known(profile.launch_configs.registers_per_thread[usual]),

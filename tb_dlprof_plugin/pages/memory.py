@@ -11,7 +11,6 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
-from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
@@ -391,12 +390,12 @@ class _Builder:
         sentence = f"{label} holds at most {size}, in iteration {moment.iteration_number}"
         sentence += f" during {with_direction(moment.op, moment.direction)}" if moment.op else ""
         largest = max(categories, key=lambda category: category.bytes or 0, default=None)
-        if largest is not None and largest.bytes:
+        if largest is not None and largest.bytes and largest.percent is not None:
             verb = "was there" if largest.key == "before" else f"is {largest.label.lower()}"
             what = "before the recording began" if largest.key == "before" else ""
             sentence += f"; {largest.percent:.1f} % of it {verb} {what}".rstrip()
             module = next((row for row in modules if row.kind == "group" and row.name), None)
-            if module is not None and module.bytes:
+            if module is not None and module.bytes and module.percent is not None:
                 sentence += f", and {module.name} is the module that holds most, {module.percent:.1f} %"
         if figures.known_before_bytes:
             sentence += (

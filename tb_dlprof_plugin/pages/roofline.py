@@ -52,6 +52,13 @@ class RooflineOp(msgspec.Struct, frozen=True):
     percent_of_possible: float | None
     shapes: str
     dtypes: str
+    measured: Annotated[
+        bool,
+        Definition(
+            "rooflineMeasured",
+            "Whether FLOPs and bytes are counters of Nsight Compute (DRAM's bytes), or follow from the shapes.",
+        ),
+    ]
 
 
 class RooflinePage(msgspec.Struct, frozen=True):
@@ -139,6 +146,7 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
         percent_of_ceiling=row.percent,
         bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
         why_above_roof=why_above_roof(row),
+        measured=row.measured,
         possible_precision=row.possible_precision,
         percent_of_possible=row.possible_percent,
         shapes=shapes_text(view.profile.shapes_of(row.op)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 
 class Markers(StrEnum):
@@ -32,6 +33,8 @@ class ReadOptions:
     """How a recording is read."""
 
     markers: Markers = Markers.AUTO
+    engine: Path | None = None
+    """A file that trtexec wrote of the engine that ran: its layers are joined by name."""
 
 
 DEFAULT = ReadOptions()

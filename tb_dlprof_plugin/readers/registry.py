@@ -18,6 +18,7 @@ from tb_dlprof_plugin.readers.nvprof import trace_format as nvprof
 from tb_dlprof_plugin.readers.onnxruntime import trace_format as onnxruntime
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
+from tb_dlprof_plugin.readers.tensorrt.join import engine_layers, with_layers
 from tb_dlprof_plugin.readers.xplane import trace_format as xplane
 
 
@@ -107,7 +108,11 @@ def read_timelines(
         TraceError: the file cannot be read or is no trace; the message names it and says what to do.
     """
     source = Path(path)
-    return format_of(source).read(source, options, progress)
+    timelines = format_of(source).read(source, options, progress)
+    if options.engine is None:
+        return timelines
+    layers = engine_layers(options.engine)
+    return [with_layers(timeline, layers) for timeline in timelines]
 
 
 def files_below(folder: Path) -> list[Path]:

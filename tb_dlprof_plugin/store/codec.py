@@ -23,6 +23,7 @@ from tb_dlprof_plugin.model.profile import (
     Communications,
     Ints,
     Iterations,
+    KernelCounters,
     Kernels,
     LaunchConfigs,
     Launches,
@@ -96,6 +97,9 @@ def encode(profile: Profile) -> bytes:
         tensor_activity=_encode_activity(profile.tensor_activity),
         input_shapes=encode_shapes(profile.input_shapes),
         input_dtypes=encode_dtypes(profile.input_dtypes),
+        kernel_counters=pb.KernelCounters(
+            **{name: getattr(profile.kernel_counters, name).ravel().tolist() for name in KernelCounters.__slots__}
+        ),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
         communications=_encode_communications(profile.communications),
         process_groups=[
@@ -195,6 +199,7 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
             ProcessGroup(group.name, group.description, members_of_runs(group.member_runs))
             for group in message.process_groups
         ],
+        kernel_counters=_decode_counters(wire.table("kernel_counters")),
     )
 
 
@@ -438,6 +443,11 @@ def _decode_configs(table: Table) -> LaunchConfigs:
         shared_memory_bytes=table("shared_memory_bytes"),
         occupancy_percent=table("occupancy_percent"),
     )
+
+
+def _decode_counters(table: Table) -> KernelCounters:
+    columns = {name: table(name) for name in KernelCounters.__slots__}
+    return KernelCounters(**columns | {name: columns[name].reshape(-1, 3) for name in ("grid", "block")})
 
 
 def _deltas(values: Ints) -> list[int]:

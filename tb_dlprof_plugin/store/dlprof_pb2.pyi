@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes", "tensor_activity", "communications", "process_groups")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes", "tensor_activity", "communications", "process_groups", "kernel_counters")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,7 @@ class Profile(_message.Message):
     TENSOR_ACTIVITY_FIELD_NUMBER: _ClassVar[int]
     COMMUNICATIONS_FIELD_NUMBER: _ClassVar[int]
     PROCESS_GROUPS_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_COUNTERS_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -103,7 +104,8 @@ class Profile(_message.Message):
     tensor_activity: TensorActivity
     communications: Communications
     process_groups: _containers.RepeatedCompositeFieldContainer[ProcessGroup]
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ..., tensor_activity: _Optional[_Union[TensorActivity, _Mapping]] = ..., communications: _Optional[_Union[Communications, _Mapping]] = ..., process_groups: _Optional[_Iterable[_Union[ProcessGroup, _Mapping]]] = ...) -> None: ...
+    kernel_counters: KernelCounters
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ..., tensor_activity: _Optional[_Union[TensorActivity, _Mapping]] = ..., communications: _Optional[_Union[Communications, _Mapping]] = ..., process_groups: _Optional[_Iterable[_Union[ProcessGroup, _Mapping]]] = ..., kernel_counters: _Optional[_Union[KernelCounters, _Mapping]] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events", "format", "framework")
@@ -494,6 +496,26 @@ class LaunchConfigs(_message.Message):
     shared_memory_bytes: _containers.RepeatedScalarFieldContainer[int]
     occupancy_percent: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, grid: _Optional[_Iterable[int]] = ..., block: _Optional[_Iterable[int]] = ..., registers_per_thread: _Optional[_Iterable[int]] = ..., shared_memory_bytes: _Optional[_Iterable[int]] = ..., occupancy_percent: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class KernelCounters(_message.Message):
+    __slots__ = ("name", "grid", "block", "duration_ns", "tensor_instructions", "occupancy_permille", "dram_bytes", "flops")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GRID_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_INSTRUCTIONS_FIELD_NUMBER: _ClassVar[int]
+    OCCUPANCY_PERMILLE_FIELD_NUMBER: _ClassVar[int]
+    DRAM_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FLOPS_FIELD_NUMBER: _ClassVar[int]
+    name: _containers.RepeatedScalarFieldContainer[int]
+    grid: _containers.RepeatedScalarFieldContainer[int]
+    block: _containers.RepeatedScalarFieldContainer[int]
+    duration_ns: _containers.RepeatedScalarFieldContainer[int]
+    tensor_instructions: _containers.RepeatedScalarFieldContainer[int]
+    occupancy_permille: _containers.RepeatedScalarFieldContainer[int]
+    dram_bytes: _containers.RepeatedScalarFieldContainer[int]
+    flops: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[_Iterable[int]] = ..., grid: _Optional[_Iterable[int]] = ..., block: _Optional[_Iterable[int]] = ..., duration_ns: _Optional[_Iterable[int]] = ..., tensor_instructions: _Optional[_Iterable[int]] = ..., occupancy_permille: _Optional[_Iterable[int]] = ..., dram_bytes: _Optional[_Iterable[int]] = ..., flops: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Memory(_message.Message):
     __slots__ = ("time_ns_delta", "bytes", "allocated_delta", "reserved_delta", "device", "call_delta", "partner_delta")

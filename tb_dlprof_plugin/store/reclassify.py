@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.categories import time_categories
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
+from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches, with_measured_verdicts
 from tb_dlprof_plugin.analysis.op_table import eligibility_of
 from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.model.tree import parents
@@ -33,6 +34,14 @@ def reclassified(profile: Profile) -> Profile:
         ops.dtypes[calls.op],
     )
     kernels, kernel_of_launch = build_kernels(contexts, strings, profile.input_dtypes, capability, _is_rocm(profile))
+    kernels = with_measured_verdicts(
+        kernels,
+        kernel_of_launch,
+        counters_of_launches(profile.kernel_counters, kernels, replace(launches, kernel=kernel_of_launch),
+                             profile.launch_configs, strings),
+        profile.kernel_counters,
+        strings,
+    )  # fmt: skip
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(launches) else np.zeros(0, dtype=np.int64)
     categories = time_categories(
         (calls, kind, ops.role[calls.op]),

@@ -19,7 +19,7 @@ from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.wire import is_column
 
-_WIDTHS = {"launch_configs.grid": 3, "launch_configs.block": 3}
+_WIDTHS = {f"{table}.{sizes}": 3 for table in ("launch_configs", "kernel_counters") for sizes in ("grid", "block")}
 """Numbers a row, where it is not one."""
 _WITHOUT_ROWS = {
     "iterations.gpu_ids", "iterations.unrecorded_categories", "calls.thread", "calls.thread_calls",

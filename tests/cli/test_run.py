@@ -138,7 +138,7 @@ def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
     script = write(tmp_path, "print('out')", training=False)
     done = run(script, cwd=tmp_path)
     assert (done.status, done.out) == (0, "out\n")
-    assert "train.py did not import torch, so nothing was recorded" in done.err
+    assert "train.py did not import torch, jax or tensorflow, so nothing was recorded" in done.err
     assert len(done.err.splitlines()) == 1
 
 
@@ -147,10 +147,13 @@ def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
     [
         (
             "import a_package_that_is_missing\nimport torch\n",
-            "train.py ended with status 1, and no import of torch was seen",
+            "train.py ended with status 1, and no import of torch, jax or tensorflow was seen",
         ),
         (INTERRUPT + "import torch\n", "train.py was interrupted, and no"),
-        ("import os\nos.kill(os.getpid(), 15)\n", "train.py was ended by SIGTERM, and no import of torch was seen"),
+        (
+            "import os\nos.kill(os.getpid(), 15)\n",
+            "train.py was ended by SIGTERM, and no import of torch, jax or tensorflow was seen",
+        ),
         (
             "import torch\n",
             "train.py did not get past the import of torch, so nothing was recorded: ImportError: no CUDA.",

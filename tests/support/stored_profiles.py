@@ -16,6 +16,7 @@ from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     CallPlaces,
     Communications,
+    KernelCounters,
     LightCalls,
     LightLaunches,
     LightWindow,
@@ -56,6 +57,11 @@ def full_profile(view: ProfileView) -> Profile:
         *(np.array(c) for c in ([-1, 4], [2, -1], [1, 2], [0, -1], [41, -1], [64, 7], [128, -1], [1, 0], [-1, 3]))
     )
     groups = [ProcessGroup("3", "mesh_tp", (0, 2, 4, 6)), ProcessGroup("4")]
+    kernel = int(view.profile.kernels.name[0])
+    counters = KernelCounters(
+        *(np.array(c) for c in ([kernel, 1], [[4, 1, 1], [2, 2, 1]], [[128, 1, 1], [64, 1, 1]], [900, 70], [12, -1],
+                                [412, -1], [4096, 512], [2**20, -1]))
+    )  # fmt: skip
     return dataclasses.replace(
         view.profile,
         system=system,
@@ -65,6 +71,7 @@ def full_profile(view: ProfileView) -> Profile:
         memory=memory,
         communications=communications,
         process_groups=groups,
+        kernel_counters=counters,
     )
 
 

@@ -726,6 +726,14 @@ export interface KernelScope {
   name: string;
 }
 
+/** What Nsight Compute measured of `launches` of the selected launches; sums are over all of them. */
+export interface KernelCounters {
+  launches: number;
+  dram_bytes: number | null;
+  flops: number | null;
+  tensor_instructions: number | null;
+}
+
 /** An op that launched the kernel. */
 export interface KernelOp {
   id: string;
@@ -736,7 +744,7 @@ export interface KernelOp {
 /**
  * One kernel name; `rule` names the rule that decided its Tensor Core verdict. Times in ns over the selected
  * iterations. `told_by` is set where several rows have this short name: the op of most time, and where that is the
- * same, too, the launch shape.
+ * same, too, the launch shape. `occupancy_measured` says that the occupancy is Nsight Compute's, not an estimate.
  */
 export interface KernelRow {
   id: string;
@@ -755,6 +763,8 @@ export interface KernelRow {
   max_ns: number;
   percent: number | null;
   occupancy_percent: number | null;
+  occupancy_measured: boolean;
+  counters: KernelCounters | null;
   grid: string;
   block: string;
   registers_per_thread: number | null;
@@ -1359,6 +1369,7 @@ export interface RooflineOp {
   percent_of_possible: number | null;
   shapes: string;
   dtypes: string;
+  measured: boolean;
 }
 
 /**

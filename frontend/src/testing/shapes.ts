@@ -52,6 +52,7 @@ export interface Interfaces {
   ModuleRow: types.ModuleRow;
   ModulesPage: types.ModulesPage;
   KernelScope: types.KernelScope;
+  KernelCounters: types.KernelCounters;
   KernelOp: types.KernelOp;
   KernelRow: types.KernelRow;
   KernelsPage: types.KernelsPage;
@@ -817,6 +818,16 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  KernelCounters: {
+    blank: {
+      launches: 0,
+      dram_bytes: null,
+      flops: null,
+      tensor_instructions: null,
+    },
+    parts: {
+    },
+  },
   KernelOp: {
     blank: {
       id: "",
@@ -844,6 +855,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       max_ns: 0,
       percent: null,
       occupancy_percent: null,
+      occupancy_measured: false,
+      counters: null,
       grid: "",
       block: "",
       registers_per_thread: null,
@@ -852,6 +865,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ops: [],
     },
     parts: {
+      counters: "KernelCounters",
       ops: "KernelOp",
     },
   },
@@ -1445,6 +1459,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       percent_of_possible: null,
       shapes: "",
       dtypes: "",
+      measured: false,
     },
     parts: {
     },

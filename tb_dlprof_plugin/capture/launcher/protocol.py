@@ -1,17 +1,18 @@
 """Files between ``tb-dlprof run`` and the processes of the script: one request, and a status of each process.
 
 JSON files in one temporary folder, whose path is in an environment variable. ``tb-dlprof run`` writes one `RunRequest`;
-each process that imports torch writes a `ProcessStatus`, named after its process id, and updates it.
+each process that imports a framework writes a `ProcessStatus`, named after its process id and the framework, and
+updates it. Of the standard library alone: the script's environment may have no more than its framework.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
-
-import msgspec
 
 VARIABLE = "TB_DLPROF_RUN"
 """The environment variable with the folder's path, read by `capture/launcher/inject/sitecustomize.py`."""
@@ -19,11 +20,12 @@ _REQUEST = "request.json"
 _STATUS = ".status.json"
 
 Phase = Literal["watching", "waiting", "recording", "recorded", "left_alone", "failed", "not_imported"]
-"""Of a process: torch is imported, iterations are counted, recorded, done; or nothing is recorded, and ``said`` why:
-of the last, the import of torch did not end well."""
+"""Of a process: the framework is imported, iterations are counted, recorded, done; or nothing is recorded, and ``said``
+why: of the last, the import of the framework did not end well."""
 
 
-class RunRequest(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class RunRequest:
     """What to record. Iterations are counted from 0, times are seconds."""
 
     run_directory: str
@@ -44,15 +46,16 @@ class RunRequest(msgspec.Struct, frozen=True):
 
     def write(self, folder: Path) -> None:
         """Raises OSError."""
-        _replace(folder / _REQUEST, msgspec.json.encode(self))
+        _replace(folder / _REQUEST, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> RunRequest:
-        """Raises OSError, or msgspec.MsgspecError if the file is not a request."""
-        return msgspec.json.decode((folder / _REQUEST).read_bytes(), type=cls)
+        """Raises OSError, or ValueError or TypeError if the file is not a request."""
+        return cls(**json.loads((folder / _REQUEST).read_bytes()))
 
 
-class Analysis(msgspec.Struct):
+@dataclass
+class Analysis:
     """A process that analyses a trace: its id, its folder, which it removes if all goes well, the trace's names before
     and after it, and whether the trace is to be kept."""
 
@@ -62,10 +65,13 @@ class Analysis(msgspec.Struct):
     final_trace: str
 
 
-class ProcessStatus(msgspec.Struct):
-    """Progress of one process of the script."""
+@dataclass
+class ProcessStatus:
+    """Progress of one framework in one process of the script."""
 
     pid: int
+    framework: str = "torch"
+    """The module that was imported."""
     phase: Phase = "watching"
     said: str = ""
     """A sentence for the user."""
@@ -86,25 +92,32 @@ class ProcessStatus(msgspec.Struct):
     used_gpu: bool = False
     ended: bool = False
     """The process has ended, and its status is complete."""
-    analyses: list[Analysis] = []
+    analyses: list[Analysis] = field(default_factory=list)
+    folder: str = ""
+    """Where the profiler of JAX or TensorFlow wrote its files, below the run's directory."""
+    before_ns: list[int] = field(default_factory=list)
+    after_ns: list[int] = field(default_factory=list)
+    """Durations of single iterations without the profiler, before the recording and after it."""
 
     def write(self, folder: Path) -> None:
         """Never raises: a missing status must not affect the training."""
         with contextlib.suppress(OSError):
-            _replace(folder / f"{self.pid}{_STATUS}", msgspec.json.encode(self))
+            _replace(folder / f"{self.pid}.{self.framework}{_STATUS}", asdict(self))
 
 
 def read_statuses(folder: Path) -> list[ProcessStatus]:
     """Those of all processes, by rank and process id."""
     statuses = []
     for path in folder.glob(f"*{_STATUS}"):
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            statuses.append(msgspec.json.decode(path.read_bytes(), type=ProcessStatus))
+        with contextlib.suppress(OSError, ValueError, TypeError):
+            status = ProcessStatus(**json.loads(path.read_bytes()))
+            status.analyses = [Analysis(**one) for one in status.analyses]  # type: ignore[arg-type]
+            statuses.append(status)
     return sorted(statuses, key=lambda status: (status.rank, status.pid))
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, content: object) -> None:
     """Atomically: the other side may read at any time."""
     temporary = path.with_name(f".{os.getpid()}.{path.name}.tmp")
-    temporary.write_bytes(data)
+    temporary.write_text(json.dumps(content))
     temporary.replace(path)

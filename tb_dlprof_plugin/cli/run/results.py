@@ -26,6 +26,16 @@ _QUIET_S = 1.0
 """A wait shorter than this is not worth a line."""
 _SIGNALS_OF_SHELLS = 128
 """What shells add to the number of the signal that ended a command, for its exit status."""
+_FRAMEWORKS = "torch, jax or tensorflow"
+_NOT_CALLED = {
+    "jax": "no function of jax.jit was called again and again",
+    "tensorflow": "no tf.function was called again and again",
+    "torch": "no optimizer stepped and no model was called",
+}
+_OWN_PROFILER = {
+    True: "on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it makes profiles of that",
+    False: "`tb-dlprof import` makes a run of what that writes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,7 @@ def why_nothing(processes: list[ProcessStatus], script: str, status: int, betwee
     """One sentence with the reason why nothing was recorded, and what to do.
 
     Args:
-        processes: those that imported torch, or began to.
+        processes: those that imported a framework, or began to; one for each framework of a process.
         script: its name.
         status: its exit status, negative for the signal that ended it.
         between_marks: only what is between the script's own marks was to be recorded.
@@ -98,20 +108,17 @@ def why_nothing(processes: list[ProcessStatus], script: str, status: int, betwee
     broken = next((one for one in processes if one.phase == "not_imported"), None)
     processes = [one for one in processes if one.phase != "not_imported"]
     if broken is not None and not processes:
-        return f"{script} did not get past the import of torch, so nothing was recorded: {broken.said}."
+        return f"{script} did not get past the import of {broken.framework}, so nothing was recorded: {broken.said}."
     if not processes and ended:
-        return f"{script} {ended}, and no import of torch was seen before that, so nothing was recorded."
+        return f"{script} {ended}, and no import of {_FRAMEWORKS} was seen before that, so nothing was recorded."
     if not processes:
         return (
-            f"{script} did not import torch, so nothing was recorded; a Python that is started with -I, -E or -S, or "
-            "with another PYTHONPATH, cannot be recorded."
+            f"{script} did not import {_FRAMEWORKS}, so nothing was recorded; a Python that is started with -I, -E or "
+            "-S, or with another PYTHONPATH, cannot be recorded. `tb-dlprof run --nsys` records any program."
         )
     for process in processes:
         if process.phase == "left_alone":
-            return (
-                f"{script} was not recorded: {process.said}; on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it "
-                "makes profiles of that."
-            )
+            return f"{script} was not recorded: {process.said}; {_OWN_PROFILER[process.framework == 'torch']}."
         if process.phase == "failed":
             return f"Nothing was recorded: {process.said}."
     if between_marks and not any(process.phase == "recording" for process in processes):
@@ -123,8 +130,24 @@ def why_nothing(processes: list[ProcessStatus], script: str, status: int, betwee
     if any(process.phase == "recording" for process in processes):
         return f"{script} was ended while it was recorded, so there is no profile."
     if ended:
-        return f"{script} {ended} before it called a model, so nothing was recorded."
-    return f"{script} imported torch, but no optimizer stepped and no model was called, so nothing was recorded."
+        return f"{script} {ended} before {_before_work(processes)}, so nothing was recorded."
+    return f"{script} imported {_imported(processes)}, but {_no_work(processes)}, so nothing was recorded."
+
+
+def _imported(processes: list[ProcessStatus]) -> str:
+    return " and ".join(sorted({process.framework for process in processes}))
+
+
+def _before_work(processes: list[ProcessStatus]) -> str:
+    return "it called a model" if _imported(processes) == "torch" else "it called a compiled function twice"
+
+
+def _no_work(processes: list[ProcessStatus]) -> str:
+    frameworks = {process.framework for process in processes}
+    if frameworks == {"torch"}:
+        return "no optimizer stepped and no model was called"
+    said = [_NOT_CALLED[name] for name in sorted(frameworks)]
+    return f"{', and '.join(said)} (--duration records a stretch of time)"
 
 
 def _how_it_ended(status: int) -> str:
@@ -141,7 +164,9 @@ def _how_it_ended(status: int) -> str:
 def _too_short(process: ProcessStatus, script: str) -> str:
     if not process.ended:
         return f"{script} was ended before the recording began, so there is no profile."
-    unit = process.unit if process.iterations != 1 else process.unit.replace("steps", "step").replace("calls", "call")
+    unit = (
+        process.unit if process.iterations != 1 else process.unit.replace("steps", "step").replace("calls", "call", 1)
+    )
     seen = f"{process.iterations} {unit}"
     start = f", and the recording begins with number {process.starts_at}" if process.starts_at is not None else ""
     if process.iterations < 2:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
+from tb_dlprof_plugin.cli.run.framework_recordings import import_recordings
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old, wait_for_analyses, why_nothing
 from tb_dlprof_plugin.cli.run.script import Script
@@ -90,6 +91,8 @@ class RunSession:
         """Whether there is a profile."""
         processes = read_statuses(self.folder)
         failures = wait_for_analyses(processes, self.output.directory, self.level >= Level.normal)
+        if not any(process.analyses for process in processes):
+            failures += import_recordings(processes, self.output.directory, self.request.session)
         for failure in failures:
             tell(f"tb-dlprof: {failure}")
         written = read_written(self.output.directory, self.output.before)
@@ -138,6 +141,8 @@ class RunSession:
 
 
 def _range(process: ProcessStatus) -> str:
+    if process.first is None:
+        return "a stretch of time is"
     if process.first == process.last:
         return f"iteration {process.first} is"
     return f"iterations {process.first} to {process.last} are"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,9 @@ _ID_TAG = _STAT_METADATA << 3 | VARINT
 _MOST_IDS = 2**20
 """Of stat metadata; a plane has some hundred."""
 _MOST_PS = 2**62
+_BLOCK = 8192
+"""Events that are decoded together. Columns of all at once fit into no cache, and the system would hand out new memory
+for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,40 @@ class Line:
     name: str
 
 
+class EventStats:
+    """The columns of `TEXTS` and `NUMBERS` by name. In most recordings most are empty, and of some events few are
+    asked for: a column is made, and its rows are taken, when it is first asked for."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._columns: dict[str, Ints] = {}
+        self._source: EventStats | None = None
+        self._rows: Bools | slice = slice(None)
+
+    def __getitem__(self, name: str) -> Ints:
+        column = self._columns.get(name)
+        if column is None:
+            column = self._empty(name) if self._source is None else self._source[name][self._rows]
+            self._columns[name] = column
+        return column
+
+    def only(self, rows: Bools | slice, count: int) -> EventStats:
+        """Some of the rows, ``count`` of them."""
+        part = EventStats(count)
+        part._source, part._rows = self, rows
+        return part
+
+    def _empty(self, name: str) -> Ints:
+        if name in TEXTS:
+            return np.zeros(self._count, dtype=np.int64)
+        return np.full(self._count, MISSING)
+
+
 @dataclass(frozen=True, slots=True)
 class EventTable:
     """Events in the order of the file. ``line`` is the position in ``lines``; times count from ``base_ns``.
 
-    ``stats`` has the columns of `TEXTS` and `NUMBERS`. ``damaged`` counts events that were dropped.
+    ``damaged`` counts events that were dropped.
     """
 
     lines: list[Line]
@@ -54,22 +87,23 @@ class EventTable:
     name: Ints
     start_ns: Ints
     duration_ns: Ints
-    stats: dict[str, Ints]
+    stats: EventStats
     base_ns: int
     damaged: int
 
     def __len__(self) -> int:
         return len(self.line)
 
-    def only(self, rows: Bools) -> EventTable:
+    def only(self, rows: Bools | slice) -> EventTable:
         """Some of the events."""
+        line = self.line[rows]
         return EventTable(
             self.lines,
-            self.line[rows],
+            line,
             self.name[rows],
             self.start_ns[rows],
             self.duration_ns[rows],
-            {name: column[rows] for name, column in self.stats.items()},
+            self.stats.only(rows, len(line)),
             self.base_ns,
             self.damaged,
         )
@@ -91,27 +125,28 @@ def read_events(
     for _, one in chosen:
         counts.append(len(one.events))
         messages += one.events
-    buffer = Buffer(messages)
     line = np.repeat(np.arange(len(chosen)), counts)
     plane = np.array([position for position, _ in chosen], dtype=np.int64)[line]
     damaged = np.zeros(len(messages), dtype=np.bool_)
     metadata, offset, duration = (np.zeros(len(messages), dtype=np.int64) for _ in range(3))
-    stat_fields: list[Field] = []
     columns = {_EVENT_METADATA: metadata, _EVENT_OFFSET: offset, _EVENT_DURATION: duration}
-    for field in fields(buffer, buffer.start, buffer.stop, damaged):
-        if field.wire == VARINT and field.number in columns:
-            columns[field.number][field.row] = field.value
-        elif field.wire == BYTES and field.number == _EVENT_STAT:
-            stat_fields.append(field)
-
-    stats = _Stats(planes, strings, len(messages))
-    if stat_fields:
-        stats.add(buffer, stat_fields, plane, damaged)
+    stats = _Stats(planes, {position for position, _ in chosen}, strings, len(messages))
+    for first in range(0, len(messages), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        buffer = Buffer(messages[block])
+        stat_fields: list[Field] = []
+        for field in fields(buffer, buffer.start, buffer.stop, damaged[block]):
+            if field.wire == VARINT and field.number in columns:
+                columns[field.number][block][field.row] = field.value
+            elif field.wire == BYTES and field.number == _EVENT_STAT:
+                stat_fields.append(field)
+        if stat_fields:
+            stats.add(buffer, stat_fields, block, plane[block], damaged[block])
     name = np.zeros(len(messages), dtype=np.int64)
-    for position in np.unique(plane).tolist():
-        rows = np.flatnonzero(plane == position)
-        name[rows] = _names(planes[position], metadata[rows], strings)
-        stats.add_of_metadata(planes[position], rows, metadata[rows])
+    for position, rows in _of_planes(chosen, counts):
+        known, row = distinct(metadata[rows])
+        name[rows] = _names(planes[position], known, strings)[row]
+        stats.add_of_metadata(planes[position], rows, known, row)
     damaged |= (offset < 0) | (duration < 0) | (offset > _MOST_PS) | (duration > _MOST_PS) | (name == 0)
 
     begin = np.array([one.timestamp_ns for _, one in chosen], dtype=np.int64)
@@ -128,12 +163,22 @@ def read_events(
     return table.only(~damaged) if damaged.any() else table
 
 
-def _names(plane: XPlane, metadata: Ints, strings: StringTable) -> Ints:
-    """The string of each event's name; 0 for an event without one."""
-    known, row = distinct(metadata)
+def _of_planes(chosen: list[tuple[int, XLine]], counts: list[int]) -> Iterator[tuple[int, slice]]:
+    """The events of each plane, which stand together."""
+    begin = stop = 0
+    for at, (position, _) in enumerate(chosen):
+        stop += counts[at]
+        if at + 1 == len(chosen) or chosen[at + 1][0] != position:
+            if stop > begin:
+                yield position, slice(begin, stop)
+            begin = stop
+
+
+def _names(plane: XPlane, known: Ints, strings: StringTable) -> Ints:
+    """The string of each metadata's name; 0 for one that the plane does not have."""
     found = [plane.event_metadata.get(one) for one in known.tolist()]
     names = [strings.add(text_of(one.name) or "(no name)") if one is not None else 0 for one in found]
-    return np.array(names, dtype=np.int64)[row] if names else np.zeros(0, dtype=np.int64)
+    return np.array(names, dtype=np.int64)
 
 
 def distinct(*columns: Ints) -> tuple[Ints, Ints]:
@@ -169,21 +214,26 @@ def text_of(value: bytes) -> str:
 class _Stats:
     """Fills the columns of the stats that are read."""
 
-    def __init__(self, planes: list[XPlane], strings: StringTable, events: int) -> None:
+    def __init__(self, planes: list[XPlane], used: set[int], strings: StringTable, events: int) -> None:
         self.planes, self.strings = planes, strings
-        self.columns = {name: np.zeros(events, dtype=np.int64) for name in TEXTS}
-        self.columns |= {name: np.full(events, MISSING) for name in NUMBERS}
+        self.columns = EventStats(events)
         self._wanted = (*TEXTS, *NUMBERS)
+        self._ids = self._make_ids(used)
+        # By plane and id of a stat's metadata the string that a reference to it means, -1 until it is asked for.
+        largest = [one for plane in used for one in planes[plane].stat_metadata if 0 <= one < _MOST_IDS]
+        self._texts = np.full((len(planes), max(largest, default=0) + 2), -1, dtype=np.int64)
+        self._block = slice(0)
 
-    def add(self, buffer: Buffer, found: list[Field], plane_of_event: Ints, damaged: Bools) -> None:
-        """The stats of all events; one that is no message costs its event."""
+    def add(self, buffer: Buffer, found: list[Field], block: slice, plane_of_event: Ints, damaged: Bools) -> None:
+        """The stats of a block of events; one that is no message costs its event."""
+        self._block = block
         event = np.concatenate([field.row for field in found])
         start = np.concatenate([field.start for field in found])
         stop = np.concatenate([field.stop for field in found])
         which = np.full(len(event), -1, dtype=np.int64)
-        ids = self._ids(plane_of_event)
+        ids = self._ids
         usual = self._add_usual(buffer, (event, start, stop), plane_of_event, ids)
-        left = ~usual
+        left = np.flatnonzero(~usual)
         event, start, stop, which = event[left], start[left], stop[left], which[left]
         broken = np.zeros(len(event), dtype=np.bool_)
         for field in fields(buffer, start, stop, broken):
@@ -205,12 +255,12 @@ class _Stats:
         """Takes the stats that are written as they always are, a short number of the metadata and then one value, and
         says which those are: they are read without looking at each field."""
         event, start, stop = spans
-        word = buffer.words[start].view(np.int64)
-        second = (word >> 8) & 255
+        second, third = buffer.data[start + 1], buffer.data[start + 2]
         long = second >> 7
-        number = (second & 127) | (((word >> 16) & 127) * long << 7)
-        usual = ((word & 255) == _ID_TAG) & ((word >> 23) & long == 0) & (stop - start > 2 + long)
-        which = np.where(number < ids.shape[1], ids[plane_of_event[event], np.minimum(number, ids.shape[1] - 1)], -1)
+        number = (second & 127).astype(np.int64) + (third & 127).astype(np.int64) * long * 128
+        usual = (buffer.data[start] == _ID_TAG) & (third & (long << 7) == 0) & (stop - start > 2 + long)
+        # Ids that no stat of interest has lead to the last column, which is empty.
+        which = ids.ravel()[(plane_of_event * ids.shape[1])[event] + np.minimum(number, ids.shape[1] - 1)]
         # Other stats need no decoding.
         rows = np.flatnonzero(usual & (which >= 0))
         at = start[rows] + 2 + long[rows]
@@ -224,9 +274,10 @@ class _Stats:
         usual[rows[~fits]] = False
         if is_double.any():
             value[is_double] = buffer.words[at[is_double] + 1].view(np.int64)
-        rows, tag, value, begin, after = (column[fits] for column in (rows, tag, value, begin, after))
+        if not fits.all():
+            rows, tag, value, begin, after = (column[fits] for column in (rows, tag, value, begin, after))
         for kind in np.flatnonzero(np.bincount(tag, minlength=1)).tolist():
-            here = tag == kind
+            here = np.flatnonzero(tag == kind)
             chosen = rows[here]
             self._set(
                 buffer, kind >> 3, kind & 7, which[chosen], event[chosen], plane_of_event[event[chosen]],
@@ -235,16 +286,17 @@ class _Stats:
         result: Bools = usual
         return result
 
-    def _ids(self, plane_of_event: Ints) -> Ints:
+    def _make_ids(self, used: set[int]) -> Ints:
         """By plane and id of a stat's metadata its position among the stats that are read, -1 for others."""
         positions = {name: at for at, name in enumerate(self._wanted)}
         found = [
             (plane, number, positions[name])
-            for plane in np.unique(plane_of_event).tolist()
+            for plane in sorted(used)
             for number, metadata in self.planes[plane].stat_metadata.items()
             if 0 <= number < _MOST_IDS and (name := text_of(metadata.name).lower()) in positions
         ]
-        width = max((number for _, number, _ in found), default=0) + 1
+        # One column more, of which the last stays empty.
+        width = max((number for _, number, _ in found), default=0) + 2
         ids = np.full((len(self.planes), width), -1, dtype=np.int64)
         for plane, number, position in found:
             ids[plane, number] = position
@@ -255,9 +307,9 @@ class _Stats:
         stop: Ints,
     ) -> None:  # fmt: skip
         for position in np.flatnonzero(np.bincount(which, minlength=1)).tolist():
-            rows = which == position
+            rows = np.flatnonzero(which == position)
             name = self._wanted[position]
-            column = self.columns[name]
+            column = self.columns[name][self._block]
             if name in TEXTS:
                 if number == _STAT_REF and wire == VARINT:
                     column[event[rows]] = self._referred(plane[rows], value[rows])
@@ -270,16 +322,21 @@ class _Stats:
                 with np.errstate(invalid="ignore"):
                     column[event[rows]] = np.nan_to_num(value[rows].view(np.float64), nan=MISSING).round()
             elif number in (_STAT_TEXT, _STAT_REF):
-                column[event[rows]] = self._numbers(number, buffer, plane, value, start, stop, np.flatnonzero(rows))
+                column[event[rows]] = self._numbers(number, buffer, plane, value, start, stop, rows)
 
     def _referred(self, plane: Ints, value: Ints) -> Ints:
         """The strings that references name."""
-        pairs, row = distinct(plane, value)
-        named = []
-        for position, reference in pairs.tolist():
-            metadata = self.planes[position].stat_metadata
-            named.append(self.strings.add(text_of(metadata[reference].name)) if reference in metadata else 0)
-        return np.array(named, dtype=np.int64)[row]
+        width = self._texts.shape[1]
+        place = plane * width + np.where((value >= 0) & (value < width), value, width - 1)
+        found: Ints = self._texts.ravel()[place]
+        if (found < 0).any():
+            for one in np.unique(place[found < 0]).tolist():
+                position, reference = divmod(one, width)
+                metadata = self.planes[position].stat_metadata
+                known = reference in metadata
+                self._texts[position, reference] = self.strings.add(text_of(metadata[reference].name)) if known else 0
+            found = self._texts.ravel()[place]
+        return found
 
     def _numbers(
         self, number: int, buffer: Buffer, plane: Ints, value: Ints, start: Ints, stop: Ints, rows: Ints
@@ -295,16 +352,23 @@ class _Stats:
             result.append(int(text) if text.isascii() and text.isdigit() and len(text) < 19 else MISSING)
         return result
 
-    def add_of_metadata(self, plane: XPlane, rows: Ints, metadata: Ints) -> None:
-        """Stats of an event's metadata, which count for each of its events that has none of its own."""
-        for number in np.unique(metadata).tolist():
+    def add_of_metadata(self, plane: XPlane, rows: slice, known: Ints, row: Ints) -> None:
+        """Stats of an event's metadata, which count for each of its events that has none of its own.
+
+        Args:
+            plane: of these events.
+            rows: the plane's events.
+            known: the distinct metadata of these.
+            row: per event its place among them.
+        """
+        for at, number in enumerate(known.tolist()):
             if number not in plane.event_metadata or not plane.event_metadata[number].stats:
                 continue
             for name, stat in named_stats(plane, plane.event_metadata[number].stats).items():
-                if name not in self.columns:
+                if name not in self._wanted:
                     continue
                 value = self.strings.add(stat_text(plane, stat)) if name in TEXTS else stat_number(stat)
-                here = rows[metadata == number]
+                here = np.flatnonzero(row == at) + rows.start
                 column = self.columns[name]
                 empty = here[column[here] == (0 if name in TEXTS else MISSING)]
                 if value is not None:

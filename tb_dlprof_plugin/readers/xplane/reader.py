@@ -55,6 +55,7 @@ _HOST_KINDS = {
     Kind.RUNTIME: HostKind.RUNTIME,
     Kind.OVERHEAD: HostKind.OVERHEAD,
 }
+_EVERY_GPU = -2
 _IGNORED_HOST_PLANES = re.compile(r"/host:(metadata|tfstreamz|__|NVTX)|^Task Environment$", re.IGNORECASE)
 _TPU_PLANE = re.compile(r"/device:TPU:|TPU", re.IGNORECASE)
 _JAX = re.compile(r"PjitFunction|PjRtCApi|^jit_|^pmap_|\$pjit\.py")
@@ -85,8 +86,8 @@ def read_xplane(
     strings, environment = StringTable(), _environment(space.planes)
     everything = read_events(space.planes, on_gpus + on_host, strings, environment.get("profile_start_time", 0))
     _tell(progress, 0.6)
-    on_gpu = everything.line < len(on_gpus)
-    device, host = everything.only(on_gpu), everything.only(~on_gpu)
+    first_of_host = int(np.searchsorted(everything.line, len(on_gpus)))
+    device, host = everything.only(slice(first_of_host)), everything.only(slice(first_of_host, None))
     rows = read_rows(device, gpu_planes, strings)
     classified = classify(host, strings)
     kept = np.isin(classified.kind, [int(kind) for kind in _HOST_KINDS])
@@ -172,11 +173,14 @@ class _Timelines:
         self.host, self.classified, self.table, self.calls, self.steps = host, classified, table, calls, steps
         self.strings = table.strings
         self.framework = _framework(space.planes, self.strings.values)
+        self._frames = python_frames(host.only(classified.kind == Kind.FRAME), self.strings)
+        self._memory = host.only(classified.kind == Kind.MEMORY)
+        self._merged, self._added_for = self._merge()
 
     def of_gpu(self, gpu: int | None, rank: int | None) -> Timeline:
         """The Timeline of one GPU, or of the host alone."""
-        host, strings = self.host, self.strings
-        frames, places = python_frames(host.only(self.classified.kind == Kind.FRAME), strings)
+        strings = self.strings
+        frames, places = self._frames
         ours = self.rows.device == (-1 if gpu is None else gpu)
         driver, runtime, hostname = self._versions()
         return Timeline(
@@ -192,7 +196,7 @@ class _Timelines:
             cuda_driver_version=driver,
             cuda_runtime_version=runtime,
             notes=self._notes(gpu, ours),
-            memory=memory_events(host.only(self.classified.kind == Kind.MEMORY), strings, gpu),
+            memory=memory_events(self._memory, strings, gpu),
             frames=frames,
             frame_places=places,
             events=len(self.everything) + self.everything.damaged,
@@ -207,47 +211,63 @@ class _Timelines:
         )
 
     def _host_events(self, gpu: int | None) -> HostEvents:
+        device = -1 if gpu is None else gpu
+        ours = (self._added_for == _EVERY_GPU) | (self._added_for == device)
+        foreign = self._launches_elsewhere(device)
+        if foreign is not None:
+            ours &= ~foreign
+        if ours.all():
+            return self._merged
+        return HostEvents(**{one: getattr(self._merged, one)[ours] for one in HostEvents.__slots__})
+
+    def _merge(self) -> tuple[HostEvents, Ints]:
+        """The host's events and the calls that are added for all GPUs, in order; and for which GPU each was added."""
         host, classified, calls = self.host, self.classified, self.calls
-        kept = np.flatnonzero(np.isin(classified.kind, [int(kind) for kind in _HOST_KINDS]) & self._of_this_gpu(gpu))
-        added = np.flatnonzero(np.array(calls.device, dtype=np.int64) == (-1 if gpu is None else gpu))
+        kept = np.flatnonzero(np.isin(classified.kind, [int(kind) for kind in _HOST_KINDS]))
 
         def both(own: Ints, extra: list[int] | Ints) -> Ints:
             # Added calls stand first: around launch calls of the same extent.
-            return np.concatenate((np.array(extra, dtype=np.int64)[added], own[kept]))
+            return np.concatenate((np.array(extra, dtype=np.int64), own[kept]))
 
         name = both(classified.name, calls.name)
-        kind = np.select([classified.kind == one for one in _HOST_KINDS], [int(one) for one in _HOST_KINDS.values()])
+        kind = np.zeros(max(Kind) + 1, dtype=np.int64)
+        for of_event, of_timeline in _HOST_KINDS.items():
+            kind[of_event] = int(of_timeline)
         start, duration = both(host.start_ns, calls.start_ns), both(host.duration_ns, calls.duration_ns)
         thread = both(host.line, calls.thread)
         no_call = np.full(len(calls.name), -1, dtype=np.int64)
         correlation = np.where(classified.kind == Kind.RUNTIME, host.stats["correlation_id"], -1)
-        inputs = self.table.inputs
-        shapes = np.array([inputs.get(one, (0, 0))[0] for one in name.tolist()], dtype=np.int64)
-        dtypes = np.array([inputs.get(one, (0, 0))[1] for one in name.tolist()], dtype=np.int64)
+        inputs = np.zeros((int(name.max(initial=0)) + 1, 2), dtype=np.int64)
+        for op, rows in self.table.inputs.items():
+            if op < len(inputs):
+                inputs[op] = rows
         order = np.lexsort((-duration, start, thread))
         nothing = np.full(len(name), -1, dtype=np.int64)
-        columns = HostEvents(
-            name=name,
-            kind=both(kind.astype(np.int64), np.full(len(calls.name), int(HostKind.OP))),
-            thread=thread,
-            start_ns=start,
-            duration_ns=duration,
-            correlation=both(np.maximum(correlation, -1), no_call),
-            external_id=both(calls.of_event, calls.own_id),
+        merged = HostEvents(
+            name=name[order],
+            kind=both(kind[classified.kind], np.full(len(calls.name), int(HostKind.OP)))[order],
+            thread=thread[order],
+            start_ns=start[order],
+            duration_ns=duration[order],
+            correlation=both(np.maximum(correlation, -1), no_call)[order],
+            external_id=both(calls.of_event, calls.own_id)[order],
             sequence_number=nothing,
             forward_thread=nothing,
-            shapes=shapes,
-            dtypes=dtypes,
+            shapes=inputs[name[order], 0],
+            dtypes=inputs[name[order], 1],
         )
-        return HostEvents(**{one: getattr(columns, one)[order] for one in HostEvents.__slots__})
+        added_for = np.full(len(name), _EVERY_GPU, dtype=np.int64)
+        added_for[: len(calls.name)] = calls.device
+        return merged, added_for[order]
 
-    def _of_this_gpu(self, gpu: int | None) -> Bools:
-        """Which host events do not launch work of another GPU."""
-        wanted = self.host.stats["correlation_id"]
-        elsewhere = self.rows.events.stats["correlation_id"][self.rows.device != (-1 if gpu is None else gpu)]
-        here = self.rows.events.stats["correlation_id"][self.rows.device == (-1 if gpu is None else gpu)]
-        foreign = (wanted > 0) & np.isin(wanted, elsewhere) & ~np.isin(wanted, here)
-        result: Bools = ~(foreign & (self.classified.kind == Kind.RUNTIME))
+    def _launches_elsewhere(self, device: int) -> Bools | None:
+        """Which host events launch work of another GPU alone; None where no other worked."""
+        others = self.rows.device != device
+        if not others.any():
+            return None
+        wanted, launched = self._merged.correlation, self.rows.events.stats["correlation_id"]
+        elsewhere, here = (_values_in(wanted, launched[rows & (launched > 0)]) for rows in (others, ~others))
+        result: Bools = (wanted > 0) & elsewhere & ~here
         return result
 
     def _device_events(self, ours: Bools) -> DeviceEvents:
@@ -295,6 +315,19 @@ class _Timelines:
             text = "GPUs of the machine were idle in the recording; they have no rank."
             notes.append(TraceNote("idle_gpus", text, len(idle) - len(worked)))
         return notes
+
+
+def _values_in(values: Ints, known: Ints) -> Bools:
+    """Which values are among others; correlation ids are small numbers that follow each other."""
+    low, high = int(known.min(initial=0)), int(known.max(initial=0))
+    if high - low > 2**20 + 4 * len(values):
+        result: Bools = np.isin(values, known)
+        return result
+    seen = np.zeros(high - low + 1, dtype=np.bool_)
+    seen[known - low] = True
+    inside = (values >= low) & (values <= high)
+    found: Bools = inside & seen[np.where(inside, values - low, 0)]
+    return found
 
 
 def _note_on_graphs(calls: OpCalls) -> TraceNote:

@@ -3,6 +3,9 @@
 protobuf makes an object of each event and each of its ten to twenty stats, which takes ten times as long as parsing
 them. Here one numpy operation reads the next field of all messages. Encoding:
 https://protobuf.dev/programming-guides/encoding/.
+
+Single bytes are read ten times as fast as words that begin anywhere, and rows are taken by place several times as
+fast as by a mask: most numbers have one byte.
 """
 
 from __future__ import annotations
@@ -76,10 +79,10 @@ def fields(buffer: Buffer, start: Ints, stop: Ints, damaged: Bools) -> Iterator[
                 column[sound] for column in (row, position, end, tag, value, body, after)
             )
         for kind in _kinds(tag):
-            here = slice(None) if kind is None else tag == kind
+            here = slice(None) if kind is None else np.flatnonzero(tag == kind)
             first = int(tag[0]) if kind is None else kind
             yield Field(first >> 3, first & 7, row[here], value[here], body[here], after[here])
-        more = after < end
+        more = np.flatnonzero(after < end)
         row, position, end = row[more], after[more], end[more]
 
 
@@ -121,6 +124,18 @@ def _other_values(buffer: Buffer, wire: Ints, value: Ints, body: Ints, after: In
 def varint(buffer: Buffer, position: Ints) -> tuple[Ints, Ints]:
     """The varints at these places and their lengths in bytes; a length of 2**40 for what is none."""
     position = np.minimum(position, buffer.size)  # What lies beyond the end is damage, and reads as zeros.
+    value = buffer.data[position].astype(np.int64)
+    long = np.flatnonzero(value >= 128)
+    if len(long) == len(position):
+        return _long_varint(buffer, position)
+    length = np.ones(len(position), dtype=np.int64)
+    if len(long):
+        value[long], length[long] = _long_varint(buffer, position[long])
+    return value, length
+
+
+def _long_varint(buffer: Buffer, position: Ints) -> tuple[Ints, Ints]:
+    """Varints of any length."""
     word = buffer.words[position]
     # The lowest bit that is set marks the last byte; as a power of two its exponent is exact.
     stop = ~word & _HIGH_BITS

@@ -1,10 +1,23 @@
 /** What a kernel's row holds, for its pane: its full name, what decided its verdict, how it was launched. */
-import type { KernelRow } from "../../api/types";
+import type { ComponentChildren } from "preact";
+import type { KernelCounters, KernelRow } from "../../api/types";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Term } from "../../components/Term";
 import { Sum, Text, Value } from "../../components/Value";
 import { precisionOf } from "./precision";
+
+/** Nsight Compute's counters, where they were imported. */
+function measured(counters: KernelCounters): [ComponentChildren, ComponentChildren][] {
+  return [
+    [<Term of="measuredDram">DRAM, measured</Term>, <Sum value={counters.dram_bytes} unit="bytes" />],
+    [<Term of="measuredFlops">FLOPs, measured</Term>, <Sum value={counters.flops} unit="flops" />],
+    [
+      <Term of="measuredTensor">Tensor Core instructions, measured</Term>,
+      <Sum value={counters.tensor_instructions} unit="count" />,
+    ],
+  ];
+}
 
 export function KernelFacts({ row }: { row: KernelRow }) {
   return (
@@ -19,8 +32,12 @@ export function KernelFacts({ row }: { row: KernelRow }) {
           [<Term of="calls">Calls</Term>, <Sum value={row.calls} unit="count" />],
           [
             <Term of="occupancy">Occupancy</Term>,
-            <Value value={row.occupancy_percent} unit="percent" missing={row.kind === "kernel" ? "unknown" : "–"} />,
+            <>
+              <Value value={row.occupancy_percent} unit="percent" missing={row.kind === "kernel" ? "unknown" : "–"} />
+              {row.occupancy_measured && " measured"}
+            </>,
           ],
+          ...(row.counters === null ? [] : measured(row.counters)),
           [
             <Term of="grid">Grid × block</Term>,
             <Text value={row.grid && `${row.grid} × ${row.block}`} missing="not recorded" />,

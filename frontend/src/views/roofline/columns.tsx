@@ -69,6 +69,14 @@ export const COLUMNS: Column<RooflineOp>[] = [
     width: "100px",
   },
   {
+    id: "counted",
+    header: "Counted by",
+    definition: DEFINITIONS.rooflineMeasured,
+    value: (row) => (row.measured ? "counters" : "shapes"),
+    filter: "choice",
+    width: "100px",
+  },
+  {
     id: "possible",
     tasks: ["tensor_cores"],
     header: "Could run in",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.memory_price import memory_after
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent

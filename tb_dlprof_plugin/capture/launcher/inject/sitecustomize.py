@@ -1,7 +1,7 @@
 """Runs at the start of every Python process that ``tb-dlprof run`` starts, directly or not, at next to no cost.
 
-Waits for torch to be imported, and runs the ``sitecustomize`` that this one hides, if there is one. Imports only what
-every Python process has loaded by now: most processes never import torch.
+Waits for a framework to be imported, and runs the ``sitecustomize`` that this one hides, if there is one. Imports only
+what every Python process has loaded by now: most processes never import one.
 """
 
 # ruff: noqa: SIM105 (contextlib would have to be imported)
@@ -19,23 +19,32 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))
 _FOLDER = os.environ.get("TB_DLPROF_RUN", "")
 _LONGEST_REASON = 300
 """Characters of an import's error: it is part of one sentence."""
+_FRAMEWORKS = {
+    "torch": "tb_dlprof_plugin.capture.launcher.attach",
+    "jax": "tb_dlprof_plugin.capture.launcher.xplane.jax_calls",
+    "tensorflow": "tb_dlprof_plugin.capture.launcher.xplane.tensorflow_calls",
+}
+"""Modules that are waited for, and ours whose `attach` is then called."""
 
 
-class _AfterTorch:
-    """A module finder that only makes torch's loader call `_attach` after the import."""
+class _AfterImport:
+    """A module finder that only makes the loader of each framework call `_attach` after the import."""
+
+    def __init__(self) -> None:
+        self._expected = set(_FRAMEWORKS)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "torch":
+        if name not in self._expected:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec = None if finder is self or find is None else find(name, path, target)
             if spec is not None:
-                self._watch(spec.loader)
+                self._watch(name, spec.loader)
                 return spec
         return None
 
-    def _watch(self, loader: Any) -> None:
+    def _watch(self, framework: str, loader: Any) -> None:
         execute = getattr(loader, "exec_module", None)
         if execute is None:
             return
@@ -49,15 +58,17 @@ class _AfterTorch:
             try:
                 execute(module)
             except KeyboardInterrupt:
-                _write_status("not_imported", "it was interrupted")
+                _write_status(framework, "not_imported", "it was interrupted")
                 raise
             except BaseException as error:
                 why = " ".join(str(error).split())[:_LONGEST_REASON]
-                _write_status("not_imported", f"{type(error).__name__}: {why}".rstrip(".: "))
+                _write_status(framework, "not_imported", f"{type(error).__name__}: {why}".rstrip(".: "))
                 raise
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-                _attach()
+            if framework in self._expected:
+                self._expected.remove(framework)
+                if not self._expected and self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                _attach(framework)
 
         try:
             # Set on the instance: the loader keeps its class, which other tools check.
@@ -66,38 +77,41 @@ class _AfterTorch:
             pass
 
 
-def _attach() -> None:
+def _attach(framework: str) -> None:
     try:
+        from importlib import import_module
+
         try:
-            from tb_dlprof_plugin.capture.launcher.attach import attach
+            ours = import_module(_FRAMEWORKS[framework])
         except ImportError:
             # Started from a source tree or by another Python: packages compiled for that one may be missing here.
             sys.path.append(_ROOT)
             try:
-                from tb_dlprof_plugin.capture.launcher.attach import attach
+                ours = import_module(_FRAMEWORKS[framework])
             finally:
                 sys.path.remove(_ROOT)
-        attach(_FOLDER)
+        ours.attach(_FOLDER)
     except Exception as error:
-        _report_failure(error)
+        _report_failure(framework, error)
 
 
-def _report_failure(error: Exception) -> None:
+def _report_failure(framework: str, error: Exception) -> None:
     if isinstance(error, ImportError):
         python = sys.executable
         said = f"{python} has no tb_dlprof_plugin ({error}): {python} -m pip install tb_dlprof_plugin"
     else:
         said = f"the profiler could not be set up ({type(error).__name__}: {error})"
-    _write_status("failed", said)
+    _write_status(framework, "failed", said)
 
 
-def _write_status(phase: str, said: str) -> None:
+def _write_status(framework: str, phase: str, said: str) -> None:
     """Write a `ProcessStatus` by hand, because the package may be missing."""
     import json
 
+    status = {"pid": os.getpid(), "framework": framework, "phase": phase, "said": said, "ended": True}
     try:
-        with open(os.path.join(_FOLDER, f"{os.getpid()}.status.json"), "w") as file:
-            json.dump({"pid": os.getpid(), "phase": phase, "said": said, "ended": True}, file)
+        with open(os.path.join(_FOLDER, f"{os.getpid()}.{framework}.status.json"), "w") as file:
+            json.dump(status, file)
     except OSError:
         pass
 
@@ -118,8 +132,8 @@ def _run_hidden_sitecustomize() -> None:
 # The script sees the path that it would see without us.
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 if _FOLDER:
-    if "torch" in sys.modules:
-        _attach()
-    else:
-        sys.meta_path.insert(0, _AfterTorch())
+    for _framework in _FRAMEWORKS:
+        if _framework in sys.modules:
+            _attach(_framework)
+    sys.meta_path.insert(0, _AfterImport())
 _run_hidden_sitecustomize()

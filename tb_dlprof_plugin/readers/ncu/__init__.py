@@ -1,0 +1,1 @@
+"""Nsight Compute: counters of single kernels, which are no recording of a program but belong to one."""
