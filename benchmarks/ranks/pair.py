@@ -18,7 +18,7 @@ import statistics
 import time
 import traceback
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from .subjects import Subject
 from .trainings import Training
 
 WARM, NATURAL, TURN = 4, 5, 10
-SCHEDULE = {"wait": 10, "warmup": 2, "active": 4, "repeat": 1}
+SCHEDULE = {"wait": 10, "warmup": 2, "active": 3, "repeat": 1}
 AFTER = 5
 STEPS = SCHEDULE["wait"] + SCHEDULE["warmup"] + SCHEDULE["active"] + AFTER
 """Of the recorded part: the hook measures steps before and after its window too."""
@@ -40,7 +40,8 @@ LIMIT_S = 20.0
 """Of one subject."""
 FIRST_LIMIT_S = 45.0
 """Of a pair's first subject, which loads libraries."""
-ANALYSIS_S = 40.0
+ENDING_S = 12.0
+"""Kept for the analyses that still run when the time is over."""
 
 
 class Pair:
@@ -54,14 +55,15 @@ class Pair:
         context = mp.get_context("fork")
         self._said: Any = context.Queue()
         self._world = subjects[0].ranks
-        shared = {one.rank for one in subjects if one.plant == "shared_gpu" and one.rank is not None}
+        # A job whose own way of slowing the GPU down fails is tried again with this one.
+        shared = {one.rank for one in subjects if one.plant in ("shared_gpu", "fewer_processors")} - {None}
         self._sharers = {rank: SharedGpu(rank, device) for rank in shared}
         for sharer in self._sharers.values():
             sharer.start()
         port = _free_port()
         os.environ.update(subjects[0].environment)
         self._ranks = [
-            context.Process(target=_rank, args=(rank, self._world, port, subjects, out, device, self._said, self._sharers))
+            context.Process(target=_rank, args=(rank, port, subjects, out, device, until_s, self._said, self._sharers))
             for rank in range(self._world)
         ]
         for process in self._ranks:
@@ -77,12 +79,20 @@ class Pair:
                 limit_s = LIMIT_S if index else FIRST_LIMIT_S
                 began = time.monotonic()
                 found = self._wait_for(subject.name, min(began + limit_s, self._until_s))
+                if found is None:
+                    break
                 row = {"subject": subject.name, "seconds": round(time.monotonic() - began, 1), **found}
                 rows.append(row)
-                print(f"{row['seconds']:5.1f} s  {subject.name:24} {row.get('step_ms', '')} {row.get('error', '')}", flush=True)
+                print(
+                    f"{row['seconds']:5.1f} s  {subject.name:24} {row.get('step_ms', '')} {row.get('error', '')}",
+                    flush=True,
+                )
                 if "error" in row:
-                    return rows, self._subjects[index + 1 :]
-            self._wait_for("", self._until_s)
+                    rest = self._subjects[index + 1 :]
+                    if subject.plant == "fewer_processors":
+                        rest = [replace(subject, plant="shared_gpu"), *rest]
+                    return rows, rest
+            self._wait_for("", self._until_s + 1)
             return rows, []
         finally:
             for process in self._ranks:
@@ -91,7 +101,8 @@ class Pair:
             for sharer in self._sharers.values():
                 sharer.stop()
 
-    def _wait_for(self, name: str, until_s: float) -> dict[str, Any]:
+    def _wait_for(self, name: str, until_s: float) -> dict[str, Any] | None:
+        """A subject's step on each rank, or why there is none; None where the ranks did not begin it."""
         steps: dict[int, float] = {}
         while len(steps) < self._world:
             try:
@@ -105,6 +116,8 @@ class Pair:
                 continue
             if kind == "failed":
                 return {"error": f"rank {rank}: {what}"}
+            if kind == "over" and name:
+                return None
             if subject == name:
                 steps[rank] = what
         return {"step_ms": [steps[rank] for rank in sorted(steps)]}
@@ -118,15 +131,16 @@ def _free_port() -> int:
 
 def _rank(
     rank: int,
-    world: int,
     port: int,
     subjects: list[Subject],
     out: Path,
     device_type: str,
+    until_s: float,
     said: Any,
     sharers: dict[int, SharedGpu],
 ) -> None:
     """One rank's process."""
+    world = subjects[0].ranks
     os.environ |= {
         "RANK": str(rank),
         "WORLD_SIZE": str(world),
@@ -147,10 +161,14 @@ def _rank(
         sessions = []
         for subject in subjects:
             name = subject.name
+            in_time = torch.tensor(time.monotonic() < until_s - ENDING_S, device=device)
+            dist.broadcast(in_time, 0)
+            if not in_time.item():
+                said.put((rank, name, "over", 0))
+                break
             said.put((rank, name, "done", record(subject, device, out, sharers, sessions)))
         name = ""
-        until = time.monotonic() + ANALYSIS_S
-        well = [session.wait(max(1.0, until - time.monotonic())) for session in sessions]
+        well = [session.wait(max(1.0, until_s - time.monotonic())) for session in sessions]
         said.put((rank, "", "done", sum(well)))
         dist.destroy_process_group()
     except BaseException as error:
@@ -161,7 +179,9 @@ def _rank(
         os._exit(1)
 
 
-def record(subject: Subject, device: torch.device, out: Path, sharers: dict[int, SharedGpu], sessions: list[Any]) -> float:
+def record(
+    subject: Subject, device: torch.device, out: Path, sharers: dict[int, SharedGpu], sessions: list[Any]
+) -> float:
     """Measures and records a subject on this rank; the median step (ms) without the profiler."""
     began = time.monotonic()
     rank, guilty = dist.get_rank(), dist.get_rank() == subject.rank
@@ -174,7 +194,9 @@ def record(subject: Subject, device: torch.device, out: Path, sharers: dict[int,
     with ExitStack() as planted:
         # All ranks begin to be measured together, once the plant is there.
         if guilty:
-            planted.enter_context(plants[subject.plant](training, subject.share * statistics.median(natural) / 1e3, said))
+            planted.enter_context(
+                plants[subject.plant](training, subject.share * statistics.median(natural) / 1e3, said)
+            )
         dist.barrier()
         _steps(training, 2)
         turns = [_steps(training, TURN)]

@@ -17,6 +17,8 @@ from .trainings import Training
 PROCESSORS_LEFT = 2 / 3
 """Of the GPU's multiprocessors, in `fewer_processors`."""
 _NOTICEABLE = 1.15
+_BEGIN_S = 10.0
+"""The other process of `SharedGpu` loads libraries first."""
 
 
 def none(training: Training, natural_s: float, said: dict[str, Any]) -> AbstractContextManager[None]:
@@ -52,8 +54,10 @@ def slow_input(training: Training, delay_s: float, said: dict[str, Any]) -> Iter
 @contextmanager
 def garbage(training: Training, delay_s: float, said: dict[str, Any]) -> Iterator[None]:
     """Many live objects, and a full garbage collection in every second step, which takes twice ``delay_s``."""
-    kept: list[list[Any]] = [[] for _ in range(200_000)]
+    # Of the process's own objects there are more than a collection should visit.
     gc.collect()
+    gc.freeze()
+    kept: list[list[Any]] = [[] for _ in range(200_000)]
     began = time.perf_counter()
     gc.collect()
     took = time.perf_counter() - began
@@ -72,6 +76,7 @@ def garbage(training: Training, delay_s: float, said: dict[str, Any]) -> Iterato
         yield
     finally:
         kept.clear()
+        gc.unfreeze()
 
 
 @contextmanager
@@ -125,8 +130,8 @@ class SharedGpu:
 
     def __init__(self, rank: int, device: str) -> None:
         context = mp.get_context("fork")
-        self.on = context.Event()
-        self._process = context.Process(target=_compute, args=(rank, device, self.on), daemon=True)
+        self.on, self._busy = context.Event(), context.Event()
+        self._process = context.Process(target=_compute, args=(rank, device, self.on, self._busy), daemon=True)
 
     def start(self) -> None:
         """Starts the process, which waits."""
@@ -142,7 +147,7 @@ class SharedGpu:
         alone_s = _product_s(training.device)
         self.on.set()
         try:
-            time.sleep(0.2)
+            self._busy.wait(_BEGIN_S)
             ratio = _product_s(training.device) / alone_s
             said["what"] = f"another process computes on the GPU: a matrix product takes {ratio:.2f} times as long"
             said["slower"] = round(ratio, 3)
@@ -151,7 +156,7 @@ class SharedGpu:
             self.on.clear()
 
 
-def _compute(rank: int, device: str, on: Any) -> None:
+def _compute(rank: int, device: str, on: Any, busy: Any) -> None:
     on.wait()
     if device == "cuda":
         torch.cuda.set_device(rank)
@@ -164,15 +169,16 @@ def _compute(rank: int, device: str, on: Any) -> None:
         for _ in range(8):
             torch.mm(factor, factor)
         _wait(where)
+        busy.set()
         # A third of the GPU's time or so: turns are as long as the work that waits for them.
         time.sleep(2 * (time.perf_counter() - began))
 
 
 def _stream_of(processors: int, device: torch.device) -> Any:
     """A stream whose kernels run on so many multiprocessors only."""
-    from torch.cuda import green_contexts
-
     try:
+        from torch.cuda import green_contexts
+
         green = green_contexts.GreenContext.create(num_sms=processors, device_id=device.index)
         _KEPT.append(green)
         return green.Stream()

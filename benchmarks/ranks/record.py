@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import tarfile
 import time
 from collections.abc import Iterator
 from itertools import groupby
@@ -21,12 +20,12 @@ from typing import Any
 
 import torch
 
-from .pair import Pair
+from .archives import pack
+from .pair import ENDING_S, Pair
 from .subjects import SUBJECTS, Subject
 
-ARCHIVE_BYTES = 15 << 20
-ARCHIVES = {False: 2, True: 2}
-"""Of each kind; what does not fit is left out, traces before event files."""
+LATER_S = 14
+"""Kept for each group of jobs that needs processes of its own."""
 
 
 def main() -> None:
@@ -41,15 +40,16 @@ def main() -> None:
     began = time.monotonic()
     # NVLink multicast is of no use between two GPUs, and not every machine allows it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
-    os.environ.setdefault("TORCH_NCCL_TRACE_BUFFER_SIZE", "500")
     os.environ.setdefault("TORCH_FR_BUFFER_SIZE", "500")
     given.out.mkdir(parents=True, exist_ok=True)
     gpus = _gpus() if given.device == "cuda" else 4
     chosen = [subject for subject in SUBJECTS if subject.name in given.subjects and subject.ranks <= gpus]
     rows: list[dict[str, Any]] = []
-    for subjects in _together(chosen):
-        while subjects and time.monotonic() - began < given.seconds:
-            done, subjects = Pair(subjects, given.out, given.device, began + given.seconds).run()
+    groups = list(_together(chosen))
+    for number, subjects in enumerate(groups, start=1):
+        until = began + given.seconds - LATER_S * (len(groups) - number)
+        while subjects and time.monotonic() < until - ENDING_S:
+            done, subjects = Pair(subjects, given.out, given.device, until).run()
             rows += done
             (given.out / "recording.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
     names = {row["subject"] for row in rows}
@@ -76,39 +76,6 @@ def _gpus() -> int:
     """Their number, without CUDA in use afterwards: the ranks are forked."""
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     return torch.cuda.device_count()
-
-
-def pack(recordings: Path, folder: Path) -> list[str]:
-    """Archives of the jobs in their order, held out ones apart; names of the files that found no room."""
-    folder.mkdir(parents=True, exist_ok=True)
-    left_out = []
-    for held_out, most in ARCHIVES.items():
-        label = "held_out" if held_out else "dev"
-        room = [ARCHIVE_BYTES] * most
-        members: list[list[Path]] = [[] for _ in room]
-        files = [
-            path
-            for subject in SUBJECTS
-            if subject.held_out == held_out
-            for path in sorted((recordings / subject.name).glob("*"))
-            if path.is_file() and not path.name.startswith(".")
-        ]
-        # A stable order: traces last, each kind in the order of the jobs.
-        for path in sorted(files, key=lambda path: path.name.endswith(".json.gz")):
-            size = path.stat().st_size + 1024
-            at = next((index for index, free in enumerate(room) if free >= size), None)
-            if at is None:
-                left_out.append(f"{path.parent.name}/{path.name}")
-                continue
-            room[at] -= size
-            members[at].append(path)
-        for index, inside in enumerate(members):
-            if not inside:
-                continue
-            with tarfile.open(folder / f"{label}_{index}.tar", "w") as archive:
-                for path in inside:
-                    archive.add(path, f"{path.parent.name}/{path.name}")
-    return left_out
 
 
 def _print(rows: list[dict[str, Any]], left: list[str], out: Path) -> None:

@@ -70,9 +70,7 @@ def _ddp(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:
 def _images(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:
     given: dict[str, Any] = {"rank": 0, "share": 0.25, **more} if cause else more
     twin = "images_even" if cause else ""
-    return Subject(
-        name, "ddp", _IMAGES, model="images", cause=cause, plant=plant, twin=twin, held_out=True, **given
-    )
+    return Subject(name, "ddp", _IMAGES, model="images", cause=cause, plant=plant, twin=twin, held_out=True, **given)
 
 
 def _job(name: str, parallelism: str, size: Size, held_out: bool = False, **more: Any) -> Subject:

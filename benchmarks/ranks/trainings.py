@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from .models import Block, Convolutions, Experts, Transformer
 from .subjects import Size, Subject
 
-_CPU = Size(width=64, layers=2, batch=2, length=64)
+_CPU = Size(width=128, layers=2, batch=2, length=64)
 _CLASSES = 10
 
 
