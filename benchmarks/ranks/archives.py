@@ -1,4 +1,4 @@
-"""Recordings in archives that are small enough to travel: traces are compressed again with bzip2, which takes a third less.
+"""Recordings in archives that are small enough to travel: traces are compressed with bzip2, which takes a third less.
 
 python -m benchmarks.ranks.archives unpack DIRECTORY ARCHIVE ...     # back as they were, traces gzip'd
 """

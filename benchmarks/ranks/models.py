@@ -1,4 +1,4 @@
-"""The models that the jobs train: a transformer, a convolutional network and a transformer with experts on several ranks."""
+"""The models that the jobs train: a transformer, also with experts on several ranks, and a convolutional network."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ class _Exchange(torch.autograd.Function):
 
 
 class Experts(nn.Module):
-    """One expert on each rank. A token goes to one of them, drawn by ``shares``, as a router with this preference would.
+    """One expert on each rank. A token goes to one of them, drawn by ``shares``, as a router would that prefers some.
 
-    Every rank says the others how many tokens it sends, exchanges the tokens, applies its expert, and exchanges again.
+    Ranks tell each other how many tokens they send, exchange them, apply their expert, and exchange them again.
     """
 
     def __init__(self, width: int, shares: list[float]) -> None:
