@@ -1,7 +1,7 @@
 """The processes of a job, one for each rank: they go through subjects in turn, and their parent watches them.
 
-A rank that fails or hangs holds the others in a collective, where nothing can end them but their parent: it kills all and
-starts new ones for the subjects that are left.
+A rank that fails or hangs holds the others in a collective, where nothing can end them but their parent: it kills all,
+and new ones take the subjects that are left.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 import traceback
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,7 @@ def _steps(training: Training, count: int) -> list[float]:
         training()
         event.record()
     torch.cuda.synchronize()
-    return [before.elapsed_time(after) for before, after in zip(events, events[1:], strict=False)]
+    return [before.elapsed_time(after) for before, after in pairwise(events)]
 
 
 def _write_flight_record(path: Path) -> None:

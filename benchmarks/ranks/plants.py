@@ -1,4 +1,4 @@
-"""What makes one rank late. A plant is a context around the training's steps on that rank, and a call before each step."""
+"""What makes one rank late: contexts around the training's steps on that rank."""
 
 from __future__ import annotations
 

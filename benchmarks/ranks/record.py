@@ -2,9 +2,9 @@
 
     python -m benchmarks.ranks.record --out DIRECTORY [--device cpu] [--subjects NAME ...] [--seconds 120]
 
-DIRECTORY/<job>/ gets each rank's trace and event file, and `truth.<rank>.json`: the planted cause, its rank, and every step
-of two turns without a profiler, one before the recording and one after it. All jobs run in the same processes, one for
-each GPU. With `--pack` the jobs go into archives of at most 15 MB, those that are held out into others than the rest.
+DIRECTORY/<job>/ gets each rank's trace and event file, and `truth.<rank>.json`: the planted cause, its rank, and every
+step of two turns without a profiler, one before the recording and one after it. All jobs run in the same processes, one
+for each GPU. With `--pack` the jobs go into archives of at most 15 MB, those that are held out into others.
 """
 
 from __future__ import annotations

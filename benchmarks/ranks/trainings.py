@@ -79,10 +79,8 @@ class Training:
 
     def __call__(self) -> None:
         inputs, targets = (part.to(self.device, non_blocking=True) for part in next(self._iterator))
-        if self.schedule is not None:
-            loss = self._pipeline_step(inputs, targets)
-        else:
-            loss = self._plain_step(inputs, targets)
+        step = self._plain_step if self.schedule is None else self._pipeline_step
+        loss = step(inputs, targets)
         self.before_update()
         self.optimizer.step()
         self.optimizer.zero_grad()

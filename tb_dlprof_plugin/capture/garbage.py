@@ -1,4 +1,4 @@
-"""When Python's garbage collector ran in the recorded steps: the training thread waits for it, and with it every other rank."""
+"""When Python's garbage collector ran in the recorded steps: the training waits for it, and with it all other ranks."""
 
 from __future__ import annotations
 
