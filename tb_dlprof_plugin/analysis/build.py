@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
@@ -146,6 +147,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
+    if facts.world_size is None and timeline.world_size is not None:
+        facts = msgspec.structs.replace(facts, world_size=timeline.world_size)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
 

@@ -39,15 +39,19 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
     Raises:
         OSError: the directory cannot be written.
     """
+    return write_profile(directory, profile, summary_of(profile))
+
+
+def summary_of(profile: Profile) -> bytes | None:
+    """What `write_run` stores with a profile; None where the summary cannot be made of it."""
     try:
         # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
         view = ProfileView(reopened(profile))
         ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
-        summary = encode_summary(recorded_run(view, ref, view.selection()))
+        return encode_summary(recorded_run(view, ref, view.selection()))
     except Exception:
         # What is recorded must not be lost for the sake of a faster table.
-        summary = None
-    return write_profile(directory, profile, summary)
+        return None
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:
