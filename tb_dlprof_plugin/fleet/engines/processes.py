@@ -16,6 +16,8 @@ from tb_dlprof_plugin.fleet.engines.engine import Failure, R, T
 
 _AHEAD = 2
 """Items that each worker is given, so that it need not wait for the next. They are all suspects when one dies."""
+_TRIES_ALONE = 2
+"""A suspect may not have been begun before, and a process can be killed for what others take."""
 
 
 class Processes:
@@ -81,13 +83,15 @@ def _through(
 
 
 def _alone(function: Callable[[T], R], item: T) -> R | Failure:
-    with _pool(1) as pool:
-        try:
-            return pool.submit(function, item).result()
-        except Broken:
-            return Failure("its process died twice (out of memory, or killed)", died=True)
-        except Exception as error:
-            return Failure.of(error)
+    for _ in range(_TRIES_ALONE):
+        with _pool(1) as pool:
+            try:
+                return pool.submit(function, item).result()
+            except Broken:
+                continue
+            except Exception as error:
+                return Failure.of(error)
+    return Failure("its process died each time (out of memory, or killed)", died=True)
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
