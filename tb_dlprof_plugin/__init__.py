@@ -13,6 +13,7 @@ from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
+    from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
     from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler
@@ -26,6 +27,7 @@ _HOME = {
     "by_model": ("tb_dlprof_plugin.api.many_runs", "by_model"),
     "classify_kernel": ("tb_dlprof_plugin.names", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
+    "import_job": ("tb_dlprof_plugin.api.import_job", "import_job"),
     "lightning_callback": ("tb_dlprof_plugin.capture", "lightning_callback"),
     "many_runs": ("tb_dlprof_plugin.api.many_runs", "many_runs"),
     "page": ("tb_dlprof_plugin.api.profiles", "page"),
@@ -44,6 +46,7 @@ __all__ = [
     "by_model",
     "classify_kernel",
     "compare",
+    "import_job",
     "lightning_callback",
     "many_runs",
     "page",

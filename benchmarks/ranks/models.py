@@ -118,6 +118,7 @@ class Experts(nn.Module):
     def __init__(self, width: int, shares: list[float]) -> None:
         super().__init__()
         self.gate, self.expert = nn.Linear(width, len(shares)), Mlp(width)
+        self.shares: torch.Tensor
         self.register_buffer("shares", torch.tensor(shares))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -57,7 +57,8 @@ class Pair:
         self._said: Any = context.Queue()
         self._world = subjects[0].ranks
         # A job whose own way of slowing the GPU down fails is tried again with this one.
-        shared = {one.rank for one in subjects if one.plant in ("shared_gpu", "fewer_processors")} - {None}
+        slow = [one.rank for one in subjects if one.plant in ("shared_gpu", "fewer_processors")]
+        shared = {rank for rank in slow if rank is not None}
         self._sharers = {rank: SharedGpu(rank, device) for rank in shared}
         for sharer in self._sharers.values():
             sharer.start()
@@ -159,7 +160,7 @@ def _rank(
         else:
             torch.set_num_threads(1)
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo", rank=rank, world_size=world, **options)
-        sessions = []
+        sessions: list[Any] = []
         for subject in subjects:
             name = subject.name
             in_time = torch.tensor(time.monotonic() < until_s - ENDING_S, device=device)

@@ -179,7 +179,7 @@ def _stream_of(processors: int, device: torch.device) -> Any:
     try:
         from torch.cuda import green_contexts
 
-        green = green_contexts.GreenContext.create(num_sms=processors, device_id=device.index)
+        green: Any = green_contexts.GreenContext.create(num_sms=processors, device_id=device.index)
         _KEPT.append(green)
         return green.Stream()
     except Exception:

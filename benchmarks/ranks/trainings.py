@@ -66,7 +66,8 @@ class Training:
         self.schedule: Any = None
         self.model = build[subject.parallelism]()
         inner = self.model.module if isinstance(self.model, DistributedDataParallel) else self.model
-        self.blocks: list[nn.Module] = list(inner.blocks)
+        blocks: Any = inner.blocks
+        self.blocks: list[nn.Module] = list(blocks)
         self.optimizer = torch.optim.AdamW(_groups(self.model), lr=1e-5, fused=device.type == "cuda")
         self.data = Batches(*self._batch())
         self.loader = DataLoader(self.data, batch_size=None, pin_memory=False)
@@ -170,13 +171,19 @@ class Training:
         return model
 
     def _tensor(self) -> nn.Module:
-        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        from torch.distributed.tensor.parallel import (
+            ColwiseParallel,
+            ParallelStyle,
+            RowwiseParallel,
+            parallelize_module,
+        )
 
         mesh = init_device_mesh(self.device.type, (self.world,), mesh_dim_names=("tp",))
         model = self._transformer().to(self._half)
         columns, rows = ("attention.q", "attention.k", "attention.v", "mlp.up"), ("attention.o", "mlp.down")
         for block in model.blocks:
-            plan = {name: ColwiseParallel() for name in columns} | {name: RowwiseParallel() for name in rows}
+            plan: dict[str, ParallelStyle] = {name: ColwiseParallel() for name in columns}
+            plan |= {name: RowwiseParallel() for name in rows}
             parallelize_module(block, mesh, plan)
         return model
 

@@ -41,7 +41,7 @@ _LONGEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class ImportedRecording:
-    """A recording and what became of it.
+    """A recording and the result of its import.
 
     Attributes:
         ranks: of the recording; where it could not be read, the one in its name, if there is one.
@@ -186,12 +186,17 @@ def _tasks(sources: Sequence[str], logdir: str, run: str | None, options: ReadOp
         first_ns = min(one.changed_ns for one in members)
         cycles = _cycles([one.address for one in members])
         for one, cycle in zip(members, cycles, strict=True):
-            # A later cycle's event file has a later name. The rest of a second tells nothing and stays empty.
+            # A later cycle's event file has a later name. The fraction of a second is always 0.
             at_ns = (first_ns // _PER_FILE_NS + cycle) * _PER_FILE_NS
             folder = addresses.join(logdir, *name.split("/"))
             session = re.sub(r"[^A-Za-z0-9_.-]", "-", name) or "job"
-            key = _hash([one.address, one.size, one.stamp, code_version(), name, cycle, at_ns, str(options)])
+            key = _hash([one.address, one.size, one.stamp, _code(), name, cycle, at_ns, str(options)])
             yield _Task(one, name, folder, session, cycle, at_ns, key, options)
+
+
+def _code() -> str:
+    """Of all that a profile is made with."""
+    return code_version("fleet", "readers")
 
 
 def _may_be_recording(address: str, source: str) -> bool:

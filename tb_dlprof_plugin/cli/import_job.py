@@ -85,7 +85,7 @@ def is_job(named: Sequence[Path], engine: EngineName | None, workers: int | None
 def import_a_job(
     recordings: Sequence[Path], logdir: Path, job: Job, without: dict[str, Any], output: OutputFormat
 ) -> None:
-    """Imports a job and prints what became of it; ends the command with status 2 where a recording failed.
+    """Imports a job and prints the result; ends the command with status 2 where a recording failed.
 
     ``without`` are options that only single recordings have, each with what was given for it.
     """
@@ -137,7 +137,7 @@ def _row(recording: ImportedRecording) -> JobRecording:
 
 
 def _lines(run: ImportedRun) -> list[str]:
-    """What became of a run, in words."""
+    """The result for a run, in words."""
     failed = [one for one in run.recordings if one.error]
     earlier = sum(one.earlier for one in run.recordings)
     ranks, missing = run.ranks, run.missing_ranks

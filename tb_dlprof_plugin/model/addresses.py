@@ -134,7 +134,7 @@ def local_copy(address: str) -> Iterator[Path]:
 
 
 def write(address: str, content: bytes) -> None:
-    """Write a file whole, its directories made: nobody sees a part of it.
+    """Write a file whole, its directories made: no reader sees a part of it.
 
     Raises:
         AddressError: it cannot be written; nothing is left behind.

@@ -87,5 +87,5 @@ class TestDask:
             with pytest.raises(EngineError, match="lacks no_such_package; install it there"):
                 _results(engine_for(client, needs=["no_such_package"]), ["square 2"], tmp_path)
             unseen = str(tmp_path / "only here.json")
-            with pytest.raises(EngineError, match="does not see .*only here.json: it needs a file system"):
+            with pytest.raises(EngineError, match=r"does not see .*only here\.json: it needs a file system"):
                 _results(engine_for(client, sees=[unseen]), ["square 2"], tmp_path)

@@ -51,31 +51,35 @@ class Dask:
 
 
 def _through(client: Any, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[T, R | Failure]]:
-    from distributed import KilledWorker, as_completed
+    from distributed import as_completed
 
-    # Named anew each time: a cluster keeps results by name, and inputs may have changed.
+    # New names each time: a cluster keeps results by name, and inputs may have changed.
     name = f"tb-dlprof-{uuid.uuid4().hex[:12]}"
     keys = [f"{name}-{number}" for number in range(len(items))]
     futures = client.map(function, items, key=keys, retries=RETRIES, pure=False)
     item_of = dict(zip(keys, items, strict=True))
     try:
         for future in as_completed(futures):
-            item = item_of[future.key]
-            if future.status == "finished":
-                yield item, future.result()
-            elif future.status == "cancelled":
-                yield item, Failure("its task was cancelled, or the scheduler was lost", died=True)
-            else:
-                error = future.exception()
-                if isinstance(error, KilledWorker):
-                    yield item, Failure("every worker that tried it died (out of memory, or killed)", died=True)
-                else:
-                    yield item, Failure.of(error)
+            yield item_of[future.key], _result(future)
             future.release()
     finally:
         # Also when the caller stops early: the tasks that are left are ours.
         with contextlib.suppress(Exception):
             client.cancel([future for future in futures if not future.done()])
+
+
+def _result(future: Any) -> Any:
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        # A result that is lost with its worker before it is fetched is computed again, and waited for here.
+        return future.result()
+    except KilledWorker:
+        return Failure("every worker that tried it died (out of memory, or killed)", died=True)
+    except CancelledError:
+        return Failure("its task was cancelled, or the scheduler was lost", died=True)
+    except Exception as error:
+        return Failure.of(error)
 
 
 def _client(cluster: Any, workers: int | None, ours: contextlib.ExitStack) -> Any:
