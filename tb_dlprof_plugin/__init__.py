@@ -14,6 +14,7 @@ from tb_dlprof_plugin.version import __version__
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
     from tb_dlprof_plugin.api.distributed import distributed, job_table
+    from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
     from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler
@@ -29,6 +30,7 @@ _HOME = {
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
     "distributed": ("tb_dlprof_plugin.api.distributed", "distributed"),
     "job_table": ("tb_dlprof_plugin.api.distributed", "job_table"),
+    "import_job": ("tb_dlprof_plugin.api.import_job", "import_job"),
     "lightning_callback": ("tb_dlprof_plugin.capture", "lightning_callback"),
     "many_runs": ("tb_dlprof_plugin.api.many_runs", "many_runs"),
     "page": ("tb_dlprof_plugin.api.profiles", "page"),
@@ -48,6 +50,7 @@ __all__ = [
     "classify_kernel",
     "compare",
     "distributed",
+    "import_job",
     "job_table",
     "lightning_callback",
     "many_runs",

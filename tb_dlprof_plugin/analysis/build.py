@@ -161,6 +161,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     host, device = timeline.host, timeline.device
     facts = with_model_name(facts, timeline)
     system = complete_system(system, timeline)
+    if facts.world_size is None and timeline.world_size is not None:
+        facts = msgspec.structs.replace(facts, world_size=timeline.world_size)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
 

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts import collect_facts
-from tb_dlprof_plugin.capture.garbage_collection import GarbageRanges
+from tb_dlprof_plugin.capture.garbage import GarbageWatch
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
     new_session,
@@ -137,7 +137,7 @@ class TraceHandler:
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
-        self._garbage = GarbageRanges()
+        self.garbage = GarbageWatch()
         self.peaks = PeakMemory()
         self.outside = OutsideSteps(self.logdir)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
@@ -181,12 +181,12 @@ class TraceHandler:
         """Install hooks on model and optimizer, until `close` or until the handler is garbage-collected."""
         ranges = make_ranges(self._model, on_outermost=self.peaks.begin) if module_ranges else None
         self.ranges = ranges
-        watch = self.watch
+        watch, garbage = self.watch, self.garbage
         if ranges is not None:
             probe(ranges.install)
         probe(watch.install)
-        probe(self._garbage.install)
-        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch, self._garbage)
+        probe(garbage.install)
+        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch, garbage)
         self._finalizer.atexit = False
         return self
 
@@ -218,7 +218,7 @@ class TraceHandler:
         """Remove the hooks from model and optimizer temporarily, or install them again; never after `close`."""
         if self._finalizer is None or not self._finalizer.alive:
             return
-        for hooks in (self.ranges, self.watch, self._garbage):
+        for hooks in (self.ranges, self.watch, self.garbage):
             if hooks is not None:
                 probe(hooks.install if on else hooks.remove)
 
@@ -240,6 +240,7 @@ class TraceHandler:
         if self.ranges is not None:
             probe(self.ranges.new_cycle)
         self.watch.new_cycle()
+        self.garbage.new_cycle()
         self.peaks.forget()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -316,6 +317,7 @@ class TraceHandler:
             )
         )
         facts = facts or RunFacts()
+        probe(lambda: self.garbage.fill(facts))
         if facts.grad_scaler_scale is not None:
             step = getattr(prof, "step_num", None)
             known = LossScale(cycle, facts.grad_scaler_scale, facts.grad_scaler_growth_tracker, step)
@@ -340,7 +342,7 @@ def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> M
         return None
 
 
-def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch, garbage: GarbageRanges) -> None:
+def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch, garbage: GarbageWatch) -> None:
     if ranges is not None:
         probe(ranges.remove)
     probe(watch.remove)

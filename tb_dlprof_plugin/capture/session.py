@@ -265,6 +265,7 @@ class ProfileSession:
             if self.handler.ranges is not None:
                 self.handler.ranges.new_cycle()
             self.handler.watch.new_cycle()
+            self.handler.garbage.new_cycle()
             self.handler.peaks.forget()
             return
         self._traces += 1
@@ -280,10 +281,12 @@ class ProfileSession:
         if self.handler.ranges is not None:
             self.handler.ranges.install()
         self.handler.watch.install()
+        self.handler.garbage.install()
 
     def _unhook(self, keep_facts: bool = False) -> None:
         if self.handler.ranges is not None:
             probe(self.handler.ranges.remove)
+        probe(self.handler.garbage.remove)
         if not keep_facts:
             probe(self.handler.watch.remove)
 

@@ -13,6 +13,7 @@ import typer
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_counters import add_counters
+from tb_dlprof_plugin.cli.import_job import EngineName, Job, import_a_job, is_job
 from tb_dlprof_plugin.cli.import_summary import folder_summary
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
@@ -62,9 +63,12 @@ class Imported(msgspec.Struct, frozen=True):
 def import_traces(
     traces: Annotated[
         list[Path],
-        typer.Argument(help="Recordings of any known format, or directories of them."),
+        typer.Argument(
+            help="Recordings of any known format, or directories of them. Of a job: also patterns in quotes, as "
+            "'traces/*/rank*.json.gz', and addresses, as 's3://bucket/job/*.json.gz'."
+        ),
     ],
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs.")],
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs; of a job also an address.")],
     run: Annotated[
         str | None,
         typer.Option(help="Name of one run for all traces; by default one run for each trace, named after its file."),
@@ -87,6 +91,16 @@ def import_traces(
         Markers,
         typer.Option(help="Which convention the NVTX ranges of a recording follow: it says which of them are ops."),
     ] = Markers.AUTO,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option(help="Import a job: each folder of recordings is one run. Where the work is done."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Of a job: processes; by default one for each CPU.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Of a job: a Dask scheduler's address, or its file.")
+    ] = None,
     output: Output = OutputFormat.text,
 ) -> None:
     """Convert existing recordings to runs.
@@ -95,7 +109,14 @@ def import_traces(
     process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
     with them. Counters of Nsight Compute (a .ncu-rep, or the text of ncu --csv --page raw) are added to --run.
     JSON of trtexec and an Nsight Systems database of the same engine, imported as one --run, are joined by layer.
+
+    Recordings of a job's ranks become one run for each folder. They are read in processes of this machine or on a Dask
+    cluster (--engine dask), from any file system that fsspec knows to any; a second import does what is missing.
     """
+    if is_job([*traces, logdir], engine, workers, scheduler):
+        without = {"--rank": rank, "--facts-from": facts_from, "--pytorch-views": pytorch_views or None}
+        import_a_job(traces, logdir, Job(engine, workers, scheduler, run, force, ReadOptions(markers)), without, output)
+        return
     counters = [path for path in traces if recognises_counters(path)]
     if counters and run is None:
         refuse(f"{counters[0]} holds counters of Nsight Compute, which belong to a run; name it with --run")

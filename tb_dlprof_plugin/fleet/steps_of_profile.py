@@ -13,7 +13,6 @@ from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree
-from tb_dlprof_plugin.names.ops import GARBAGE_COLLECTION
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.pauses import loading_times
 
@@ -156,14 +155,14 @@ def _input(view: ProfileView) -> Ints:
 
 
 def _garbage(view: ProfileView) -> Ints:
-    """Known where the hook marked any full collection."""
-    iterations, calls = view.profile.iterations, view.profile.calls
-    if GARBAGE_COLLECTION not in view.profile.strings:
+    """Known where the hook noted the runs of the collector."""
+    iterations, facts = view.profile.iterations, view.profile.facts
+    if not facts.garbage_recorded:
         return np.full(len(iterations), UNKNOWN, dtype=np.int64)
-    name = view.profile.strings.index(GARBAGE_COLLECTION)
-    rows = view.profile.ops.name[calls.op] == name
-    times = union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
-    return covered(times, iterations.host_start_ns, iterations.host_stop_ns)
+    starts = np.array([one.start_unix_ns for one in facts.garbage_collections], dtype=np.int64)
+    starts -= view.profile.base_time_unix_ns
+    durations = np.array([one.duration_ns for one in facts.garbage_collections], dtype=np.int64)
+    return covered(union(starts, starts + durations), iterations.host_start_ns, iterations.host_stop_ns)
 
 
 def cpu_work(view: ProfileView) -> Intervals:

@@ -95,6 +95,14 @@ class LossScale(msgspec.Struct):
     step: int | None = None
 
 
+class GarbageCollection(msgspec.Struct):
+    """A run of Python's garbage collector, in the process of the training."""
+
+    start_unix_ns: int
+    duration_ns: int
+    generation: int
+
+
 class RunFacts(msgspec.Struct):
     """What the hook read in the training process.
 
@@ -112,7 +120,8 @@ class RunFacts(msgspec.Struct):
     ``peak_memory_allocated_bytes`` and ``peak_memory_reserved_bytes`` are those of the recorded steps where
     ``process_peak_memory_bytes``, the peak of allocated memory since the process began, is known; else, as in files of
     versions before 1.0, those since the process began. ``storages`` are what held memory when the cycle ended, empty
-    where not recorded.
+    where not recorded. ``garbage_collections`` are the last runs of Python's garbage collector in the recorded steps,
+    at most 1000, where ``garbage_recorded``.
 
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
@@ -185,3 +194,5 @@ class RunFacts(msgspec.Struct):
     clock_limits: list[str] = []
     process_peak_memory_bytes: int | None = None
     storages: list[Storages] = []
+    garbage_recorded: bool | None = None
+    garbage_collections: list[GarbageCollection] = []

@@ -41,15 +41,28 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
     Raises:
         OSError: the directory cannot be written.
     """
-    summary = facts = None
+    return write_profile(directory, profile, *stored_with(profile))
+
+
+def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None]:
+    """The summary and the facts of a rank that are stored with a profile; None where they cannot be made of it."""
+    facts = None
     # What is recorded must not be lost for the sake of a faster table.
     with contextlib.suppress(Exception):
+        facts = facts_to_store(ProfileView(reopened(profile)))
+    return summary_of(profile), facts
+
+
+def summary_of(profile: Profile) -> bytes | None:
+    """What `write_run` stores with a profile; None where the summary cannot be made of it."""
+    try:
         # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
         view = ProfileView(reopened(profile))
         ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
-        summary = encode_summary(recorded_run(view, ref, view.selection()))
-        facts = facts_to_store(view)
-    return write_profile(directory, profile, summary, facts)
+        return encode_summary(recorded_run(view, ref, view.selection()))
+    except Exception:
+        # What is recorded must not be lost for the sake of a faster table.
+        return None
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:

@@ -16,10 +16,10 @@ _KINDS = (".py", ".gz")
 
 
 @functools.cache
-def code_version() -> str:
-    """A hash of that code: 15 ms for 250 files, once in a process."""
+def code_version(*more: str) -> str:
+    """A hash of that code and of ``more`` packages: 15 ms for 250 files, once in a process."""
     found = hashlib.blake2s(digest_size=12)
-    for part in _COMPUTES:
+    for part in (*_COMPUTES, *more):
         place = _PACKAGE / part
         files = sorted(place.rglob("*")) if place.is_dir() else [place]
         for file in (one for one in files if one.suffix in _KINDS):

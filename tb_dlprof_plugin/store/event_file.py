@@ -56,6 +56,19 @@ class EventBlob(StoredBlob):
         return self.facts
 
 
+def event_file_name(at_ns: int, maker: str) -> str:
+    """The name of an event file of ours: files sort by their time (unix ns)."""
+    seconds, fraction = divmod(at_ns, 1_000_000_000)
+    return f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
+
+
+def event_file_content(profile: Profile, at_ns: int, summary: bytes | None = None, facts: bytes | None = None) -> bytes:
+    """An event file with one profile; ``summary`` as in `write_profile`, ``at_ns`` as in the name."""
+    at = at_ns / 1e9
+    records = [Event(wall_time=at, file_version="brain.Event:2"), _event(profile, at, summary, facts)]
+    return b"".join(_record(event.SerializeToString()) for event in records)
+
+
 def write_profile(
     directory: str | os.PathLike[str], profile: Profile, summary: bytes | None = None, facts: bytes | None = None
 ) -> Path:
@@ -72,12 +85,8 @@ def write_profile(
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     now_ns = time.time_ns()
-    now = now_ns / 1e9
-    seconds, fraction = divmod(now_ns, 1_000_000_000)
-    maker = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
-    name = f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
-    records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now, summary, facts)]
-    data = b"".join(_record(event.SerializeToString()) for event in records)
+    name = event_file_name(now_ns, f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}")
+    data = event_file_content(profile, now_ns, summary, facts)
     # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.
     temporary = folder / f".{secrets.token_hex(8)}.tb_dlprof.tmp"
     try:

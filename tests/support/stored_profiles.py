@@ -23,7 +23,16 @@ from tb_dlprof_plugin.model.profile import (
     Memory,
     Profile,
 )
-from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, Storages, System
+from tb_dlprof_plugin.model.run_facts import (
+    DataLoaderFacts,
+    DdpFacts,
+    GarbageCollection,
+    Gpu,
+    LossScale,
+    RunFacts,
+    Storages,
+    System,
+)
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 
@@ -42,6 +51,7 @@ def full_profile(view: ProfileView) -> Profile:
         "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
         [1_010_000, 1_020_000], [1_030_000], 7.5, 16, 1, 2**31, 1755, 1980, 71, ["thermal slowdown"],
         2**34, [Storages("parameter", "layer1.0", [4096, 12]), Storages("other", "", [2**25])],
+        True, [GarbageCollection(1_700_000_000_000_000_000, 30_000_000, 2)],
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(

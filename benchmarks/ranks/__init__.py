@@ -1,0 +1,1 @@
+"""Recordings of jobs of several ranks, each even and with one planted cause, and what is measured on them."""

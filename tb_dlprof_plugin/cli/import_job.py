@@ -1,0 +1,170 @@
+"""The part of ``tb-dlprof import`` that takes the recordings of a job's ranks, wherever they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+from tb_dlprof_plugin.api.import_job import ImportedRecording, ImportedRun, import_job
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import OutputFormat
+from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.fleet.engines import EngineError
+from tb_dlprof_plugin.model import addresses
+from tb_dlprof_plugin.model.addresses import AddressError
+from tb_dlprof_plugin.readers.options import ReadOptions
+
+_MOST_NAMED = 5
+"""Recordings that could not be imported, of a run."""
+
+
+class EngineName(str, Enum):
+    """Where the work on a job's recordings is done."""
+
+    processes = "processes"
+    dask = "dask"
+    here = "here"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """How a job is imported; see `import_job`."""
+
+    engine: EngineName | None
+    workers: int | None
+    scheduler: str | None
+    run: str | None
+    force: bool
+    options: ReadOptions
+
+
+class JobRecording(msgspec.Struct, frozen=True):
+    """A recording of a job; ``ranks`` and ``event_files`` are empty where it could not be read, for the reason in
+    ``error``."""
+
+    run: str
+    recording: str
+    ranks: list[int]
+    iterations: int | None
+    event_files: list[str]
+    earlier: bool
+    error: str
+
+
+class JobRun(msgspec.Struct, frozen=True):
+    """A run of a job, and the ranks that have no profile in it."""
+
+    run: str
+    ranks: int
+    missing_ranks: list[int]
+
+
+class ImportedJob(msgspec.Struct, frozen=True):
+    """Every run and every recording of a job."""
+
+    profiles: list[JobRecording]
+    runs: list[JobRun]
+
+
+def is_job(named: Sequence[Path], engine: EngineName | None, workers: int | None, scheduler: str | None) -> bool:
+    """Whether a command's arguments name a job: an engine, a pattern or an address."""
+    texts = [addresses.with_slashes(os.fspath(path)) for path in named]
+    asked = engine is not None or workers is not None or scheduler is not None
+    return asked or any(addresses.is_remote(text) or addresses.is_pattern(text) for text in texts)
+
+
+def import_a_job(
+    recordings: Sequence[Path], logdir: Path, job: Job, without: dict[str, Any], output: OutputFormat
+) -> None:
+    """Imports a job and prints the result; ends the command with status 2 where a recording failed.
+
+    ``without`` are options that only single recordings have, each with what was given for it.
+    """
+    refused = [name for name, value in without.items() if value is not None]
+    if refused:
+        refuse(f"{refused[0]} is for single recordings; leave it out, or name a file without --engine")
+    try:
+        with Progress(Path("recordings"), "importing") as progress:
+            runs = import_job(
+                recordings,
+                logdir,
+                engine=None if job.engine is None else job.engine.value,
+                workers=job.workers,
+                scheduler=job.scheduler,
+                run=job.run,
+                force=job.force,
+                options=job.options,
+                progress=lambda done, of: progress.update(done / of),
+            )
+    except (AddressError, EngineError) as error:
+        refuse(error)
+    if output is OutputFormat.text:
+        for one in runs:
+            for line in _lines(one):
+                say(line)
+    else:
+        print_page(_page(runs), output)
+    if any(recording.error for one in runs for recording in one.recordings):
+        raise typer.Exit(2)
+
+
+def _page(runs: Sequence[ImportedRun]) -> ImportedJob:
+    return ImportedJob(
+        profiles=[_row(recording) for one in runs for recording in one.recordings],
+        runs=[JobRun(one.name, len(one.ranks), one.missing_ranks) for one in runs],
+    )
+
+
+def _row(recording: ImportedRecording) -> JobRecording:
+    return JobRecording(
+        run=recording.run,
+        recording=recording.address,
+        ranks=[] if recording.error else list(recording.ranks),
+        iterations=recording.iterations,
+        event_files=list(recording.event_files),
+        earlier=recording.earlier,
+        error=recording.error,
+    )
+
+
+def _lines(run: ImportedRun) -> list[str]:
+    """The result for a run, in words."""
+    failed = [one for one in run.recordings if one.error]
+    earlier = sum(one.earlier for one in run.recordings)
+    ranks, missing = run.ranks, run.missing_ranks
+    line = f"{run.name}: {_count(len(ranks), 'rank')}"
+    if missing:
+        line += f" of {len(ranks) + len(missing)}; missing: {_ranges(missing)}"
+    line += f". {_count(len(run.recordings) - len(failed), 'recording')} imported"
+    line += f", {earlier} of them earlier." if earlier else "."
+    lines = [line]
+    lines += [f"  {one.address}: {one.error}" for one in failed[:_MOST_NAMED]]
+    if len(failed) > _MOST_NAMED:
+        lines.append(f"  and {len(failed) - _MOST_NAMED} more; --format json has them all.")
+    return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _ranges(ranks: Sequence[int]) -> str:
+    """Such as "3, 8-15 and 40 more"."""
+    ranges: list[list[int]] = []
+    for rank in ranks:
+        if ranges and ranges[-1][1] == rank - 1:
+            ranges[-1][1] = rank
+        else:
+            ranges.append([rank, rank])
+    named = [str(first) if first == last else f"{first}-{last}" for first, last in ranges[:_MOST_NAMED]]
+    left = sum(last - first + 1 for first, last in ranges[_MOST_NAMED:])
+    return ", ".join(named) + (f" and {left} more" if left else "")
