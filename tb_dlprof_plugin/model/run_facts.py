@@ -86,6 +86,34 @@ class Storages(msgspec.Struct):
     bytes: list[int] = []
 
 
+class ClockLimit(msgspec.Struct):
+    """What held the clock down, such as "power cap", in so many of the readings of a `GpuEnergy`."""
+
+    name: str
+    readings: int
+
+
+class GpuEnergy(msgspec.Struct):
+    """What a GPU's own energy counter said of steps without the profiler, and of a pause of the training.
+
+    ``millijoules`` is what the board consumed in ``duration_ns``, which began and ended with a tick of the counter;
+    ``readings`` counts the ticks that were read. ``idle_millijoules`` and ``idle_ns`` are the same while the trace was
+    written, when the GPU has nothing to do and its clocks are still up. ``power_limit_mw`` is the limit in force,
+    ``sm_clock_mhz`` the mean and ``temperature_c`` the maximum of the readings.
+    """
+
+    gpu: int
+    millijoules: int
+    duration_ns: int
+    readings: int
+    idle_millijoules: int | None = None
+    idle_ns: int | None = None
+    power_limit_mw: int | None = None
+    sm_clock_mhz: int | None = None
+    temperature_c: int | None = None
+    clock_limits: list[ClockLimit] = []
+
+
 class LossScale(msgspec.Struct):
     """The loss scale when a cycle ended; ``step`` counts training steps since the profiler was started."""
 
@@ -113,6 +141,8 @@ class RunFacts(msgspec.Struct):
     ``process_peak_memory_bytes``, the peak of allocated memory since the process began, is known; else, as in files of
     versions before 1.0, those since the process began. ``storages`` are what held memory when the cycle ended, empty
     where not recorded.
+
+    ``energy`` has a row per GPU that this process used, empty where not measured: ``energy_missing`` says why.
 
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
@@ -185,3 +215,5 @@ class RunFacts(msgspec.Struct):
     clock_limits: list[str] = []
     process_peak_memory_bytes: int | None = None
     storages: list[Storages] = []
+    energy: list[GpuEnergy] = []
+    energy_missing: str | None = None

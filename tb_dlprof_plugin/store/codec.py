@@ -33,7 +33,17 @@ from tb_dlprof_plugin.model.profile import (
     Profile,
     Source,
 )
-from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, Storages, System
+from tb_dlprof_plugin.model.run_facts import (
+    ClockLimit,
+    DataLoaderFacts,
+    DdpFacts,
+    Gpu,
+    GpuEnergy,
+    LossScale,
+    RunFacts,
+    Storages,
+    System,
+)
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
@@ -57,7 +67,7 @@ _BYTES_OF_AN_ENTRY = 4
 """Names, notes and numbers outside of tables: recorded profiles have one for at least 20 bytes of the file."""
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
-    kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, Gpu, LossScale, Storages)
+    kind.__name__: kind for kind in (ClockLimit, DataLoaderFacts, DdpFacts, Gpu, GpuEnergy, LossScale, Storages)
 }
 """What a message inside another becomes, by its name."""
 _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
