@@ -124,6 +124,14 @@ _ALL = (
         prints="the plan, batch sizes, GPUs and sets of checkpoints",
     ),
     Command(
+        "energy",
+        "energy:energy",
+        "Show the energy of a step, where it goes, and what other configurations would take.",
+        "RUN --price-per-kwh 0.3",
+        page="energy",
+        prints="the parts of a step's energy, modules, ops and other configurations",
+    ),
+    Command(
         "runs",
         "runs:runs",
         "List runs in one table, each compared with its base.",

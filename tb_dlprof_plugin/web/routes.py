@@ -137,6 +137,13 @@ _ALL = (
         query="PlanQuery",
         handler="plan",
     ),
+    Route(
+        "energy",
+        "the energy of a step, where it goes, and what other configurations would take",
+        page="pages.energy:energy_page",
+        query="EnergyQuery",
+        handler="energy",
+    ),
     Route("key_nodes", "ops that could be the key node", query="ProfileQuery", handler="key_nodes", in_file="never"),
     Route(
         "search",
