@@ -66,6 +66,14 @@ class StepEnergy:
         """Share of the energy that the GPUs would have taken at rest."""
         return None if self.idle_watts is None else min(100.0 * self.idle_watts / self.watts, 100.0)
 
+    def saved_joules(self, low_ns: float, high_ns: float) -> tuple[float, float]:
+        """Least and most that a step saves which gets shorter by so much.
+
+        The time saved is one in which the GPU rested at the least, or worked as on average at the most.
+        """
+        ends = [watts * ns / 1e9 for watts in (self.idle_watts or 0.0, self.watts) for ns in (low_ns, high_ns)]
+        return min(ends), max(ends)
+
 
 @per_selection
 def step_energy(view: ProfileView, selection: Selection) -> StepEnergy | None:

@@ -66,7 +66,7 @@ class EnergySplit:
     def by(self, place: Ints, rows: int) -> Floats:
         """Sums over launches; ``place`` has for each its row, or -1."""
         inside = place >= 0
-        return np.bincount(place[inside], weights=self.launches[inside], minlength=rows)
+        return np.bincount(place[inside], weights=self.launches[inside], minlength=rows).astype(np.float64)
 
 
 class NoSplit(ValueError):

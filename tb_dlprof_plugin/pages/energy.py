@@ -87,11 +87,20 @@ class EnergyOp(msgspec.Struct, frozen=True):
 class EnergyChoice(msgspec.Struct, frozen=True):
     """Another precision or batch size; ``why`` says why it is not known. The first row is as recorded."""
 
-    precision: str
+    precision: Annotated[
+        str, Definition("energyPrecision", "What the step computes in; by autocast where it says so.")
+    ]
     batch_size: int | None
     step_ms: float | None
     joules_per_step: float | None
-    low_joules: float | None
+    low_joules: Annotated[
+        float | None,
+        Definition(
+            "energyInterval",
+            "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
+            "from kernels.",
+        ),
+    ]
     high_joules: float | None
     joules_per_sample: Annotated[
         float | None,
@@ -316,7 +325,7 @@ def _choices(view: ProfileView, measured: StepEnergy) -> list[EnergyChoice]:
     ]  # fmt: skip
     refused: set[str] = set()
     for precision, label in _LABELS.items():
-        sizes = [None] if precision != "fp32" else []
+        sizes: list[int | None] = [None] if precision != "fp32" else []
         if batch:
             sizes += [max(1, int(batch * factor)) for factor in _FACTORS]
         for size in sizes:

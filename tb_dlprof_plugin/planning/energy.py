@@ -55,6 +55,7 @@ def planned_energy(view: ProfileView, request: PlanRequest) -> EnergyForecast:
     try:
         step = planned_step(view, request)
         split = energy_split(view, view.selection())
+        _check(split)
     except (NoStepTime, NoSplit) as error:
         raise NoEnergy(str(error)) from None
     if step.found is None and batch_ratio(view, request) != 1:
@@ -72,10 +73,16 @@ def forecast_energy(view: ProfileView, found: Forecast) -> EnergyForecast:
         raise NoEnergy("the energy on another GPU is not forecast.")
     try:
         split = energy_split(view, view.selection())
+        _check(split)
     except NoSplit as error:
         raise NoEnergy(str(error)) from None
     time = StepTime(found.predicted_ns, found.low_ns, found.high_ns)
     return _energy(view, split, PlannedStep(time, found, [found.change], None), found.target.batch_ratio)
+
+
+def _check(split: EnergySplit) -> None:
+    if not split.trusted:
+        raise NoSplit(f"the estimate from kernels is off the counter by {split.residual_percent:+.0f} %.")
 
 
 def _energy(view: ProfileView, split: EnergySplit, step: PlannedStep, ratio: float) -> EnergyForecast:

@@ -103,6 +103,13 @@ export interface Interfaces {
   HeldRow: types.HeldRow;
   CheckpointRow: types.CheckpointRow;
   PlanPage: types.PlanPage;
+  EnergyLimit: types.EnergyLimit;
+  EnergyPart: types.EnergyPart;
+  EnergyModule: types.EnergyModule;
+  EnergyOp: types.EnergyOp;
+  EnergyChoice: types.EnergyChoice;
+  EpochEnergy: types.EpochEnergy;
+  EnergyPage: types.EnergyPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
   KeyNodesPage: types.KeyNodesPage;
   SearchHit: types.SearchHit;
@@ -325,6 +332,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       threads: 0,
       peak_memory_bytes: null,
       memory_bytes: null,
+      joules_per_step: null,
+      watts: null,
     },
     parts: {
     },
@@ -1285,6 +1294,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       high_ns: 0,
       percent: 0,
       derivation: "",
+      low_joules: null,
+      high_joules: null,
     },
     parts: {
     },
@@ -1680,6 +1691,107 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       held: "HeldRow",
       gpus: "PlanRow",
       checkpoints: "CheckpointRow",
+    },
+  },
+  EnergyLimit: {
+    blank: {
+      name: "",
+      percent: 0,
+    },
+    parts: {
+    },
+  },
+  EnergyPart: {
+    blank: {
+      kind: "",
+      joules: 0,
+      percent: 0,
+    },
+    parts: {
+    },
+  },
+  EnergyModule: {
+    blank: {
+      path: "",
+      joules: 0,
+      percent: 0,
+    },
+    parts: {
+    },
+  },
+  EnergyOp: {
+    blank: {
+      id: "",
+      name: "",
+      direction: "",
+      joules: 0,
+      percent: 0,
+      watts: null,
+    },
+    parts: {
+    },
+  },
+  EnergyChoice: {
+    blank: {
+      precision: "",
+      batch_size: null,
+      step_ms: null,
+      joules_per_step: null,
+      low_joules: null,
+      high_joules: null,
+      joules_per_sample: null,
+      saved_percent: null,
+      why: "",
+    },
+    parts: {
+    },
+  },
+  EpochEnergy: {
+    blank: {
+      steps: 0,
+      processes: 0,
+      hours: 0,
+      kwh: 0,
+      cost: null,
+      co2_grams: null,
+    },
+    parts: {
+    },
+  },
+  EnergyPage: {
+    blank: {
+      headline: "",
+      joules_per_step: null,
+      low_joules: null,
+      high_joules: null,
+      joules_per_sample: null,
+      watts: null,
+      idle_watts: null,
+      idle_percent: null,
+      idle_source: "",
+      power_limit_watts: null,
+      sm_clock_mhz: null,
+      temperature_c: null,
+      seconds: null,
+      limits: [],
+      residual_percent: null,
+      parts: [],
+      modules: [],
+      ops: [],
+      total_ops: 0,
+      choices: [],
+      epoch: null,
+      unknown: {},
+    },
+    parts: {
+      ref: "RunRef",
+      range: "SelectedRange",
+      limits: "EnergyLimit",
+      parts: "EnergyPart",
+      modules: "EnergyModule",
+      ops: "EnergyOp",
+      choices: "EnergyChoice",
+      epoch: "EpochEnergy",
     },
   },
   KeyNodeCandidate: {
@@ -2306,6 +2418,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tensor_core_share: null,
       peak_memory_bytes: null,
       peak_memory_of: "",
+      joules_per_step: null,
+      joules_per_sample: null,
+      watts: null,
       flops: null,
       launches: null,
       advice: null,
