@@ -24,29 +24,41 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 PRODUCTS = (Work.FP32, Work.TF32, Work.HALF)
+SIDE = 8192
+"""Of the matrices in loops."""
 LOOPS = {
-    "mm_fp32": Work.FP32,
-    "mm_tf32": Work.TF32,
-    "mm_bf16": Work.HALF,
-    "copy": Work.COPIES,
-    "small_add": Work.OTHER,
+    "mm_fp32": (Work.FP32, 4 * 3 * SIDE**2 * 4),
+    "mm_tf32": (Work.TF32, 4 * 3 * SIDE**2 * 4),
+    "mm_bf16": (Work.HALF, 4 * 3 * SIDE**2 * 2),
+    "copy": (Work.COPIES, 4 * 2 * SIDE**2 * 16),
+    "small_add": (Work.OTHER, 0),
 }
+"""Kind of work, and bytes of device memory in a step; what `small_add` moves stays in the cache."""
+CACHE_BYTES = 30_000_000
+"""Half of the L2 of an H200, which two of the tensors of an op share."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A step: seconds and FLOPs by kind, its length in seconds and its joules."""
+    """A step: seconds and FLOPs by kind, bytes, its length in seconds and its joules."""
 
     model: str
     precision: str
     seconds: dict[Work, float]
     flops: dict[Work, float]
+    bytes: float
     step_s: float
     joules: float
 
     def row(self) -> list[float]:
         """Coefficients of the fit, in watts and picojoules."""
-        return [self.seconds.get(kind, 0.0) for kind in KINDS] + [self.flops.get(kind, 0.0) * PICO for kind in PRODUCTS]
+        products = sum(self.seconds.get(kind, 0.0) for kind in PRODUCTS)
+        return [
+            products,
+            sum(self.seconds.values()) - products,
+            *(self.flops.get(kind, 0.0) * PICO for kind in PRODUCTS),
+            self.bytes * PICO,
+        ]
 
 
 def rows_of(directory: Path) -> list[dict[str, Any]]:
@@ -84,9 +96,11 @@ def measured(directory: Path) -> list[Measured]:
     for row in rows_of(directory):
         step_s = row["step_ms"] / 1e3 if row.get("step_ms") else 0.0
         if row["model"] == "loop":
-            kind = LOOPS[row["precision"]]
+            kind, moved = LOOPS[row["precision"]]
             flops = {kind: float(row["flops"])} if row["flops"] else {}
-            found.append(Measured("loop", row["precision"], {kind: step_s}, flops, step_s, row["joules_per_step"]))
+            found.append(
+                Measured("loop", row["precision"], {kind: step_s}, flops, moved, step_s, row["joules_per_step"])
+            )
         elif row["model"] != "idle" and not row["again"] and (view := view_of(directory, row)) is not None:
             found += [_of_view(view, row, step_s)] if view.profile.facts.batch_size == row["batch_size"] else []
     return found
@@ -94,7 +108,7 @@ def measured(directory: Path) -> list[Measured]:
 
 def _of_view(view: ProfileView, row: dict[str, Any], step_s: float) -> Measured:
     selection = view.selection()
-    work, inside = work_of_launches(view, selection), view.selected_launches(selection)
+    work, inside = work_of_launches(view, selection, CACHE_BYTES), view.selected_launches(selection)
     seconds = np.where(inside, view.profile.launches.duration_ns / 1e9, 0.0) / selection.count
     flops = np.where(inside, work.flops, 0.0) / selection.count
     by_kind = [np.bincount(work.kind, weights=values, minlength=len(KINDS)).tolist() for values in (seconds, flops)]
@@ -103,19 +117,20 @@ def _of_view(view: ProfileView, row: dict[str, Any], step_s: float) -> Measured:
         row["precision"],
         dict(zip(KINDS, by_kind[0], strict=True)),
         dict(zip(KINDS, by_kind[1], strict=True)),
+        float(work.bytes[inside].sum()) / selection.count,
         step_s,
         row["joules_per_step"],
     )
 
 
 def fit(found: list[Measured], idle_watts: float, spread: float = 0.0) -> GpuPower:
-    """Least squares of relative errors, no coefficient below 0."""
-    scale = np.array([1.0 / (one.joules - idle_watts * one.step_s) for one in found])
-    a = np.array([one.row() for one in found]) * scale[:, np.newaxis]
-    values = _nonnegative(a, np.ones(len(found)))
-    watts = dict(zip(KINDS, (round(float(v), 1) for v in values[: len(KINDS)]), strict=True))
-    per_flop = dict(zip(PRODUCTS, (round(float(v), 4) for v in values[len(KINDS) :]), strict=True))
-    return GpuPower(idle_watts, watts, per_flop, spread, "")
+    """Least squares of errors relative to a step's energy, no coefficient below 0."""
+    a = np.array([one.row() for one in found]) / np.array([[one.joules] for one in found])
+    values = _nonnegative(a, np.array([1.0 - idle_watts * one.step_s / one.joules for one in found])).tolist()
+    per_flop = dict(zip(PRODUCTS, (round(value, 3) for value in values[2:5]), strict=True))
+    return GpuPower(
+        idle_watts, round(values[0], 1), round(values[1], 1), per_flop, round(values[5], 2), CACHE_BYTES, spread, ""
+    )
 
 
 def _nonnegative(a: Any, b: Any) -> Any:
@@ -141,11 +156,11 @@ def _nonnegative(a: Any, b: Any) -> Any:
     return x
 
 
-def estimate(power: GpuPower, one: Measured) -> float:
+def estimate(power: GpuPower, one: Measured, limit_watts: float = 700.0) -> float:
     """Joules of a step from the table alone."""
-    return power.idle_watts * one.step_s + sum(
-        power.joules(kind, seconds, one.flops.get(kind, 0.0)) for kind, seconds in one.seconds.items()
-    )
+    values = [power.product_watts, power.other_watts, *(power.picojoules_per_flop[kind] for kind in PRODUCTS)]
+    above = float(np.dot(one.row(), [*values, power.picojoules_per_byte]))
+    return min(power.idle_watts * one.step_s + above, limit_watts * one.step_s)
 
 
 def idle_of(directory: Path) -> float:

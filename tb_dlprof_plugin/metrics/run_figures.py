@@ -48,11 +48,11 @@ class RunFigures(msgspec.Struct, frozen=True):
         flops: of the matrix ops; None where those of any call are unknown.
         peak_memory_bytes: most memory allocated on the GPU.
         peak_memory_of: the selected iterations where memory was recorded, else the whole process until the recording.
-        joules_per_step: of this process's GPUs; None where not measured.
-        joules_per_sample: the same over the batch size.
-        watts: their mean power.
         group_ns: time of each kernel group that occurs.
         op_types: by falling time.
+        joules_per_step: of this process's GPUs, by their counter.
+        joules_per_sample: the same over the batch size.
+        watts: their mean power.
     """
 
     setup: RunSetup
@@ -70,11 +70,11 @@ class RunFigures(msgspec.Struct, frozen=True):
     flops: float | None
     peak_memory_bytes: int | None
     peak_memory_of: Literal["iterations", "process", ""]
-    joules_per_step: float | None
-    joules_per_sample: float | None
-    watts: float | None
     group_ns: dict[str, float]
     op_types: list[OpTypeTime]
+    joules_per_step: float | None = None
+    joules_per_sample: float | None = None
+    watts: float | None = None
 
     @property
     def flops_rate(self) -> float | None:

@@ -87,9 +87,7 @@ class EnergyOp(msgspec.Struct, frozen=True):
 class EnergyChoice(msgspec.Struct, frozen=True):
     """Another precision or batch size; ``why`` says why it is not known. The first row is as recorded."""
 
-    precision: Annotated[
-        str, Definition("energyPrecision", "What the step computes in; by autocast where it says so.")
-    ]
+    precision: Annotated[str, Definition("energyPrecision", "What the step computes in; by autocast where it says so.")]
     batch_size: int | None
     step_ms: float | None
     joules_per_step: float | None
@@ -186,6 +184,7 @@ class EnergyPage(msgspec.Struct, frozen=True):
     sm_clock_mhz: int | None
     temperature_c: int | None
     seconds: float | None
+    choices: list[EnergyChoice]
     limits: list[EnergyLimit]
     residual_percent: Annotated[
         float | None,
@@ -198,7 +197,6 @@ class EnergyPage(msgspec.Struct, frozen=True):
     modules: list[EnergyModule]
     ops: list[EnergyOp]
     total_ops: int
-    choices: list[EnergyChoice]
     epoch: EpochEnergy | None
     unknown: dict[str, str]
 
@@ -251,7 +249,7 @@ def energy_page(
         modules=modules,
         ops=ops[:_MOST_OPS],
         total_ops=len(ops),
-        choices=_choices(view, measured) if measured else [],
+        choices=_choices(view, measured, unknown.get("joules_per_step", "")),
         epoch=_epoch(view, selection, measured, price_per_kwh, co2_per_kwh, steps_per_epoch, unknown),
         unknown=unknown,
     )
@@ -316,9 +314,11 @@ def _ops(view: ProfileView, selection: Selection, split: EnergySplit) -> list[En
     return sorted(rows, key=lambda row: -row.joules)
 
 
-def _choices(view: ProfileView, measured: StepEnergy) -> list[EnergyChoice]:
+def _choices(view: ProfileView, measured: StepEnergy | None, missing: str) -> list[EnergyChoice]:
     """As recorded, in other precisions, and with other batch sizes in each."""
     batch, step_ms = view.profile.facts.batch_size, step_estimate(view, view.selection()).ns / 1e6
+    if measured is None:
+        return [EnergyChoice("as recorded", batch, step_ms, None, None, None, None, None, missing)]
     rows = [
         EnergyChoice("as recorded", batch, step_ms, measured.joules, measured.low_joules, measured.high_joules,
                      measured.joules_per_sample, 0.0 if measured.joules_per_sample is not None else None, "")

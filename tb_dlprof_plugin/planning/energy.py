@@ -21,8 +21,10 @@ from tb_dlprof_plugin.metrics.energy_split import (
     energy_split,
     work_of_launches,
 )
+from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.names.gpu_power import PRODUCTS, Work
+from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
+from tb_dlprof_plugin.names.gpu_power import PICO, PRODUCTS, Work
 from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, PlannedStep, StepTime, planned_step
 from tb_dlprof_plugin.planning.predict import Forecast
@@ -107,12 +109,18 @@ def _energy(view: ProfileView, split: EnergySplit, step: PlannedStep, ratio: flo
 
 def _of_kernels(view: ProfileView, split: EnergySplit, selection: Selection, found: Forecast, ratio: float) -> float:
     """Joules above rest of the forecast's kernels."""
-    work, launches = work_of_launches(view, selection), view.profile.launches
+    work, launches = work_of_launches(view, selection, split.power.cache_bytes), view.profile.launches
     share = np.ones(len(launches)) if found.change.gpu is None else found.change.gpu
-    new = WorkOfLaunches(_new_kinds(view, work.kind, found), work.flops * ratio)
+    kind = _new_kinds(view, work.kind, found)
+    # Products in half precision move half the bytes; other kernels take as long as their bytes do.
+    halved = np.where((kind != work.kind) & (kind == KINDS.index(Work.HALF)), 0.5, 1.0)
+    moved = work.bytes * np.where(work.flops > 0, halved * ratio, share)
+    new = WorkOfLaunches(kind, work.flops * ratio, moved)
     joules = dynamic_joules(split.power, new, share * launches.duration_ns / 1e9)
     inside = view.selected_launches(selection)
-    casts = split.power.watts[Work.OTHER] * (found.cast_ns + found.scaler_ns) / 1e9
+    ceilings = ceilings_of(gpu_name(view))
+    memory = split.power.picojoules_per_byte * PICO * (ceilings.bytes_per_second if ceilings else 0.0)
+    casts = (split.power.other_watts + memory) * (found.cast_ns + found.scaler_ns) / 1e9
     return split.scale * (float(joules[inside].sum()) / selection.count + casts)
 
 

@@ -1607,6 +1607,19 @@ export interface PlanPage {
   assumptions: string[];
 }
 
+/** Another precision or batch size; `why` says why it is not known. The first row is as recorded. */
+export interface EnergyChoice {
+  precision: string;
+  batch_size: number | null;
+  step_ms: number | null;
+  joules_per_step: number | null;
+  low_joules: number | null;
+  high_joules: number | null;
+  joules_per_sample: number | null;
+  saved_percent: number | null;
+  why: string;
+}
+
 /** What held the GPU's clock down, in percent of the readings over steps without the profiler. */
 export interface EnergyLimit {
   name: string;
@@ -1635,19 +1648,6 @@ export interface EnergyOp {
   joules: number;
   percent: number;
   watts: number | null;
-}
-
-/** Another precision or batch size; `why` says why it is not known. The first row is as recorded. */
-export interface EnergyChoice {
-  precision: string;
-  batch_size: number | null;
-  step_ms: number | null;
-  joules_per_step: number | null;
-  low_joules: number | null;
-  high_joules: number | null;
-  joules_per_sample: number | null;
-  saved_percent: number | null;
-  why: string;
 }
 
 /**
@@ -1686,13 +1686,13 @@ export interface EnergyPage {
   sm_clock_mhz: number | null;
   temperature_c: number | null;
   seconds: number | null;
+  choices: EnergyChoice[];
   limits: EnergyLimit[];
   residual_percent: number | null;
   parts: EnergyPart[];
   modules: EnergyModule[];
   ops: EnergyOp[];
   total_ops: number;
-  choices: EnergyChoice[];
   epoch: EpochEnergy | null;
   unknown: Record<string, string>;
 }

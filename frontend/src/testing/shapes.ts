@@ -103,11 +103,11 @@ export interface Interfaces {
   HeldRow: types.HeldRow;
   CheckpointRow: types.CheckpointRow;
   PlanPage: types.PlanPage;
+  EnergyChoice: types.EnergyChoice;
   EnergyLimit: types.EnergyLimit;
   EnergyPart: types.EnergyPart;
   EnergyModule: types.EnergyModule;
   EnergyOp: types.EnergyOp;
-  EnergyChoice: types.EnergyChoice;
   EpochEnergy: types.EpochEnergy;
   EnergyPage: types.EnergyPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
@@ -1693,6 +1693,21 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       checkpoints: "CheckpointRow",
     },
   },
+  EnergyChoice: {
+    blank: {
+      precision: "",
+      batch_size: null,
+      step_ms: null,
+      joules_per_step: null,
+      low_joules: null,
+      high_joules: null,
+      joules_per_sample: null,
+      saved_percent: null,
+      why: "",
+    },
+    parts: {
+    },
+  },
   EnergyLimit: {
     blank: {
       name: "",
@@ -1731,21 +1746,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  EnergyChoice: {
-    blank: {
-      precision: "",
-      batch_size: null,
-      step_ms: null,
-      joules_per_step: null,
-      low_joules: null,
-      high_joules: null,
-      joules_per_sample: null,
-      saved_percent: null,
-      why: "",
-    },
-    parts: {
-    },
-  },
   EpochEnergy: {
     blank: {
       steps: 0,
@@ -1773,24 +1773,24 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       sm_clock_mhz: null,
       temperature_c: null,
       seconds: null,
+      choices: [],
       limits: [],
       residual_percent: null,
       parts: [],
       modules: [],
       ops: [],
       total_ops: 0,
-      choices: [],
       epoch: null,
       unknown: {},
     },
     parts: {
       ref: "RunRef",
       range: "SelectedRange",
+      choices: "EnergyChoice",
       limits: "EnergyLimit",
       parts: "EnergyPart",
       modules: "EnergyModule",
       ops: "EnergyOp",
-      choices: "EnergyChoice",
       epoch: "EpochEnergy",
     },
   },

@@ -3,7 +3,13 @@ import type { EnergyChoice, EnergyModule, EnergyOp, EnergyPart } from "../../api
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 
-const SHARE = { id: "share", header: "Share", definition: DEFINITIONS.energyShare, unit: "percent", width: "80px" } as const;
+const SHARE = {
+  id: "share",
+  header: "Share",
+  definition: DEFINITIONS.energyShare,
+  unit: "percent",
+  width: "80px",
+} as const;
 
 export const PARTS: Column<EnergyPart>[] = [
   { id: "kind", header: "Work", definition: DEFINITIONS.energyKind, value: (row) => row.kind, width: "1fr" },
@@ -19,7 +25,13 @@ export const PARTS: Column<EnergyPart>[] = [
 ];
 
 export const MODULES: Column<EnergyModule>[] = [
-  { id: "module", header: "Module", definition: DEFINITIONS.modulePath, value: (row) => row.path || "whole model", width: "1fr" },
+  {
+    id: "module",
+    header: "Module",
+    definition: DEFINITIONS.modulePath,
+    value: (row) => row.path || "whole model",
+    width: "1fr",
+  },
   {
     id: "joules",
     header: "Energy above rest",
@@ -33,7 +45,13 @@ export const MODULES: Column<EnergyModule>[] = [
 
 export const OPS: Column<EnergyOp>[] = [
   { id: "op", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "1fr" },
-  { id: "direction", header: "Direction", definition: "Forward or backward; empty for what is neither.", value: (row) => row.direction, width: "100px" },
+  {
+    id: "direction",
+    header: "Direction",
+    definition: "Forward or backward; empty for what is neither.",
+    value: (row) => row.direction,
+    width: "100px",
+  },
   {
     id: "joules",
     header: "Energy above rest",
@@ -54,8 +72,21 @@ export const OPS: Column<EnergyOp>[] = [
 ];
 
 export const CHOICES: Column<EnergyChoice>[] = [
-  { id: "precision", header: "Precision", definition: DEFINITIONS.energyPrecision, value: (row) => row.precision, width: "150px" },
-  { id: "batch", header: "Batch", definition: DEFINITIONS.planBatch, value: (row) => row.batch_size, unit: "count", width: "80px" },
+  {
+    id: "precision",
+    header: "Precision",
+    definition: DEFINITIONS.energyPrecision,
+    value: (row) => row.precision,
+    width: "150px",
+  },
+  {
+    id: "batch",
+    header: "Batch",
+    definition: DEFINITIONS.planBatch,
+    value: (row) => row.batch_size,
+    unit: "count",
+    width: "80px",
+  },
   {
     id: "step",
     header: "Step",
@@ -72,9 +103,30 @@ export const CHOICES: Column<EnergyChoice>[] = [
     unit: "joules",
     width: "90px",
   },
-  { id: "low", header: "At least", definition: DEFINITIONS.energyInterval, value: (row) => row.low_joules, unit: "joules", width: "90px" },
-  { id: "high", header: "At most", definition: DEFINITIONS.energyInterval, value: (row) => row.high_joules, unit: "joules", width: "90px" },
-  { id: "sample", header: "Energy/sample", definition: DEFINITIONS.joulesPerSample, value: (row) => row.joules_per_sample, unit: "joules", width: "116px" },
+  {
+    id: "low",
+    header: "At least",
+    definition: DEFINITIONS.energyInterval,
+    value: (row) => row.low_joules,
+    unit: "joules",
+    width: "90px",
+  },
+  {
+    id: "high",
+    header: "At most",
+    definition: DEFINITIONS.energyInterval,
+    value: (row) => row.high_joules,
+    unit: "joules",
+    width: "90px",
+  },
+  {
+    id: "sample",
+    header: "Energy/sample",
+    definition: DEFINITIONS.joulesPerSample,
+    value: (row) => row.joules_per_sample,
+    unit: "joules",
+    width: "116px",
+  },
   {
     id: "saved",
     header: "Saved",
