@@ -102,13 +102,6 @@ class OutsideSteps:
         self._energy.forget()
         return AfterPart(self._timer.durations_ns()[:MOST_TIMED], trace, energy, missing)
 
-    def pause(self, begins: bool) -> None:
-        """The GPU rests while the hook works, or no longer: what it consumes meanwhile is the energy of an idle GPU."""
-        if begins:
-            self._energy.begin(idle=True)
-        else:
-            self._energy.end()
-
     def fill_energy(self, facts: RunFacts) -> None:
         """Fill what was measured so far; the part after the window may replace it."""
         facts.energy, facts.energy_missing = self._energy.measured(), self._energy.missing

@@ -19,7 +19,6 @@ from tb_dlprof_plugin.model.run_facts import ClockLimit, GpuEnergy
 
 _SETTLING_S = 0.3
 """After the begin of a window: the counter lags behind the GPU, which rested until then."""
-_IDLE_SETTLING_S = 0.1
 _BETWEEN_S = 0.35
 """Between two readings: few enough that the driver is hardly asked, enough that a short window loses little."""
 _POLL_S = 0.002
@@ -58,9 +57,8 @@ def read_at_tick(gpu: NvmlDevice, stop: threading.Event | None = None) -> Readin
 
 @dataclass(slots=True)
 class _Window:
-    """One stretch of steps, or a pause; its thread adds readings until ``stop`` is set."""
+    """One stretch of steps; its thread adds readings until ``stop`` is set."""
 
-    idle: bool
     stop: threading.Event = field(default_factory=threading.Event)
     readings: list[list[Reading]] = field(default_factory=list)
     clocks: list[list[int]] = field(default_factory=list)
@@ -89,19 +87,16 @@ class EnergyMeter:
         """Whether a window is open in which something can be measured."""
         return self._current is not None
 
-    def begin(self, *, idle: bool = False) -> None:
-        """Open a window of steps, or of a pause; within an open one of the same kind nothing happens."""
+    def begin(self) -> None:
+        """Open a window; within an open one nothing happens."""
         if self._current is not None:
-            if self._current.idle == idle:
-                return
-            self.end()
+            return
         if not self._gpus and self._refused is None:
             self._gpus, self._refused = _find_gpus()
         if not self._gpus:
             return
         count = len(self._gpus)
         window = _Window(
-            idle,
             readings=[[] for _ in range(count)],
             clocks=[[] for _ in range(count)],
             temperatures=[[] for _ in range(count)],
@@ -126,11 +121,11 @@ class EnergyMeter:
 
     def forget(self) -> None:
         """Drop all that was measured; an open window goes on from now."""
-        idle = None if self._current is None else self._current.idle
+        goes_on = self._current is not None
         self.end()
         self._windows = []
-        if idle is not None:
-            self.begin(idle=idle)
+        if goes_on:
+            self.begin()
 
     def measured(self) -> list[GpuEnergy]:
         """A row per GPU of whose steps two ticks were seen."""
@@ -138,24 +133,20 @@ class EnergyMeter:
         return [energy for energy in found if energy is not None]
 
     def _of(self, i: int, gpu: int) -> GpuEnergy | None:
-        steps = [window for window in self._windows if not window.idle]
-        millijoules, duration_ns, readings = _sums([window.readings[i] for window in steps])
+        millijoules, duration_ns, readings = _sums([window.readings[i] for window in self._windows])
         if not duration_ns:
             return None
-        idle_millijoules, idle_ns, _ = _sums([window.readings[i] for window in self._windows if window.idle])
-        clocks = [clock for window in steps for clock in window.clocks[i]]
-        limits: Counter[str] = sum((window.limits[i] for window in steps), Counter())
+        clocks = [clock for window in self._windows for clock in window.clocks[i]]
+        limits: Counter[str] = sum((window.limits[i] for window in self._windows), Counter())
         device = list(self._gpus.values())[i]
         return GpuEnergy(
             gpu=gpu,
             millijoules=millijoules,
             duration_ns=duration_ns,
             readings=readings,
-            idle_millijoules=idle_millijoules if idle_ns else None,
-            idle_ns=idle_ns or None,
             power_limit_mw=probe(lambda: device.power_limit_mw),
             sm_clock_mhz=round(sum(clocks) / len(clocks)) if clocks else None,
-            temperature_c=max((t for window in steps for t in window.temperatures[i]), default=None),
+            temperature_c=max((t for window in self._windows for t in window.temperatures[i]), default=None),
             clock_limits=[ClockLimit(name, count) for name, count in sorted(limits.items())],
         )
 
@@ -173,7 +164,7 @@ def _sums(windows: Sequence[Sequence[Reading]]) -> tuple[int, int, int]:
 def _measure(window: _Window, gpus: Sequence[NvmlDevice]) -> None:
     """The thread: GPUs one after the other, each at its own tick."""
     until_s = time.monotonic() + _LONGEST_S
-    if window.stop.wait(_IDLE_SETTLING_S if window.idle else _SETTLING_S):
+    if window.stop.wait(_SETTLING_S):
         return
     while time.monotonic() < until_s:
         for i, gpu in enumerate(gpus):
@@ -187,8 +178,7 @@ def _measure(window: _Window, gpus: Sequence[NvmlDevice]) -> None:
             window.clocks[i] += [clock] if clock is not None else []
             window.temperatures[i] += [temperature] if temperature is not None else []
             window.limits[i].update(probe(lambda gpu=gpu: gpu.clock_limits) or [])  # type: ignore[misc]
-        # A pause may be short: each tick counts.
-        if window.stop.wait(_POLL_S if window.idle else _BETWEEN_S):
+        if window.stop.wait(_BETWEEN_S):
             return
 
 

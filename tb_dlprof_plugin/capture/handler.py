@@ -259,11 +259,9 @@ class TraceHandler:
             # A name that no reader of the directory takes for a trace: the file is removed later.
             trace = os.path.join(self.logdir, f".{stem}.waiting.json")
         unprofiled_ns, light = probe(self.outside.before) or ([], None)
-        probe(lambda: self.outside.pause(True))
         try:
             export_trace(prof, trace, self._use_python_export)
         except TraceExportError as error:
-            probe(lambda: self.outside.pause(False))
             if light is not None:
                 remove(light.path)
             warn(f"The trace {final} was not written: {error}.")
@@ -286,7 +284,6 @@ class TraceHandler:
         if self.announces and rank == 0 and self._announcing is None:
             job.announce_as = probe(lambda: shell_path(Path(self.logdir))) or ""
         job.facts.unprofiled_before_ns = unprofiled_ns
-        probe(lambda: self.outside.pause(False))
         probe(lambda: self.outside.fill_energy(job.facts))
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
         worker = start_analysis(job, self._exit_wait_s, self.outside.after if goes_on else None)

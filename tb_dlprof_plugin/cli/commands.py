@@ -129,7 +129,7 @@ _ALL = (
         "Show the energy of a step, where it goes, and what other configurations would take.",
         "RUN --price-per-kwh 0.3",
         page="energy",
-        prints="the parts of a step's energy, modules, ops and other configurations",
+        prints="the step's energy as recorded, in other precisions and with other batch sizes",
     ),
     Command(
         "runs",

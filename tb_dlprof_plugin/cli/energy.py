@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy as joules_text
 from tb_dlprof_plugin.pages.energy import EnergyChoice, EnergyPage, EpochEnergy, energy_page
+from tb_dlprof_plugin.reports.table import Report
 
 
-@page_command(energy_page)
+def _choices(page: EnergyPage) -> Report:
+    """As recorded and otherwise, one row each."""
+    return rows_table(EnergyChoice, page.choices)
+
+
+@page_command(energy_page, _choices)
 def energy(page: EnergyPage, limit: Limit = 15) -> None:
     """Show the energy of a step, where it goes, and what other configurations would take.
 
@@ -64,7 +71,7 @@ def _print_measured(page: EnergyPage) -> None:
         ("between", f"{joules_text(page.low_joules or 0.0)} and {joules_text(page.high_joules or 0.0)}"),
         ("of a sample", UNKNOWN if page.joules_per_sample is None else joules_text(page.joules_per_sample)),
         ("power", _watts(page.watts)),
-        ("power at rest", _watts(page.idle_watts) + (" (table)" if page.idle_source == "table" else "")),
+        ("power at rest", _watts(page.idle_watts)),
         ("power limit", _watts(page.power_limit_watts)),
         ("clock", UNKNOWN if page.sm_clock_mhz is None else f"{page.sm_clock_mhz:,} MHz"),
         ("temperature", UNKNOWN if page.temperature_c is None else f"{page.temperature_c} °C"),
@@ -112,9 +119,13 @@ def _joules(value: float | None) -> str:
     return UNKNOWN if value is None else joules_text(value)
 
 
+def _hours(hours: float) -> str:
+    return f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min"
+
+
 def _print_epoch(epoch: EpochEnergy) -> None:
     ranks = f" of {epoch.processes} processes" if epoch.processes > 1 else ""
-    text = f"An epoch of {epoch.steps:,} steps{ranks}: {epoch.hours:.3g} h, {epoch.kwh:.3g} kWh"
+    text = f"An epoch of {epoch.steps:,} steps{ranks}: {_hours(epoch.hours)}, {epoch.kwh:.3g} kWh"
     if epoch.cost is not None:
         text += f", costs {epoch.cost:.3g}"
     if epoch.co2_grams is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Literal
 
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.frameworks import PYTORCH
@@ -13,10 +12,8 @@ from tb_dlprof_plugin.names.gpu_power import power_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
-IdleSource = Literal["recorded", "table", ""]
 _LEAST_S = 0.35
 """A shorter window has hardly more than two ticks of a counter that changes ten times a second."""
-_LEAST_IDLE_S = 0.25
 _EDGE_S = 0.004
 """Half of what lies between the two readings around a tick, with the time of a call (2 to 4 ms on an H200)."""
 _REPEATS = 0.01
@@ -37,8 +34,7 @@ class StepEnergy:
             of a GPU and not in it.
         watts: mean power.
         joules_per_sample: None without a batch size.
-        idle_watts: power at rest with clocks up; None where not known.
-        idle_source: read in a pause of this run, or from the table of GPUs.
+        idle_watts: power at rest with clocks up, of GPUs of this kind; None where not known.
         seconds: length of the windows.
         gpus: how many there were.
         power_limit_watts: in force, of all of them; None where not known.
@@ -53,7 +49,6 @@ class StepEnergy:
     watts: float
     joules_per_sample: float | None
     idle_watts: float | None
-    idle_source: IdleSource
     seconds: float
     gpus: int
     power_limit_watts: float | None
@@ -87,7 +82,7 @@ def step_energy(view: ProfileView, selection: Selection) -> StepEnergy | None:
     joules = watts * step.ns / 1e9
     step_off = (step.high_ns - step.low_ns) / 2 / step.ns if step.ns else 0.0
     off = math.hypot(step_off, 2 * _EDGE_S / seconds, _REPEATS)
-    idle, source = _idle(view)
+    known = power_of(gpu_name(view))
     limits: Counter[str] = Counter()
     for row in rows:
         limits.update({limit.name: limit.readings for limit in row.clock_limits})
@@ -100,8 +95,7 @@ def step_energy(view: ProfileView, selection: Selection) -> StepEnergy | None:
         high_joules=joules * (1 + off),
         watts=watts,
         joules_per_sample=joules / facts.batch_size if facts.batch_size else None,
-        idle_watts=idle,
-        idle_source=source,
+        idle_watts=known.idle_watts * len(rows) if known is not None else None,
         seconds=seconds,
         gpus=len(rows),
         power_limit_watts=sum(caps) / 1e3 if len(caps) == len(rows) else None,
@@ -123,12 +117,3 @@ def energy_missing(view: ProfileView) -> str:
     if facts.energy_missing:
         return f"The energy was not recorded: {facts.energy_missing}. {HOW_TO_RECORD}"
     return f"The energy was not recorded. {HOW_TO_RECORD}"
-
-
-def _idle(view: ProfileView) -> tuple[float | None, IdleSource]:
-    """Watts at rest of all GPUs that were measured."""
-    rows = view.profile.facts.energy
-    if all(row.idle_millijoules and row.idle_ns and row.idle_ns >= _LEAST_IDLE_S * 1e9 for row in rows):
-        return sum((row.idle_millijoules or 0) * 1e6 / (row.idle_ns or 1) for row in rows), "recorded"
-    known = power_of(gpu_name(view))
-    return (known.idle_watts * len(rows), "table") if known is not None else (None, "")

@@ -94,20 +94,17 @@ class ClockLimit(msgspec.Struct):
 
 
 class GpuEnergy(msgspec.Struct):
-    """What a GPU's own energy counter said of steps without the profiler, and of a pause of the training.
+    """What a GPU's own energy counter said of steps without the profiler.
 
     ``millijoules`` is what the board consumed in ``duration_ns``, which began and ended with a tick of the counter;
-    ``readings`` counts the ticks that were read. ``idle_millijoules`` and ``idle_ns`` are the same while the trace was
-    written, when the GPU has nothing to do and its clocks are still up. ``power_limit_mw`` is the limit in force,
-    ``sm_clock_mhz`` the mean and ``temperature_c`` the maximum of the readings.
+    ``readings`` counts the ticks that were read. ``power_limit_mw`` is the limit in force, ``sm_clock_mhz`` the mean
+    and ``temperature_c`` the maximum of the readings.
     """
 
     gpu: int
     millijoules: int
     duration_ns: int
     readings: int
-    idle_millijoules: int | None = None
-    idle_ns: int | None = None
     power_limit_mw: int | None = None
     sm_clock_mhz: int | None = None
     temperature_c: int | None = None

@@ -75,7 +75,7 @@ _BY_NAME = {
         picojoules_per_flop={Work.FP32: 3.90, Work.TF32: 0.63, Work.HALF: 0.38},
         picojoules_per_byte=93.7,
         cache_bytes=30_000_000,
-        spread=0.07,
-        source="One H200 SXM, limit 700 W, driver 580, 2026-11: ResNet-50, GPT, LSTM and MLP in FP32 and BF16, five loops",
+        spread=0.1,
+        source="One H200, limit 700 W, driver 580, 2026-11: ResNet-50, GPT, LSTM, MLP in FP32 and BF16, five loops",
     )
 }

@@ -35,7 +35,8 @@ _LABELS: dict[Precision, str] = {
     "fp16": "FP16 (autocast)",
     "bf16": "BF16 (autocast)",
 }
-_FACTORS = (0.5, 2.0, 4.0)
+_LARGER: tuple[Precision, ...] = ("fp32", "bf16")
+"""Precisions that are shown with twice the batch, too: each forecast takes some tenths of a second."""
 
 
 class EnergyPart(msgspec.Struct, frozen=True):
@@ -143,7 +144,7 @@ class EpochEnergy(msgspec.Struct, frozen=True):
 class EnergyPage(msgspec.Struct, frozen=True):
     """Energy of this process's GPUs in a step without the profiler.
 
-    ``idle_source`` is "recorded", "table" or "". ``residual_percent`` is what the estimate of the step from kernels
+    ``power_limit_watts`` is the limit in force. ``residual_percent`` is what the estimate of the step from kernels
     alone is off the counter. ``unknown`` maps what is not known to why. Parts, modules and ops are empty where the
     energy cannot be divided.
     """
@@ -171,16 +172,13 @@ class EnergyPage(msgspec.Struct, frozen=True):
         float | None,
         Definition(
             "idleWatts",
-            "Power at rest with clocks up: read while the trace was written, else that of GPUs of this kind.",
+            "Power at rest with clocks up, as measured on a GPU of this kind.",
         ),
     ]
     idle_percent: Annotated[
         float | None, Definition("idleShare", "Share of a step's energy that the GPU would have taken at rest.")
     ]
-    idle_source: str
-    power_limit_watts: Annotated[
-        float | None, Definition("powerLimit", "The limit in force; at it the driver lowers the clocks.")
-    ]
+    power_limit_watts: float | None
     sm_clock_mhz: int | None
     temperature_c: int | None
     seconds: float | None
@@ -238,7 +236,6 @@ def energy_page(
         watts=measured.watts if measured else None,
         idle_watts=measured.idle_watts if measured else None,
         idle_percent=measured.idle_percent if measured else None,
-        idle_source=measured.idle_source if measured else "",
         power_limit_watts=measured.power_limit_watts if measured else None,
         sm_clock_mhz=measured.sm_clock_mhz if measured else None,
         temperature_c=measured.temperature_c if measured else None,
@@ -315,7 +312,7 @@ def _ops(view: ProfileView, selection: Selection, split: EnergySplit) -> list[En
 
 
 def _choices(view: ProfileView, measured: StepEnergy | None, missing: str) -> list[EnergyChoice]:
-    """As recorded, in other precisions, and with other batch sizes in each."""
+    """As recorded, in other precisions, and with twice the batch."""
     batch, step_ms = view.profile.facts.batch_size, step_estimate(view, view.selection()).ns / 1e6
     if measured is None:
         return [EnergyChoice("as recorded", batch, step_ms, None, None, None, None, None, missing)]
@@ -326,8 +323,8 @@ def _choices(view: ProfileView, measured: StepEnergy | None, missing: str) -> li
     refused: set[str] = set()
     for precision, label in _LABELS.items():
         sizes: list[int | None] = [None] if precision != "fp32" else []
-        if batch:
-            sizes += [max(1, int(batch * factor)) for factor in _FACTORS]
+        if batch and precision in _LARGER:
+            sizes.append(2 * batch)
         for size in sizes:
             row = _choice(view, measured, precision, label, size)
             # One row says why a precision is out of the question.

@@ -320,13 +320,11 @@ class RunFacts(_message.Message):
     def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ..., unprofiled_before_ns: _Optional[_Iterable[int]] = ..., unprofiled_after_ns: _Optional[_Iterable[int]] = ..., load_average: _Optional[float] = ..., machine_cpus: _Optional[int] = ..., other_gpu_processes: _Optional[int] = ..., other_gpu_memory_bytes: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., max_sm_clock_mhz: _Optional[int] = ..., gpu_temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[str]] = ..., process_peak_memory_bytes: _Optional[int] = ..., storages: _Optional[_Iterable[_Union[Storages, _Mapping]]] = ..., energy: _Optional[_Iterable[_Union[GpuEnergy, _Mapping]]] = ..., energy_missing: _Optional[str] = ...) -> None: ...
 
 class GpuEnergy(_message.Message):
-    __slots__ = ("gpu", "millijoules", "duration_ns", "readings", "idle_millijoules", "idle_ns", "power_limit_mw", "sm_clock_mhz", "temperature_c", "clock_limits")
+    __slots__ = ("gpu", "millijoules", "duration_ns", "readings", "power_limit_mw", "sm_clock_mhz", "temperature_c", "clock_limits")
     GPU_FIELD_NUMBER: _ClassVar[int]
     MILLIJOULES_FIELD_NUMBER: _ClassVar[int]
     DURATION_NS_FIELD_NUMBER: _ClassVar[int]
     READINGS_FIELD_NUMBER: _ClassVar[int]
-    IDLE_MILLIJOULES_FIELD_NUMBER: _ClassVar[int]
-    IDLE_NS_FIELD_NUMBER: _ClassVar[int]
     POWER_LIMIT_MW_FIELD_NUMBER: _ClassVar[int]
     SM_CLOCK_MHZ_FIELD_NUMBER: _ClassVar[int]
     TEMPERATURE_C_FIELD_NUMBER: _ClassVar[int]
@@ -335,13 +333,11 @@ class GpuEnergy(_message.Message):
     millijoules: int
     duration_ns: int
     readings: int
-    idle_millijoules: int
-    idle_ns: int
     power_limit_mw: int
     sm_clock_mhz: int
     temperature_c: int
     clock_limits: _containers.RepeatedCompositeFieldContainer[ClockLimit]
-    def __init__(self, gpu: _Optional[int] = ..., millijoules: _Optional[int] = ..., duration_ns: _Optional[int] = ..., readings: _Optional[int] = ..., idle_millijoules: _Optional[int] = ..., idle_ns: _Optional[int] = ..., power_limit_mw: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[_Union[ClockLimit, _Mapping]]] = ...) -> None: ...
+    def __init__(self, gpu: _Optional[int] = ..., millijoules: _Optional[int] = ..., duration_ns: _Optional[int] = ..., readings: _Optional[int] = ..., power_limit_mw: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[_Union[ClockLimit, _Mapping]]] = ...) -> None: ...
 
 class ClockLimit(_message.Message):
     __slots__ = ("name", "readings")

@@ -31,7 +31,7 @@ def test_every_definition_is_a_sentence_and_is_used() -> None:
 
 
 def test_every_measure_of_a_comparison_is_defined(gpu_view, ref) -> None:  # type: ignore[no-untyped-def]
-    measured = msgspec.structs.replace(gpu_view.profile.facts, energy=[GpuEnergy(0, 900_000, 2**31, 5)])
+    measured = msgspec.structs.replace(gpu_view.profile.facts, batch_size=8, energy=[GpuEnergy(0, 900_000, 2**31, 5)])
     view = ProfileView(replace(gpu_view.profile, facts=measured))
     side = CompareInput(view, ref, view.selection())
     assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])

@@ -49,7 +49,7 @@ def full_profile(view: ProfileView) -> Profile:
         "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
         [1_010_000, 1_020_000], [1_030_000], 7.5, 16, 1, 2**31, 1755, 1980, 71, ["thermal slowdown"],
         2**34, [Storages("parameter", "layer1.0", [4096, 12]), Storages("other", "", [2**25])],
-        [GpuEnergy(0, 900_000, 2**31, 5, 60_000, 2**29, 700_000, 1905, 66, [ClockLimit("power cap", 3)])], "no counter",
+        [GpuEnergy(0, 900_000, 2**31, 5, 700_000, 1905, 66, [ClockLimit("power cap", 3)])], "no counter",
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(

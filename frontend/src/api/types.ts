@@ -1666,7 +1666,7 @@ export interface EpochEnergy {
 /**
  * Energy of this process's GPUs in a step without the profiler.
  *
- * `idle_source` is "recorded", "table" or "". `residual_percent` is what the estimate of the step from kernels
+ * `power_limit_watts` is the limit in force. `residual_percent` is what the estimate of the step from kernels
  * alone is off the counter. `unknown` maps what is not known to why. Parts, modules and ops are empty where the
  * energy cannot be divided.
  */
@@ -1681,7 +1681,6 @@ export interface EnergyPage {
   watts: number | null;
   idle_watts: number | null;
   idle_percent: number | null;
-  idle_source: string;
   power_limit_watts: number | null;
   sm_clock_mhz: number | null;
   temperature_c: number | null;

@@ -1768,7 +1768,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       watts: null,
       idle_watts: null,
       idle_percent: null,
-      idle_source: "",
       power_limit_watts: null,
       sm_clock_mhz: null,
       temperature_c: null,

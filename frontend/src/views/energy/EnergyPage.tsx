@@ -30,7 +30,8 @@ export function EnergyPage({ data }: { data: EnergyData }) {
           <Card title={<Term of="energyPart">Where a step's energy goes</Term>} testId="energy-parts">
             <DataTable name={`energy ${run}`} plain columns={PARTS} rows={data.parts} rowId={(row) => row.kind} />
             <p class="muted small">
-              Estimated; from kernels alone the step would be {formatPercent(Math.abs(data.residual_percent ?? 0))}{" "}
+              Estimated; from kernels alone the step would be{" "}
+              <Term of="energyResidual">{formatPercent(Math.abs(data.residual_percent ?? 0))}</Term>{" "}
               {(data.residual_percent ?? 0) < 0 ? "below" : "above"} the counter.
             </p>
           </Card>
@@ -98,7 +99,7 @@ function EnergyFigures({ data }: { data: EnergyData }) {
         label="Power at rest"
         unit="watts"
         value={data.idle_watts}
-        under={data.idle_source === "table" ? "of GPUs of this kind" : ""}
+        under="of GPUs of this kind"
         testId="energy-idle"
       />
       <Figure of="idleShare" label="At rest" unit="percent" value={data.idle_percent} testId="energy-idle-share" />
