@@ -373,7 +373,7 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
     ]
     if not a.view.profile.has_gpu and not b.view.profile.has_gpu:
         rows = [row for row in rows if row[0] in _WITHOUT_GPU]
-    # Few recordings hold energy: a row of unknown figures helps nobody.
+    # Few recordings hold energy: without it, no rows for it.
     rows = [row for row in rows if row[0] not in _ENERGY or row[4] != (None, None)]
     return [
         CompareMetric(
