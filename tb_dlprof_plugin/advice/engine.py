@@ -17,6 +17,7 @@ from tb_dlprof_plugin.advice.needs import unmet
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.topics import modules_by_topic
+from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
@@ -102,8 +103,9 @@ def advise(
     findings.sort(key=lambda f: _rank(f.item))
     open_savings = [(f.saving, f.group) for f in findings if f.saving is not None and f.item.rule not in set_aside]
     together = combined(context, open_savings)
-    step_ns = step_estimate(view, selection).ns
-    return Advice([_within_step(f.item, step_ns) for f in findings], statuses, together)
+    step_ns, energy = step_estimate(view, selection).ns, step_energy(view, selection)
+    items = [_with_joules(_within_step(f.item, step_ns), energy) for f in findings]
+    return Advice(items, statuses, together)
 
 
 def _within_step(item: FindingItem, step_ns: float) -> FindingItem:
@@ -115,6 +117,15 @@ def _within_step(item: FindingItem, step_ns: float) -> FindingItem:
     share = saving.percent if expected == saving.expected_ns else 100.0
     within = msgspec.structs.replace(saving, low_ns=low, expected_ns=expected, high_ns=high, percent=share)
     return msgspec.structs.replace(item, saving=within)
+
+
+def _with_joules(item: FindingItem, energy: StepEnergy | None) -> FindingItem:
+    """The finding with its saving in joules, where the energy of a step was measured."""
+    saving = item.saving
+    if saving is None or energy is None:
+        return item
+    low, high = energy.saved_joules(saving.low_ns, saving.high_ns)
+    return msgspec.structs.replace(item, saving=msgspec.structs.replace(saving, low_joules=low, high_joules=high))
 
 
 def _rank(item: FindingItem) -> tuple[bool, int, int]:

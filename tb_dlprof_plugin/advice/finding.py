@@ -32,13 +32,18 @@ class EvidenceRow(msgspec.Struct, frozen=True):
 
 
 class SavingItem(msgspec.Struct, frozen=True):
-    """Estimated saving per iteration (ns), its interval, and how it was computed."""
+    """Estimated saving per iteration (ns), its interval, and how it was computed.
+
+    ``low_joules`` and ``high_joules`` are what that saves at the least and at the most where energy was measured.
+    """
 
     low_ns: int
     expected_ns: int
     high_ns: int
     percent: float
     derivation: str
+    low_joules: float | None = None
+    high_joules: float | None = None
 
 
 class Reference(msgspec.Struct, frozen=True):

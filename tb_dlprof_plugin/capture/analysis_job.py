@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.model.run_facts import GpuEnergy, RunFacts, System
 from tb_dlprof_plugin.readers.trace_names import ORIGINALS
 
 NO_COPY = 3
@@ -22,10 +22,15 @@ class LightTrace(msgspec.Struct):
 
 
 class AfterPart(msgspec.Struct):
-    """What was measured after the full window: durations of single steps, and the light window if it came last."""
+    """What was measured after the full window: durations of single steps, and the light window if it came last.
+
+    ``energy`` covers the steps before the window as well; ``energy_missing`` says why it is empty.
+    """
 
     unprofiled_ns: list[int] = []
     light: LightTrace | None = None
+    energy: list[GpuEnergy] = []
+    energy_missing: str | None = None
 
 
 class AnalysisJob(msgspec.Struct):

@@ -76,6 +76,8 @@ def take_after_part(job: AnalysisJob) -> None:
     except (OSError, ValueError, msgspec.MsgspecError):
         return
     job.facts.unprofiled_after_ns = after.unprofiled_ns
+    if after.energy or after.energy_missing:
+        job.facts.energy, job.facts.energy_missing = after.energy, after.energy_missing
     job.light = job.light or after.light
 
 

@@ -1,4 +1,5 @@
-"""What is measured outside of the full window of one cycle: the durations of single steps, and the light window."""
+"""What is measured outside of the full window of one cycle: the durations of single steps, their energy, and the light
+window."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ import time
 from tb_dlprof_plugin.capture.analysis_job import AfterPart, LightTrace
 from tb_dlprof_plugin.capture.baseline_timer import StepTimer
 from tb_dlprof_plugin.capture.cycle import MOST_TIMED, StepKind
+from tb_dlprof_plugin.capture.energy import EnergyMeter
 from tb_dlprof_plugin.capture.export import remove
 from tb_dlprof_plugin.capture.light_window import LightRecording
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 _ENOUGH_AFTER, _ENOUGH_AFTER_S = 20, 2.5
 """Steps and seconds after the full window. On shared machines the speed of a CPU varies over some tenths of a second:
@@ -29,6 +32,7 @@ class OutsideSteps:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._timer = StepTimer()
+        self._energy = EnergyMeter()
         self._light = LightRecording()
         self._trace: LightTrace | None = None
         self._kind = StepKind.REST
@@ -49,6 +53,8 @@ class OutsideSteps:
 
     def end(self, following: StepKind) -> None:
         """End the current step; call it before other profilers do their work between two steps."""
+        if following not in (StepKind.TIMED, StepKind.REST):
+            self._energy.end()
         if self._kind is StepKind.TIMED:
             self._timer.mark()
         elif self._kind is StepKind.LIGHT:
@@ -65,6 +71,7 @@ class OutsideSteps:
         """A step of this kind begins."""
         before, self._kind = self._kind, kind
         if kind is StepKind.TIMED:
+            self._energy.begin()
             if before is not StepKind.TIMED:
                 self._timer.begin()
             if self._after_began_s is None:
@@ -90,7 +97,14 @@ class OutsideSteps:
             self.interrupt()
         self._settle()
         trace, self._trace = self._trace, None
-        return AfterPart(self._timer.durations_ns()[:MOST_TIMED], trace)
+        self._energy.end()
+        energy, missing = self._energy.measured(), self._energy.missing
+        self._energy.forget()
+        return AfterPart(self._timer.durations_ns()[:MOST_TIMED], trace, energy, missing)
+
+    def fill_energy(self, facts: RunFacts) -> None:
+        """Fill what was measured so far; the part after the window may replace it."""
+        facts.energy, facts.energy_missing = self._energy.measured(), self._energy.missing
 
     def after_is_over(self) -> bool:
         """Whether enough was measured after the full window, or the next one's light window begins."""
@@ -101,11 +115,13 @@ class OutsideSteps:
             return False
         seconds = time.monotonic() - self._after_began_s
         enough = (steps >= _ENOUGH_AFTER and seconds > _ENOUGH_AFTER_S) or seconds > _LONGEST_AFTER_S
-        enough = enough or steps >= MOST_TIMED
+        # Steps are counted up to a number, energy is measured for a time.
+        enough = enough or (steps >= MOST_TIMED and (seconds > _ENOUGH_AFTER_S or not self._energy.running))
         return enough and self._timer.settled()
 
     def interrupt(self) -> None:
         """The training stops or does something else: discard a light window in progress."""
+        self._energy.end()
         if self._pid == os.getpid() and self._light.running:
             self._light.drop()
             self._kind = StepKind.REST

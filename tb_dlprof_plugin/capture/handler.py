@@ -288,6 +288,7 @@ class TraceHandler:
         if self.announces and rank == 0 and self._announcing is None:
             job.announce_as = probe(lambda: shell_path(Path(self.logdir))) or ""
         job.facts.unprofiled_before_ns = unprofiled_ns
+        probe(lambda: self.outside.fill_energy(job.facts))
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
         worker = start_analysis(job, self._exit_wait_s, self.outside.after if goes_on else None)
         self._awaiting = worker if goes_on else None

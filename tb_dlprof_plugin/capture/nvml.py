@@ -56,6 +56,16 @@ class NvmlDevice:
         return self._number("nvmlDeviceGetTemperature", _TEMPERATURE_GPU)
 
     @property
+    def energy_mj(self) -> int | None:
+        """What the board has consumed since the driver was loaded (mJ); changes ten times a second on an H200."""
+        return self._number("nvmlDeviceGetTotalEnergyConsumption", kind=ctypes.c_ulonglong)
+
+    @property
+    def power_limit_mw(self) -> int | None:
+        """The limit in force (mW): above it the driver lowers the clocks."""
+        return self._number("nvmlDeviceGetEnforcedPowerLimit")
+
+    @property
     def clock_limits(self) -> list[str]:
         """What limits the clock now."""
         bits = self._number("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong) or 0
@@ -76,6 +86,18 @@ class NvmlDevice:
         if function is None or function(self._handle, *choice, ctypes.byref(value)) != _SUCCESS:
             return None
         return int(value.value)
+
+
+def driver_version() -> str:
+    """Such as "580.159.04".
+
+    Raises:
+        NvmlError: NVML is not available.
+    """
+    text = ctypes.create_string_buffer(80)
+    if _library().nvmlSystemGetDriverVersion(text, len(text)) != _SUCCESS:
+        raise NvmlError("NVML does not tell the driver's version")
+    return text.value.decode(errors="replace")
 
 
 @functools.cache

@@ -33,7 +33,7 @@ class PeakMemory:
         """
         import torch
 
-        used = _used_devices()
+        used = used_devices()
         if not used:
             return
         facts.peak_memory_allocated_bytes = max(torch.cuda.max_memory_allocated(i) for i in used)
@@ -44,14 +44,14 @@ class PeakMemory:
     def _reset(self) -> None:
         import torch
 
-        used = _used_devices()
+        used = used_devices()
         if used:
             self._before = max(torch.cuda.max_memory_allocated(i) for i in used)
             for device in used:
                 torch.cuda.reset_peak_memory_stats(device)
 
 
-def _used_devices() -> list[int]:
+def used_devices() -> list[int]:
     """GPUs on which this process allocated; initialises neither CUDA nor a context."""
     import torch
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tb_dlprof_plugin.capture import nvml
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import Gpu, System
 
@@ -37,7 +38,7 @@ def complete_system(system: System) -> System:
         cpu_model=system.cpu_model or probe(_cpu_model),
         cpu_count=system.cpu_count or probe(_cpu_count),
         os=system.os or probe(platform.platform),
-        driver_version=system.driver_version or probe(_driver_version) or probe(_driver_version_nvml),
+        driver_version=system.driver_version or probe(_driver_version) or probe(nvml.driver_version),
         python_version=system.python_version or platform.python_version(),
         hostname=system.hostname or probe(socket.gethostname),
     )
@@ -96,14 +97,3 @@ def _driver_version() -> str | None:
     text = Path("/proc/driver/nvidia/version").read_text(errors="replace")
     found = re.search(r"Kernel Module\D*?\s(\d+\.\d+(?:\.\d+)?)", text)
     return found.group(1) if found else None
-
-
-def _driver_version_nvml() -> str | None:
-    import pynvml
-
-    pynvml.nvmlInit()
-    try:
-        version = pynvml.nvmlSystemGetDriverVersion()
-    finally:
-        pynvml.nvmlShutdown()
-    return version.decode() if isinstance(version, bytes) else str(version)

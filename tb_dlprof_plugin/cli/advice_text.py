@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, Reading
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.visible_console import console
-from tb_dlprof_plugin.model.formatting import byte_size, interval
+from tb_dlprof_plugin.model.formatting import byte_size, energy, interval
 from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, MixedPrecisionChoice
@@ -82,6 +82,8 @@ def _finding(paper: _Paper, number: int, finding: FindingItem, rule: RuleLine, v
     else:
         head.append(f"saves {time(saving.expected_ns)} a step ({percent(saving.percent)})", style=_PRICE)
         head.append(f"  {_between(saving)}")
+        if saving.low_joules is not None and saving.high_joules is not None:
+            head.append(f", {interval(saving.low_joules, saving.high_joules, energy)}")
     head.append("  [").append(finding.severity, style=_STYLES[finding.severity])
     head.append(f", confidence {finding.confidence}]  ").append(finding.rule, style="dim")
     paper.line(head)

@@ -131,6 +131,14 @@ _ALL = (
         prints="`account`; others: `delays`, `what_if`, `collective_rows`",
     ),
     Command(
+        "energy",
+        "energy:energy",
+        "Show the energy of a step, where it goes, and what other configurations would take.",
+        "RUN --price-per-kwh 0.3",
+        page="energy",
+        prints="the step's energy as recorded, in other precisions and with other batch sizes",
+    ),
+    Command(
         "runs",
         "runs:runs",
         "List runs in one table, each compared with its base.",

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import interval
+from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.pages.compare_text import signed
@@ -283,6 +283,10 @@ def _value(metric: CompareMetric, value: float | None) -> str:
         return percent(value)
     if metric.unit == "bytes":
         return f"{value / 2**30:.2f} GiB"
+    if metric.unit == "joules":
+        return energy(value)
+    if metric.unit == "watts":
+        return f"{value:,.0f} W"
     return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
 
 

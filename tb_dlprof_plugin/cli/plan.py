@@ -13,7 +13,7 @@ from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, print_table
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.formatting import byte_size, energy
 from tb_dlprof_plugin.pages.plan import PlanPage, PlanRow, plan_page
 from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 
@@ -151,7 +151,8 @@ def _print_text(page: PlanPage) -> None:
         say()
     if page.step_ms is not None:
         rate = f", {page.samples_per_second:,.0f} samples/s" if page.samples_per_second else ""
-        say(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}", "")
+        joules = f", {energy(page.joules_per_step)}" if page.joules_per_step is not None else ""
+        say(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}{joules}", "")
     for title, rows in (("batch", page.batches), ("GPU", page.gpus)):
         if rows:
             _print_rows(title, rows)

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableNam
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import byte_size, interval
+from tb_dlprof_plugin.model.formatting import byte_size, energy, interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, RunRow, many_runs_page
 from tb_dlprof_plugin.reports.runs import by_model_report, runs_report
@@ -48,6 +48,7 @@ def runs(
 def _print_runs(page: ManyRunsPage) -> None:
     say(f"{page.headline}", "")
     several = len({row.gpu for row in page.rows}) > 1
+    with_energy = any(row.joules_per_step is not None for row in page.rows)
     print_table(
         (
             ("Run", "left"),
@@ -65,9 +66,10 @@ def _print_runs(page: ManyRunsPage) -> None:
             ("TC util.", "right"),
             ("kernels on TC", "right"),
             ("memory", "right"),
+            *((("energy", "right"),) if with_energy else ()),
             ("first advice", "left"),
         ),
-        [_cells(row, several) for row in page.rows],
+        [_cells(row, several, with_energy) for row in page.rows],
     )
     say("", f"{page.note}")
     for why in dict.fromkeys(row.no_base for row in page.rows if row.no_base):
@@ -75,7 +77,7 @@ def _print_runs(page: ManyRunsPage) -> None:
         say(f"Without a base, because {why}: {', '.join(names)}.")
 
 
-def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
+def _cells(row: RunRow, with_gpu: bool, with_energy: bool) -> tuple[str, ...]:
     base = row.base == row.ref.run
     return (
         row.ref.run,
@@ -93,6 +95,7 @@ def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
         percent(row.tensor_core_utilization),
         percent(row.tensor_core_share),
         UNKNOWN if row.peak_memory_bytes is None else byte_size(row.peak_memory_bytes),
+        *((UNKNOWN if row.joules_per_step is None else energy(row.joules_per_step),) if with_energy else ()),
         row.advice.problem if row.advice else "",
     )
 

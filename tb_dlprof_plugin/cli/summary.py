@@ -8,7 +8,7 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trust_text import trust_lines
-from tb_dlprof_plugin.model.formatting import interval
+from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -81,7 +81,12 @@ def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
     return [
         ("GPU utilization", percent(facts.gpu_utilization_percent)),
         ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
+        *([("Energy of a step", _energy(facts))] if facts.joules_per_step is not None else []),
     ]
+
+
+def _energy(facts: PerformanceSummary) -> str:
+    return f"{energy(facts.joules_per_step or 0.0)} at {facts.watts:,.0f} W"
 
 
 def _print_slices(heading: str, slices: list[tuple[str, int | None, float | None]], sums: Sums) -> None:

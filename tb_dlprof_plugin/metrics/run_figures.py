@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.energy import step_energy
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
@@ -49,6 +50,9 @@ class RunFigures(msgspec.Struct, frozen=True):
         peak_memory_of: the selected iterations where memory was recorded, else the whole process until the recording.
         group_ns: time of each kernel group that occurs.
         op_types: by falling time.
+        joules_per_step: of this process's GPUs, by their counter.
+        joules_per_sample: the same over the batch size.
+        watts: their mean power.
     """
 
     setup: RunSetup
@@ -68,6 +72,9 @@ class RunFigures(msgspec.Struct, frozen=True):
     peak_memory_of: Literal["iterations", "process", ""]
     group_ns: dict[str, float]
     op_types: list[OpTypeTime]
+    joules_per_step: float | None = None
+    joules_per_sample: float | None = None
+    watts: float | None = None
 
     @property
     def flops_rate(self) -> float | None:
@@ -92,6 +99,7 @@ def run_figures(view: ProfileView, selection: Selection) -> RunFigures:
     has_gpu = profile.has_gpu
     split = time_split(view, selection)
     gpu_ns = (split.kernel_ns + split.memory_ns) / count
+    energy = step_energy(view, selection)
     peak, peak_of = _peak_memory(view, selection)
     return RunFigures(
         setup=setup,
@@ -109,6 +117,9 @@ def run_figures(view: ProfileView, selection: Selection) -> RunFigures:
         flops=_flops(view, selection),
         peak_memory_bytes=peak,
         peak_memory_of=peak_of,
+        joules_per_step=energy.joules if energy else None,
+        joules_per_sample=energy.joules_per_sample if energy else None,
+        watts=energy.watts if energy else None,
         group_ns=_groups(view, selection),
         op_types=_op_types(view, selection) if has_gpu else [],
     )

@@ -363,9 +363,13 @@ def _machine(view: ProfileView) -> Iterator[TrustReason]:
                 "wait for one. End what else runs, or give the DataLoader fewer workers.",
                 load,
             )
-    limits = [limit for limit in facts.clock_limits if limit in _THERMAL]
+    # At the end of the recording, and over the steps around it.
+    seen = {*facts.clock_limits, *(limit.name for row in facts.energy for limit in row.clock_limits)}
+    limits = sorted(seen & _THERMAL)
     if limits:
-        at = f" at {facts.gpu_temperature_c} °C" if facts.gpu_temperature_c is not None else ""
+        read = (facts.gpu_temperature_c, *(row.temperature_c for row in facts.energy))
+        warmest = max((degrees for degrees in read if degrees is not None), default=None)
+        at = f" at {warmest} °C" if warmest is not None else ""
         yield TrustReason(
             "clock_limited",
             "fair",

@@ -60,6 +60,16 @@ def ratio(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".removesuffix(".")
 
 
+def energy(joules: float) -> str:
+    """Such as "18.7 J" or "640 mJ": three significant digits."""
+    for size, unit in ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ")):
+        if abs(joules) >= 0.9995 * size:
+            number = joules / size
+            digits = f"{number:#.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+            return f"{digits.removesuffix('.')} {unit}"
+    return f"{joules * 1e6:.3g} µJ"
+
+
 def byte_size(value: int | float) -> str:
     """Such as "1.50 GiB": three significant digits in binary units."""
     for size, unit in _BYTE_UNITS:

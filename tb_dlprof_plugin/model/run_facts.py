@@ -86,6 +86,31 @@ class Storages(msgspec.Struct):
     bytes: list[int] = []
 
 
+class ClockLimit(msgspec.Struct):
+    """What held the clock down, such as "power cap", in so many of the readings of a `GpuEnergy`."""
+
+    name: str
+    readings: int
+
+
+class GpuEnergy(msgspec.Struct):
+    """What a GPU's own energy counter said of steps without the profiler.
+
+    ``millijoules`` is what the board consumed in ``duration_ns``, which began and ended with a tick of the counter;
+    ``readings`` counts the ticks that were read. ``power_limit_mw`` is the limit in force, ``sm_clock_mhz`` the mean
+    and ``temperature_c`` the maximum of the readings.
+    """
+
+    gpu: int
+    millijoules: int
+    duration_ns: int
+    readings: int
+    power_limit_mw: int | None = None
+    sm_clock_mhz: int | None = None
+    temperature_c: int | None = None
+    clock_limits: list[ClockLimit] = []
+
+
 class LossScale(msgspec.Struct):
     """The loss scale when a cycle ended; ``step`` counts training steps since the profiler was started."""
 
@@ -122,6 +147,8 @@ class RunFacts(msgspec.Struct):
     versions before 1.0, those since the process began. ``storages`` are what held memory when the cycle ended, empty
     where not recorded. ``garbage_collections`` are the last runs of Python's garbage collector in the recorded steps,
     at most 1000, where ``garbage_recorded``.
+
+    ``energy`` has a row per GPU that this process used, empty where not measured: ``energy_missing`` says why.
 
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
@@ -196,3 +223,5 @@ class RunFacts(msgspec.Struct):
     storages: list[Storages] = []
     garbage_recorded: bool | None = None
     garbage_collections: list[GarbageCollection] = []
+    energy: list[GpuEnergy] = []
+    energy_missing: str | None = None

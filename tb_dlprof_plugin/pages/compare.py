@@ -12,6 +12,7 @@ import numpy as np
 from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.comparison.shares import Shares
+from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import TimeSplit, kernel_totals, time_split
 from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
@@ -46,11 +47,12 @@ from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_Unit = Literal["ns", "percent", "count", "bytes", "per_second"]
+_Unit = Literal["ns", "percent", "count", "bytes", "per_second", "joules", "watts"]
 _Better = Literal["lower", "higher", ""]
 _ORPHANS_TOLD_PERCENT = 5.0
 """Of the GPU time, from which orphans are a note; from `ORPHAN_PERCENT` on the recording is not one of its steps."""
 _UNEVEN_PERCENT = 20.0
+_ENERGY = ("joules_per_step", "joules_per_sample", "watts")
 _WITHOUT_GPU = ("step_time", "recorded_step", "samples_per_second")
 _MS = 1e6
 
@@ -277,6 +279,7 @@ class CompareInput:
         self.split: TimeSplit = time_split(view, selection)
         totals = op_totals(view, selection)
         self.tensor_cores: TensorCoreTotals = tensor_core_totals(totals)
+        self.energy: StepEnergy | None = step_energy(view, selection)
         self.kernel_calls = int(view.selected_launches(selection).sum())
 
     def side(self) -> CompareSide:
@@ -352,9 +355,26 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
             "lower",
             both(lambda s: s.peak_memory(reserved=True)),
         ),
+        (
+            "joules_per_step",
+            "Energy per step",
+            "joules",
+            "lower",
+            both(lambda s: s.energy.joules if s.energy else None),
+        ),
+        (
+            "joules_per_sample",
+            "Energy per sample",
+            "joules",
+            "lower",
+            both(lambda s: s.energy.joules_per_sample if s.energy else None),
+        ),
+        ("watts", "Power", "watts", "", both(lambda s: s.energy.watts if s.energy else None)),
     ]
     if not a.view.profile.has_gpu and not b.view.profile.has_gpu:
         rows = [row for row in rows if row[0] in _WITHOUT_GPU]
+    # Few recordings hold energy: without it, no rows for it.
+    rows = [row for row in rows if row[0] not in _ENERGY or row[4] != (None, None)]
     return [
         CompareMetric(
             key,

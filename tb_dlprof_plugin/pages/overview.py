@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.metrics.energy import step_energy
 from tb_dlprof_plugin.metrics.iterations import (
     StepTotals,
     category_sums,
@@ -106,6 +107,8 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
         Definition("peakMemory", "Highest GPU memory in use during the recording."),
     ]
     memory_bytes: int | None
+    joules_per_step: float | None
+    watts: float | None
 
 
 class Category(msgspec.Struct, frozen=True):
@@ -247,6 +250,7 @@ def _summary(
     numbers = profile.iterations.number
     facts = profile.facts
     gpu = next((g for g in profile.system.gpus if g.id in profile.iterations.gpu_ids), None)
+    energy = step_energy(view, selection)
     return PerformanceSummary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
@@ -270,6 +274,8 @@ def _summary(
         threads=len(np.unique(profile.calls.thread)),
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,
+        joules_per_step=energy.joules if energy else None,
+        watts=energy.watts if energy else None,
     )
 
 

@@ -10,11 +10,13 @@ from typing import Annotated
 
 import msgspec
 
+from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
+from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.change_input import input_size
@@ -31,7 +33,6 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 _MB = 1e6
 _MS = 1e6
 _FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
-_NO_ENERGY = "the energy of the GPU was not recorded."
 _GPUS = 2
 """Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
@@ -183,7 +184,13 @@ class PlanPage(msgspec.Struct, frozen=True):
     step_low_ms: float | None
     step_high_ms: float | None
     samples_per_second: float | None
-    joules_per_step: float | None
+    joules_per_step: Annotated[
+        float | None,
+        Definition(
+            "planJoules",
+            "Energy of this process's GPU in a step: measured as recorded, else forecast from its kernels' new times.",
+        ),
+    ]
     unknown: dict[str, str]
     batches: list[PlanRow]
     figures: list[PlanFigure]
@@ -250,8 +257,10 @@ def _page(
     points: list[CheckpointRow],
     tables: bool,
 ) -> PlanPage:
-    unknown, given = {"joules_per_step": _NO_ENERGY}, input_size(view)
+    unknown: dict[str, str] = {}
+    given = input_size(view)
     step = _step(view, request, unknown)
+    joules = _joules(view, request, unknown)
     batch = request.batch_size or view.profile.facts.batch_size
     if found.capacity is None:
         unknown["capacity_mb"] = unknown["fits"] = "the memory of the run's GPU was not recorded; pass gpu."
@@ -283,7 +292,7 @@ def _page(
         step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None,
         samples_per_second=_rate(step, batch),
-        joules_per_step=None,
+        joules_per_step=joules,
         unknown=unknown,
         figures=_figures(view, request, found),
         held=[HeldRow(_HELD[kind], _mb(size)) for kind, size in found.held.items()],
@@ -302,8 +311,9 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     """The plan of a run whose memory is not known."""
     unknown = dict.fromkeys(
         ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
-    ) | {"joules_per_step": _NO_ENERGY}
+    )
     step = _step(view, request, unknown)
+    joules = _joules(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
     # Without the events the line through two recorded figures still says how the recorded configuration grows.
@@ -318,7 +328,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=None,
+        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=joules,
         unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[], checkpoints=[],
         shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
@@ -425,6 +435,14 @@ def _step(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> S
     except NoStepTime as error:
         unknown["step_ms"] = str(error)
         unknown.setdefault("samples_per_second", str(error))
+        return None
+
+
+def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> float | None:
+    try:
+        return round(planned_energy(view, request).joules, 5)
+    except NoEnergy as error:
+        unknown["joules_per_step"] = energy_missing(view) or str(error)
         return None
 
 

@@ -81,6 +81,15 @@ class RunRow(msgspec.Struct, frozen=True):
         ),
     ]
     peak_memory_of: str
+    joules_per_step: Annotated[
+        float | None,
+        Definition("runJoules", "Energy of this process's GPUs in a step without the profiler, by their own counter."),
+    ]
+    joules_per_sample: Annotated[
+        float | None,
+        Definition("runJoulesPerSample", "Energy of a step over the batch size: what runs with other batches share."),
+    ]
+    watts: float | None
     flops: Annotated[
         float | None,
         Definition(
@@ -172,6 +181,9 @@ def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]
         tensor_core_share=figures.tensor_core_share,
         peak_memory_bytes=figures.peak_memory_bytes,
         peak_memory_of=figures.peak_memory_of,
+        joules_per_step=figures.joules_per_step,
+        joules_per_sample=figures.joules_per_sample,
+        watts=figures.watts,
         flops=figures.flops,
         launches=figures.launches,
         advice=recorded.advice[0] if recorded.advice else None,

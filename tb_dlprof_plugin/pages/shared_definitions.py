@@ -351,6 +351,9 @@ SLICES: dict[str, dict[str, str]] = {
         "samples_per_second": "Batch size over the step without the profiler.",
         "peak_memory": "Most memory that tensors held on the GPU.",
         "peak_memory_reserved": "Most memory that PyTorch's allocator had reserved on the GPU.",
+        "joules_per_step": "Energy of the GPUs in a step without the profiler, by their own counter.",
+        "joules_per_sample": "Energy of a step over the batch size.",
+        "watts": "Mean power of the GPUs over steps without the profiler.",
     },
     "matching": {
         "matched": "In ops for which the other run has a counterpart.",

@@ -12,13 +12,13 @@ from tb_dlprof_plugin.comparison.run_table import FACTS, Fact
 from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_order, sweep, swept_facts
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.direction import Direction, read_direction
-from tb_dlprof_plugin.model.formatting import byte_size, duration, flop_count
+from tb_dlprof_plugin.model.formatting import byte_size, duration, energy, flop_count
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, computed_in, fact_text
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count"]
+SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count", "joules", "watts"]
 _NUMBERS = ("batch_size", "workers", "gpus", "processes")
 _OF_STEP = ("step_time", "samples_per_second", "gpu_utilization", "flops_rate")
 """Measures that depend on the step."""
@@ -117,6 +117,9 @@ MEASURES: dict[str, tuple[str, SweepUnit]] = {
     "flops_rate": ("FLOP/s of the step", "flops_per_second"),
     "memory": ("Peak memory", "bytes"),
     "launches": ("Launches per step", "count"),
+    "energy": ("Energy per step", "joules"),
+    "energy_per_sample": ("Energy per sample", "joules"),
+    "power": ("Power", "watts"),
 }
 """Label and unit of everything that can be drawn over a fact."""
 
@@ -202,6 +205,9 @@ def _reader(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], 
         "flops_rate": lambda figures: figures.flops_rate,
         "memory": lambda figures: figures.peak_memory_bytes,
         "launches": lambda figures: figures.launches,
+        "energy": lambda figures: figures.joules_per_step,
+        "energy_per_sample": lambda figures: figures.joules_per_sample,
+        "power": lambda figures: figures.watts,
     }
     return readers[measure], label
 
@@ -341,6 +347,10 @@ def value_text(value: float, unit: SweepUnit) -> str:
         return f"{flop_count(value)}/s"
     if unit == "percent":
         return f"{value:.1f} %"
+    if unit == "joules":
+        return energy(value)
+    if unit == "watts":
+        return f"{value:,.0f} W"
     return f"{value:,.1f}" if unit == "per_second" else f"{value:,.0f}"
 
 

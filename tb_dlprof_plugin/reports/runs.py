@@ -11,7 +11,8 @@ _RUN = (
     "Run", "Model", "Precision", "Batch Size", "Workers", "GPU", "GPUs", "Iterations", "Step Time (ns)", "Step Source",
     "Recorded Iteration Time (ns)", "Deviation of Recorded Iterations (ns)", "Samples per Second", "Base", "Changes",
     "Speedup", "Speedup Low", "Speedup High", "Change", "GPU Utilization (%)", "TC Utilization (%)",
-    "Kernel Time on TC (%)", "Peak Memory (bytes)", "FLOPs per Step", "Launches per Step", "First Advice",
+    "Kernel Time on TC (%)", "Peak Memory (bytes)", "Energy per Step (J)", "Energy per Sample (J)", "Power (W)",
+    "FLOPs per Step", "Launches per Step", "First Advice",
 )  # fmt: skip
 _SIDE = (
     "Run",
@@ -33,7 +34,8 @@ def runs_report(page: ManyRunsPage) -> Report:
                 row.ref.run, row.model, row.precision, row.batch_size, row.workers, row.gpu, row.gpus, row.iterations,
                 row.step_ns, row.step_source, row.recorded_ns, row.deviation_ns, row.samples_per_second, row.base,
                 row.changes, row.speedup, row.low, row.high, row.change, row.gpu_utilization,
-                row.tensor_core_utilization, row.tensor_core_share, row.peak_memory_bytes, row.flops, row.launches,
+                row.tensor_core_utilization, row.tensor_core_share, row.peak_memory_bytes, row.joules_per_step,
+                row.joules_per_sample, row.watts, row.flops, row.launches,
                 row.advice.problem if row.advice else "",
             )
             for row in page.rows
@@ -68,7 +70,15 @@ def by_model_report(page: ByModelPage) -> Report:
 
 def sweep_report(page: SweepPage) -> Report:
     """One row per point: its line, its place, its run and the value, in the unit that the column names."""
-    units = {"ns": "ns", "percent": "%", "bytes": "bytes", "flops": "FLOP", "flops_per_second": "FLOP/s"}
+    units = {
+        "ns": "ns",
+        "percent": "%",
+        "bytes": "bytes",
+        "flops": "FLOP",
+        "flops_per_second": "FLOP/s",
+        "joules": "J",
+        "watts": "W",
+    }
     unit = units.get(page.unit)
     value = f"{page.measure_label} ({unit})" if unit else page.measure_label
     return Report(

@@ -38,10 +38,12 @@ from tb_dlprof_plugin.model.profile import (
     TensorActivity,
 )
 from tb_dlprof_plugin.model.run_facts import (
+    ClockLimit,
     DataLoaderFacts,
     DdpFacts,
     GarbageCollection,
     Gpu,
+    GpuEnergy,
     LossScale,
     RunFacts,
     Storages,
@@ -70,7 +72,8 @@ _BYTES_OF_AN_ENTRY = 4
 """Names, notes and numbers outside of tables: recorded profiles have one for at least 20 bytes of the file."""
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
-    kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, GarbageCollection, Gpu, LossScale, Storages)
+    kind.__name__: kind
+    for kind in (ClockLimit, DataLoaderFacts, DdpFacts, GarbageCollection, Gpu, GpuEnergy, LossScale, Storages)
 }
 """What a message inside another becomes, by its name."""
 _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}

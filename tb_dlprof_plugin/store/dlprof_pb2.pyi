@@ -196,7 +196,7 @@ class DataLoaderFacts(_message.Message):
     def __init__(self, num_workers: _Optional[int] = ..., pin_memory: bool = ..., prefetch_factor: _Optional[int] = ..., persistent_workers: bool = ..., batch_size: _Optional[int] = ..., drop_last: bool = ..., dataset: _Optional[str] = ..., batches: _Optional[int] = ...) -> None: ...
 
 class RunFacts(_message.Message):
-    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings", "unprofiled_before_ns", "unprofiled_after_ns", "load_average", "machine_cpus", "other_gpu_processes", "other_gpu_memory_bytes", "sm_clock_mhz", "max_sm_clock_mhz", "gpu_temperature_c", "clock_limits", "process_peak_memory_bytes", "storages", "garbage_recorded", "garbage_collections")
+    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings", "unprofiled_before_ns", "unprofiled_after_ns", "load_average", "machine_cpus", "other_gpu_processes", "other_gpu_memory_bytes", "sm_clock_mhz", "max_sm_clock_mhz", "gpu_temperature_c", "clock_limits", "process_peak_memory_bytes", "storages", "garbage_recorded", "garbage_collections", "energy", "energy_missing")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_COUNT_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
@@ -261,6 +261,8 @@ class RunFacts(_message.Message):
     STORAGES_FIELD_NUMBER: _ClassVar[int]
     GARBAGE_RECORDED_FIELD_NUMBER: _ClassVar[int]
     GARBAGE_COLLECTIONS_FIELD_NUMBER: _ClassVar[int]
+    ENERGY_FIELD_NUMBER: _ClassVar[int]
+    ENERGY_MISSING_FIELD_NUMBER: _ClassVar[int]
     model: str
     parameter_count: int
     parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
@@ -325,7 +327,9 @@ class RunFacts(_message.Message):
     storages: _containers.RepeatedCompositeFieldContainer[Storages]
     garbage_recorded: bool
     garbage_collections: _containers.RepeatedCompositeFieldContainer[GarbageCollection]
-    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ..., unprofiled_before_ns: _Optional[_Iterable[int]] = ..., unprofiled_after_ns: _Optional[_Iterable[int]] = ..., load_average: _Optional[float] = ..., machine_cpus: _Optional[int] = ..., other_gpu_processes: _Optional[int] = ..., other_gpu_memory_bytes: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., max_sm_clock_mhz: _Optional[int] = ..., gpu_temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[str]] = ..., process_peak_memory_bytes: _Optional[int] = ..., storages: _Optional[_Iterable[_Union[Storages, _Mapping]]] = ..., garbage_recorded: bool = ..., garbage_collections: _Optional[_Iterable[_Union[GarbageCollection, _Mapping]]] = ...) -> None: ...
+    energy: _containers.RepeatedCompositeFieldContainer[GpuEnergy]
+    energy_missing: str
+    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ..., unprofiled_before_ns: _Optional[_Iterable[int]] = ..., unprofiled_after_ns: _Optional[_Iterable[int]] = ..., load_average: _Optional[float] = ..., machine_cpus: _Optional[int] = ..., other_gpu_processes: _Optional[int] = ..., other_gpu_memory_bytes: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., max_sm_clock_mhz: _Optional[int] = ..., gpu_temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[str]] = ..., process_peak_memory_bytes: _Optional[int] = ..., storages: _Optional[_Iterable[_Union[Storages, _Mapping]]] = ..., garbage_recorded: bool = ..., garbage_collections: _Optional[_Iterable[_Union[GarbageCollection, _Mapping]]] = ..., energy: _Optional[_Iterable[_Union[GpuEnergy, _Mapping]]] = ..., energy_missing: _Optional[str] = ...) -> None: ...
 
 class GarbageCollection(_message.Message):
     __slots__ = ("start_unix_ns", "duration_ns", "generation")
@@ -336,6 +340,34 @@ class GarbageCollection(_message.Message):
     duration_ns: int
     generation: int
     def __init__(self, start_unix_ns: _Optional[int] = ..., duration_ns: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
+
+class GpuEnergy(_message.Message):
+    __slots__ = ("gpu", "millijoules", "duration_ns", "readings", "power_limit_mw", "sm_clock_mhz", "temperature_c", "clock_limits")
+    GPU_FIELD_NUMBER: _ClassVar[int]
+    MILLIJOULES_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    READINGS_FIELD_NUMBER: _ClassVar[int]
+    POWER_LIMIT_MW_FIELD_NUMBER: _ClassVar[int]
+    SM_CLOCK_MHZ_FIELD_NUMBER: _ClassVar[int]
+    TEMPERATURE_C_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_LIMITS_FIELD_NUMBER: _ClassVar[int]
+    gpu: int
+    millijoules: int
+    duration_ns: int
+    readings: int
+    power_limit_mw: int
+    sm_clock_mhz: int
+    temperature_c: int
+    clock_limits: _containers.RepeatedCompositeFieldContainer[ClockLimit]
+    def __init__(self, gpu: _Optional[int] = ..., millijoules: _Optional[int] = ..., duration_ns: _Optional[int] = ..., readings: _Optional[int] = ..., power_limit_mw: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[_Union[ClockLimit, _Mapping]]] = ...) -> None: ...
+
+class ClockLimit(_message.Message):
+    __slots__ = ("name", "readings")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    READINGS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    readings: int
+    def __init__(self, name: _Optional[str] = ..., readings: _Optional[int] = ...) -> None: ...
 
 class Storages(_message.Message):
     __slots__ = ("kind", "module", "bytes")

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.pages.compare import ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare import compare_op as compared_op
 from tb_dlprof_plugin.pages.compare_ops import CompareOpDetail
 from tb_dlprof_plugin.pages.distributed import DistributedPage, distributed_page
+from tb_dlprof_plugin.pages.energy import EnergyPage, energy_page
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
@@ -112,6 +113,11 @@ def plan(runs: OpenRuns, query: q.PlanQuery) -> PlanPage:
         return plan_page(view, ref, request, checkpoint_to_fit=chosen == "auto")
     except PlanError as error:
         raise RequestError(404, f"Run {ref.run!r}: {error}") from None
+
+
+def energy(runs: OpenRuns, query: q.EnergyQuery) -> EnergyPage:
+    """The energy of a step."""
+    return energy_page(*runs.profile(query), query.price_per_kwh, query.co2_per_kwh, query.steps_per_epoch)
 
 
 def advice(runs: OpenRuns, query: q.AdviceQuery) -> AdvicePage:

@@ -135,6 +135,14 @@ class PlanQuery(RangeQuery, frozen=True, kw_only=True):
     gpu: Text | None = None
 
 
+class EnergyQuery(RangeQuery, frozen=True, kw_only=True):
+    """A price in any currency and grams of CO2, each of a kilowatt-hour, and the steps of an epoch."""
+
+    price_per_kwh: float | None = None
+    co2_per_kwh: float | None = None
+    steps_per_epoch: int | None = None
+
+
 class ForecastQuery(RangeQuery, frozen=True, kw_only=True):
     """Another precision ("tf32", "fp16" or "bf16"); batch size and GPU are by default the run's own."""
 

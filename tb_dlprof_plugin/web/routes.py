@@ -150,6 +150,13 @@ _ALL = (
         handler="rank_lines",
         in_file="never",
     ),
+    Route(
+        "energy",
+        "the energy of a step, where it goes, and what other configurations would take",
+        page="pages.energy:energy_page",
+        query="EnergyQuery",
+        handler="energy",
+    ),
     Route("key_nodes", "ops that could be the key node", query="ProfileQuery", handler="key_nodes", in_file="never"),
     Route(
         "search",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +11,11 @@ import msgspec
 import pytest
 from definition_files import at_fields, definitions, docs
 
+from tb_dlprof_plugin.model.run_facts import GpuEnergy
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
+from tb_dlprof_plugin.profile_view import ProfileView
 
 FRONTEND = Path(__file__).resolve().parents[2] / "frontend" / "src"
 
@@ -28,7 +31,9 @@ def test_every_definition_is_a_sentence_and_is_used() -> None:
 
 
 def test_every_measure_of_a_comparison_is_defined(gpu_view, ref) -> None:  # type: ignore[no-untyped-def]
-    side = CompareInput(gpu_view, ref, gpu_view.selection())
+    measured = msgspec.structs.replace(gpu_view.profile.facts, batch_size=8, energy=[GpuEnergy(0, 900_000, 2**31, 5)])
+    view = ProfileView(replace(gpu_view.profile, facts=measured))
+    side = CompareInput(view, ref, view.selection())
     assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])
 
 

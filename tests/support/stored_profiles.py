@@ -24,10 +24,12 @@ from tb_dlprof_plugin.model.profile import (
     Profile,
 )
 from tb_dlprof_plugin.model.run_facts import (
+    ClockLimit,
     DataLoaderFacts,
     DdpFacts,
     GarbageCollection,
     Gpu,
+    GpuEnergy,
     LossScale,
     RunFacts,
     Storages,
@@ -52,6 +54,7 @@ def full_profile(view: ProfileView) -> Profile:
         [1_010_000, 1_020_000], [1_030_000], 7.5, 16, 1, 2**31, 1755, 1980, 71, ["thermal slowdown"],
         2**34, [Storages("parameter", "layer1.0", [4096, 12]), Storages("other", "", [2**25])],
         True, [GarbageCollection(1_700_000_000_000_000_000, 30_000_000, 2)],
+        [GpuEnergy(0, 900_000, 2**31, 5, 700_000, 1905, 66, [ClockLimit("power cap", 3)])], "no counter",
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(

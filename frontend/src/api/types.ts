@@ -57,7 +57,7 @@ export type StepSource = "measured" | "light" | "simulated" | "recorded";
 
 export type SubjectKind = "op" | "op_type" | "kernel" | "module";
 
-export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
+export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count" | "joules" | "watts";
 
 export type SyncKindName = "wait" | "copy" | "pageable copy" | "scalar read";
 
@@ -256,6 +256,8 @@ export interface PerformanceSummary {
   threads: number;
   peak_memory_bytes: number | null;
   memory_bytes: number | null;
+  joules_per_step: number | null;
+  watts: number | null;
 }
 
 /** A time category, its label and one sentence that defines it. */
@@ -1204,13 +1206,19 @@ export interface ReasonTotal {
   at_most_ns: number | null;
 }
 
-/** Estimated saving per iteration (ns), its interval, and how it was computed. */
+/**
+ * Estimated saving per iteration (ns), its interval, and how it was computed.
+ *
+ * `low_joules` and `high_joules` are what that saves at the least and at the most where energy was measured.
+ */
 export interface SavingItem {
   low_ns: number;
   expected_ns: number;
   high_ns: number;
   percent: number;
   derivation: string;
+  low_joules: number | null;
+  high_joules: number | null;
 }
 
 /**
@@ -1811,6 +1819,95 @@ export interface RankLinesPage {
   lines: RankLine[];
 }
 
+/** Another precision or batch size; `why` says why it is not known. The first row is as recorded. */
+export interface EnergyChoice {
+  precision: string;
+  batch_size: number | null;
+  step_ms: number | null;
+  joules_per_step: number | null;
+  low_joules: number | null;
+  high_joules: number | null;
+  joules_per_sample: number | null;
+  saved_percent: number | null;
+  why: string;
+}
+
+/** What held the GPU's clock down, in percent of the readings over steps without the profiler. */
+export interface EnergyLimit {
+  name: string;
+  percent: number;
+}
+
+/** Joules of a step of one kind of work, or of the GPU at rest. */
+export interface EnergyPart {
+  kind: string;
+  joules: number;
+  percent: number;
+}
+
+/** Joules of a step above rest of one module with all below it; path "" is the whole model. */
+export interface EnergyModule {
+  path: string;
+  joules: number;
+  percent: number;
+}
+
+/** Joules of a step above rest of one op; `watts` is its mean power above rest while it runs. */
+export interface EnergyOp {
+  id: string;
+  name: string;
+  direction: Direction;
+  joules: number;
+  percent: number;
+  watts: number | null;
+}
+
+/**
+ * An epoch of all processes, each taken to need what this one does; `cost` and `co2_grams` None without a
+ * price or factor.
+ */
+export interface EpochEnergy {
+  steps: number;
+  processes: number;
+  hours: number;
+  kwh: number;
+  cost: number | null;
+  co2_grams: number | null;
+}
+
+/**
+ * Energy of this process's GPUs in a step without the profiler.
+ *
+ * `power_limit_watts` is the limit in force. `residual_percent` is what the estimate of the step from kernels
+ * alone is off the counter. `unknown` maps what is not known to why. Parts, modules and ops are empty where the
+ * energy cannot be divided.
+ */
+export interface EnergyPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  joules_per_step: number | null;
+  low_joules: number | null;
+  high_joules: number | null;
+  joules_per_sample: number | null;
+  watts: number | null;
+  idle_watts: number | null;
+  idle_percent: number | null;
+  power_limit_watts: number | null;
+  sm_clock_mhz: number | null;
+  temperature_c: number | null;
+  seconds: number | null;
+  choices: EnergyChoice[];
+  limits: EnergyLimit[];
+  residual_percent: number | null;
+  parts: EnergyPart[];
+  modules: EnergyModule[];
+  ops: EnergyOp[];
+  total_ops: number;
+  epoch: EpochEnergy | null;
+  unknown: Record<string, string>;
+}
+
 /**
  * An op that is called once a step, or nearly; `calls` in the whole recording.
  *
@@ -2182,7 +2279,7 @@ export interface CompareBucket {
 export interface CompareMetric {
   key: string;
   label: string;
-  unit: "bytes" | "count" | "ns" | "per_second" | "percent";
+  unit: "bytes" | "count" | "joules" | "ns" | "per_second" | "percent" | "watts";
   a: number | null;
   b: number | null;
   ratio: number | null;
@@ -2459,6 +2556,9 @@ export interface RunRow {
   tensor_core_share: number | null;
   peak_memory_bytes: number | null;
   peak_memory_of: string;
+  joules_per_step: number | null;
+  joules_per_sample: number | null;
+  watts: number | null;
   flops: number | null;
   launches: number | null;
   advice: RunAdvice | null;
@@ -2698,6 +2798,8 @@ export interface Routes {
   distributed: DistributedPage;
   /** A step of several ranks on aligned clocks. */
   rank_lines: RankLinesPage;
+  /** The energy of a step, where it goes, and what other configurations would take. */
+  energy: EnergyPage;
   /** Ops that could be the key node. */
   key_nodes: KeyNodesPage;
   /** Ops, kernels, modules, rules and reports with these words in their names. */
@@ -2820,6 +2922,13 @@ export interface RankLinesQuery extends ProfileQuery {
   step?: number | null;
 }
 
+/** A price in any currency and grams of CO2, each of a kilowatt-hour, and the steps of an epoch. */
+export interface EnergyQuery extends RangeQuery {
+  price_per_kwh?: number | null;
+  co2_per_kwh?: number | null;
+  steps_per_epoch?: number | null;
+}
+
 /** Words in names. */
 export interface SearchQuery extends RangeQuery {
   text?: string | null;
@@ -2892,6 +3001,7 @@ export interface Queries {
   plan: PlanQuery;
   distributed: ProfileQuery;
   rank_lines: RankLinesQuery;
+  energy: EnergyQuery;
   key_nodes: ProfileQuery;
   search: SearchQuery;
   related: SubjectQuery;
@@ -2909,4 +3019,4 @@ export interface Queries {
 }
 
 /** The pages of one run and a range, by their names in the address. */
-export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "advice" | "trust";
+export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "energy" | "advice" | "trust";

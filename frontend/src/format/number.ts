@@ -77,6 +77,24 @@ export function formatRatio(value: number | null): string {
   return value === null ? EM_UNKNOWN : `${threeDigits(value)}×`;
 }
 
+const JOULES = [
+  [1e-6, "µJ"],
+  [1e-3, "mJ"],
+  [1, "J"],
+  [1e3, "kJ"],
+] as const;
+
+/** An energy: "18.7 J", "640 mJ". */
+export function formatJoules(value: number | null): string {
+  if (value === null) return EM_UNKNOWN;
+  return value === 0 ? "0 J" : scaled(value, JOULES);
+}
+
+/** A power: "451 W". */
+export function formatWatts(value: number | null): string {
+  return value === null ? EM_UNKNOWN : `${threeDigits(value)} W`;
+}
+
 /** A rate: "1,234 /s". */
 export function formatRate(value: number | null): string {
   return value === null ? EM_UNKNOWN : `${threeDigits(value)} /s`;

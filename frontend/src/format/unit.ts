@@ -6,9 +6,11 @@ import {
   formatCountPerStep,
   formatExact,
   formatFlops,
+  formatJoules,
   formatPercent,
   formatRate,
   formatRatio,
+  formatWatts,
 } from "./number";
 
 export type Unit =
@@ -20,7 +22,9 @@ export type Unit =
   | "ratio"
   | "per_second"
   | "flops"
-  | "flops_per_second";
+  | "flops_per_second"
+  | "joules"
+  | "watts";
 
 export function formatUnit(value: number | null, unit: Unit): string {
   switch (unit) {
@@ -38,6 +42,10 @@ export function formatUnit(value: number | null, unit: Unit): string {
       return formatFlops(value);
     case "flops_per_second":
       return value === null ? formatFlops(value) : `${formatFlops(value)}/s`;
+    case "joules":
+      return formatJoules(value);
+    case "watts":
+      return formatWatts(value);
     case "count":
       return formatCount(value);
     case "count_per_step":
@@ -56,6 +64,8 @@ export function exactUnit(value: number | null, unit: Unit): string {
     per_second: " per second",
     flops: " FLOP",
     flops_per_second: " FLOP/s",
+    joules: " J",
+    watts: " W",
     count: "",
     count_per_step: " per step",
   }[unit];

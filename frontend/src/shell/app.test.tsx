@@ -5,6 +5,7 @@ import { formatNs } from "../format/duration";
 import { distributed } from "../testing/distributed";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
+import { energy } from "../testing/energy";
 import { plan } from "../testing/plan";
 import { roofline } from "../testing/roofline";
 import { App } from "./App";
@@ -19,6 +20,7 @@ const ANSWERS: Record<string, unknown> = {
   roofline,
   memory,
   plan,
+  energy,
   advice: fixtures.advice,
   forecast: fixtures.forecast,
   compare: fixtures.compare,
@@ -403,6 +405,26 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "plan", run: "resnet50/fp32" }), { ...ANSWERS, plan: without });
     expect(root.textContent).toContain("profile_memory=True");
     expect(byId("plan-reserved")?.textContent).toContain("unknown");
+  });
+
+  it("Energy: parts, modules, other configurations, and an epoch by the figures of the address", async () => {
+    await open(hash({ page: "energy", run: "resnet50/fp32", co2: "380" }));
+    expect(byId("energy-step")?.textContent).toContain("18.7 J");
+    expect(byId("energy-watts")?.textContent).toContain("568 W");
+    expect(byId("energy-parts")?.textContent).toContain("4.20 % below the counter");
+    expect(byId("energy-modules")?.textContent).toContain("layer1.<b>0</b>");
+    expect(byId("energy-choices")?.textContent).toContain("unknown");
+    expect(byId("energy-notes")?.textContent).toContain("it computes in FP16");
+    expect(byId("energy-epoch")?.textContent).toContain("9.88 g of CO₂");
+    const question = asked.find((url) => url.pathname.endsWith("/energy"));
+    expect(question?.searchParams.get("co2_per_kwh")).toBe("380");
+  });
+
+  it("Energy, of a run without it, says how to record it", async () => {
+    const without = { ...energy, joules_per_step: null, headline: "The energy was not recorded." };
+    await open(hash({ page: "energy", run: "resnet50/fp32" }), { ...ANSWERS, energy: without });
+    expect(root.textContent).toContain("prof.step()");
+    expect(byId("energy-step")).toBeNull();
   });
 
   it("shows sums per step, or by a click in the header as totals; a place without sums has no switch", async () => {

@@ -66,7 +66,7 @@ export const PLACES: readonly Place[] = [
     ],
   },
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },
-  { id: "memory", title: "Memory", views: [pageView("memory"), pageView("plan")] },
+  { id: "memory", title: "Memory", views: [pageView("memory"), pageView("plan"), pageView("energy")] },
   {
     id: "compare",
     title: "Compare",

@@ -13,6 +13,7 @@ export const PAGES = [
   "roofline",
   "memory",
   "plan",
+  "energy",
   "advice",
   "reports",
   "compare",

@@ -119,6 +119,13 @@ export interface Interfaces {
   DistributedPage: types.DistributedPage;
   RankLine: types.RankLine;
   RankLinesPage: types.RankLinesPage;
+  EnergyChoice: types.EnergyChoice;
+  EnergyLimit: types.EnergyLimit;
+  EnergyPart: types.EnergyPart;
+  EnergyModule: types.EnergyModule;
+  EnergyOp: types.EnergyOp;
+  EpochEnergy: types.EpochEnergy;
+  EnergyPage: types.EnergyPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
   KeyNodesPage: types.KeyNodesPage;
   SearchHit: types.SearchHit;
@@ -341,6 +348,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       threads: 0,
       peak_memory_bytes: null,
       memory_bytes: null,
+      joules_per_step: null,
+      watts: null,
     },
     parts: {
     },
@@ -1314,6 +1323,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       high_ns: 0,
       percent: 0,
       derivation: "",
+      low_joules: null,
+      high_joules: null,
     },
     parts: {
     },
@@ -1916,6 +1927,106 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     },
     parts: {
       lines: "RankLine",
+    },
+  },
+  EnergyChoice: {
+    blank: {
+      precision: "",
+      batch_size: null,
+      step_ms: null,
+      joules_per_step: null,
+      low_joules: null,
+      high_joules: null,
+      joules_per_sample: null,
+      saved_percent: null,
+      why: "",
+    },
+    parts: {
+    },
+  },
+  EnergyLimit: {
+    blank: {
+      name: "",
+      percent: 0,
+    },
+    parts: {
+    },
+  },
+  EnergyPart: {
+    blank: {
+      kind: "",
+      joules: 0,
+      percent: 0,
+    },
+    parts: {
+    },
+  },
+  EnergyModule: {
+    blank: {
+      path: "",
+      joules: 0,
+      percent: 0,
+    },
+    parts: {
+    },
+  },
+  EnergyOp: {
+    blank: {
+      id: "",
+      name: "",
+      direction: "",
+      joules: 0,
+      percent: 0,
+      watts: null,
+    },
+    parts: {
+    },
+  },
+  EpochEnergy: {
+    blank: {
+      steps: 0,
+      processes: 0,
+      hours: 0,
+      kwh: 0,
+      cost: null,
+      co2_grams: null,
+    },
+    parts: {
+    },
+  },
+  EnergyPage: {
+    blank: {
+      headline: "",
+      joules_per_step: null,
+      low_joules: null,
+      high_joules: null,
+      joules_per_sample: null,
+      watts: null,
+      idle_watts: null,
+      idle_percent: null,
+      power_limit_watts: null,
+      sm_clock_mhz: null,
+      temperature_c: null,
+      seconds: null,
+      choices: [],
+      limits: [],
+      residual_percent: null,
+      parts: [],
+      modules: [],
+      ops: [],
+      total_ops: 0,
+      epoch: null,
+      unknown: {},
+    },
+    parts: {
+      ref: "RunRef",
+      range: "SelectedRange",
+      choices: "EnergyChoice",
+      limits: "EnergyLimit",
+      parts: "EnergyPart",
+      modules: "EnergyModule",
+      ops: "EnergyOp",
+      epoch: "EpochEnergy",
     },
   },
   KeyNodeCandidate: {
@@ -2542,6 +2653,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tensor_core_share: null,
       peak_memory_bytes: null,
       peak_memory_of: "",
+      joules_per_step: null,
+      joules_per_sample: null,
+      watts: null,
       flops: null,
       launches: null,
       advice: null,

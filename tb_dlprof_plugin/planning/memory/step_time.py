@@ -11,7 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.profile import CallKind, Floats, Role
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
-from tb_dlprof_plugin.planning import ForecastError, forecast
+from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
 from tb_dlprof_plugin.planning.memory.module_events import inside
 from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio
@@ -29,12 +29,38 @@ class StepTime:
     high_ns: float
 
 
+@dataclass(frozen=True)
+class PlannedStep:
+    """A configuration's step, with what the simulator was given for it.
+
+    Attributes:
+        time: of the step.
+        found: the forecast behind it; None as recorded, or where it is the line through two batch sizes.
+        changes: of the recorded step; empty in the same cases.
+        again: the recomputation of checkpointed modules; None without.
+    """
+
+    time: StepTime
+    found: Forecast | None
+    changes: list[Change]
+    again: Change | None
+
+
 class NoStepTime(ValueError):
     """The step time is not forecast for this configuration; the message gives the reason."""
 
 
 def step_time(view: ProfileView, request: PlanRequest) -> StepTime:
     """The step of a configuration.
+
+    Raises:
+        NoStepTime: it is not known.
+    """
+    return planned_step(view, request).time
+
+
+def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
+    """The step of a configuration, and how it was found.
 
     Raises:
         NoStepTime: it is not known.
@@ -53,13 +79,14 @@ def step_time(view: ProfileView, request: PlanRequest) -> StepTime:
         if asked:
             raise NoStepTime(f"the step time with {what} is not forecast.")
     simulated = simulation(view, view.selection())
-    base, changes = _base(view, request, simulated)
+    base, found = _base(view, request, simulated)
+    changes = [] if found is None else [found.change]
     if not request.checkpoint:
-        return base
+        return PlannedStep(base, found, changes, None)
     again = recomputed(view, request.checkpoint, simulated, changes[0].gpu if changes else None)
     before, after = simulated.step(changes).ns, simulated.step([*changes, again]).ns
     share = after / before if before else 1.0
-    return StepTime(base.ns * share, base.low_ns * share, base.high_ns * share)
+    return PlannedStep(StepTime(base.ns * share, base.low_ns * share, base.high_ns * share), found, changes, again)
 
 
 def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulation, gpu: Floats | None = None) -> Change:
@@ -97,10 +124,10 @@ def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulatio
     return Change(added=dict(added))
 
 
-def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, list[Change]]:
+def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, Forecast | None]:
     """The step without checkpoints, and the changes that lead to it: kept with the view."""
     key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu)
-    known: tuple[StepTime, list[Change]] | None = view.answers.get(key)
+    known: tuple[StepTime, Forecast | None] | None = view.answers.get(key)
     if known is None:
         known = _without_checkpoints(view, request, simulated)
         view.keep(key, known)
@@ -109,10 +136,10 @@ def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tup
 
 def _without_checkpoints(
     view: ProfileView, request: PlanRequest, simulated: Simulation
-) -> tuple[StepTime, list[Change]]:
+) -> tuple[StepTime, Forecast | None]:
     known = simulated.estimate
     if _is_recorded(view, request):
-        return StepTime(known.ns, known.low_ns, known.high_ns), []
+        return StepTime(known.ns, known.low_ns, known.high_ns), None
     precision = request.precision or _as_recorded(view)
     try:
         gpu = gpu_memory(request.gpu).name if request.gpu else None
@@ -123,8 +150,8 @@ def _without_checkpoints(
             raise NoStepTime(str(error)) from None
         larger, index = larger_batch(view, view.selection(), known.ns), FACTORS.index(int(ratio))
         low, high = larger.shortest_ns[index], larger.longest_ns[index]
-        return StepTime(math.sqrt(low * high), low, high), []
-    return StepTime(found.predicted_ns, found.low_ns, found.high_ns), [found.change]
+        return StepTime(math.sqrt(low * high), low, high), None
+    return StepTime(found.predicted_ns, found.low_ns, found.high_ns), found
 
 
 def _as_recorded(view: ProfileView) -> str:

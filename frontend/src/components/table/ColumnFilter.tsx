@@ -32,6 +32,8 @@ export function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFi
     per_second: ">1",
     flops: ">1T",
     flops_per_second: ">1T",
+    joules: ">1",
+    watts: ">100",
   };
   return (
     <input

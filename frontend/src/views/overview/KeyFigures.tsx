@@ -2,6 +2,7 @@
 import type { PerformanceSummary } from "../../api/types";
 import { Figure } from "../../components/Figure";
 import { formatNs } from "../../format/duration";
+import { formatWatts } from "../../format/number";
 
 export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
   const samples = (
@@ -54,6 +55,16 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
         unit="bytes"
         testId="overview-peak-memory"
       />
+      {summary.joules_per_step !== null && (
+        <Figure
+          of="joulesPerStep"
+          label="Energy of a step"
+          value={summary.joules_per_step}
+          unit="joules"
+          under={`at ${formatWatts(summary.watts)}`}
+          testId="overview-energy"
+        />
+      )}
     </dl>
   );
 }

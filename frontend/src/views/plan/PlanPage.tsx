@@ -182,6 +182,15 @@ function PlanFigures({ data }: { data: PlanData }) {
         value={data.step_ms === null ? null : data.step_ms * 1e6}
         testId="plan-step"
       />
+      {data.joules_per_step !== null && (
+        <Figure
+          of="planJoules"
+          label="Energy of a step"
+          unit="joules"
+          value={data.joules_per_step}
+          testId="plan-energy"
+        />
+      )}
     </dl>
   );
 }

@@ -217,6 +217,22 @@ export const COLUMNS: Column<RunRow>[] = [
     width: "112px",
   },
   {
+    id: "energy",
+    header: "Energy",
+    definition: DEFINITIONS.runJoules,
+    value: (row) => row.joules_per_step,
+    unit: "joules",
+    width: "92px",
+  },
+  {
+    id: "sampleenergy",
+    header: "Energy/sample",
+    definition: DEFINITIONS.runJoulesPerSample,
+    value: (row) => row.joules_per_sample,
+    unit: "joules",
+    width: "116px",
+  },
+  {
     id: "flops",
     header: "FLOPs/step",
     definition: DEFINITIONS.runFlops,

@@ -1,0 +1,197 @@
+/** The page Energy: joules of a step as measured, where they go, what other configurations would take, and an epoch. */
+import type { EnergyPage as EnergyData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { CodeBlock } from "../../components/CodeBlock";
+import { Figure } from "../../components/Figure";
+import { EmptyMessage } from "../../components/Message";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { PageHead } from "../../features/PageHead";
+import { formatInterval, formatJoules, formatPercent, threeDigits } from "../../format/number";
+import { assign } from "../../state/param";
+import { CHOICES, MODULES, OPS, PARTS } from "./columns";
+import { co2Param, priceParam, stepsParam } from "./params";
+
+const HOW_TO_RECORD = `with tb_dlprof_plugin.profile("runs/fp32", model=model) as prof:
+    for batch in loader:
+        train_step(batch)
+        prof.step()  # for some three seconds after the recorded steps`;
+
+export function EnergyPage({ data }: { data: EnergyData }) {
+  if (data.joules_per_step === null) return <NotRecorded data={data} />;
+  const run = data.ref.run;
+  return (
+    <>
+      <PageHead title="Energy" headline={data.headline} range={data.range} />
+      <EnergyFigures data={data} />
+      <Epoch data={data} />
+      {data.parts.length > 0 && (
+        <div class="grid grid-halves">
+          <Card title={<Term of="energyPart">Where a step's energy goes</Term>} testId="energy-parts">
+            <DataTable name={`energy ${run}`} plain columns={PARTS} rows={data.parts} rowId={(row) => row.kind} />
+            <p class="muted small">
+              Estimated; from kernels alone the step would be{" "}
+              <Term of="energyResidual">{formatPercent(Math.abs(data.residual_percent ?? 0))}</Term>{" "}
+              {(data.residual_percent ?? 0) < 0 ? "below" : "above"} the counter.
+            </p>
+          </Card>
+          {data.modules.length > 1 && (
+            <Card title={<Term of="energyModule">By module</Term>} testId="energy-modules">
+              <DataTable
+                name={`energy by module ${run}`}
+                columns={MODULES}
+                rows={data.modules}
+                rowId={(row) => row.path}
+              />
+            </Card>
+          )}
+        </div>
+      )}
+      <div class="grid">
+        {data.choices.length > 1 && (
+          <Card title={<Term of="energyChoice">In other precisions and batch sizes</Term>} testId="energy-choices">
+            <DataTable
+              name={`energy of choices ${run}`}
+              plain
+              columns={CHOICES}
+              rows={data.choices}
+              rowId={(row) => `${row.precision} ${row.batch_size}`}
+            />
+          </Card>
+        )}
+        {data.ops.length > 0 && (
+          <Card title="By op" testId="energy-ops">
+            <DataTable name={`energy by op ${run}`} columns={OPS} rows={data.ops} rowId={(row) => row.id} />
+          </Card>
+        )}
+      </div>
+      <Reasons data={data} />
+    </>
+  );
+}
+
+function EnergyFigures({ data }: { data: EnergyData }) {
+  const limit = data.power_limit_watts === null ? "" : `of ${threeDigits(data.power_limit_watts)} W`;
+  return (
+    <dl class="figures">
+      <Figure
+        of="joulesPerStep"
+        label="Energy of a step"
+        unit="joules"
+        value={data.joules_per_step}
+        under={
+          data.low_joules === null || data.high_joules === null
+            ? ""
+            : formatInterval(data.low_joules, data.high_joules, formatJoules)
+        }
+        testId="energy-step"
+      />
+      <Figure
+        of="joulesPerSample"
+        label="Energy of a sample"
+        unit="joules"
+        value={data.joules_per_sample}
+        testId="energy-sample"
+      />
+      <Figure of="gpuWatts" label="Power" unit="watts" value={data.watts} under={limit} testId="energy-watts" />
+      <Figure
+        of="idleWatts"
+        label="Power at rest"
+        unit="watts"
+        value={data.idle_watts}
+        under="of GPUs of this kind"
+        testId="energy-idle"
+      />
+      <Figure of="idleShare" label="At rest" unit="percent" value={data.idle_percent} testId="energy-idle-share" />
+    </dl>
+  );
+}
+
+/** The inputs, and an epoch's energy, cost and CO2 by them. */
+function Epoch({ data }: { data: EnergyData }) {
+  const epoch = data.epoch;
+  return (
+    <div class="plan-controls" data-testid="energy-epoch">
+      <Input
+        label="Price of a kWh"
+        testId="energy-price"
+        value={priceParam.value ?? ""}
+        onChange={(value) => assign(priceParam.to(value || null))}
+      />
+      <Input
+        label="g of CO₂ a kWh"
+        testId="energy-co2"
+        value={co2Param.value ?? ""}
+        onChange={(value) => assign(co2Param.to(value || null))}
+      />
+      <Input
+        label="Steps of an epoch"
+        testId="energy-steps"
+        value={String(stepsParam.value ?? epoch?.steps ?? "")}
+        onChange={(value) => assign(stepsParam.to(/^[1-9]\d{0,11}$/.test(value) ? Number(value) : null))}
+      />
+      {epoch !== null && (
+        <p>
+          <Term of="energyEpoch">An epoch</Term>
+          {epoch.processes > 1 ? ` of ${epoch.processes} processes` : ""}: {threeDigits(epoch.kwh)} kWh
+          {epoch.cost === null ? "" : `, costs ${threeDigits(epoch.cost)}`}
+          {epoch.co2_grams === null ? "" : `, ${threeDigits(epoch.co2_grams)} g of CO₂`}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface InputProps {
+  label: string;
+  testId: string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function Input({ label, testId, value, onChange }: InputProps) {
+  return (
+    <label class="picker">
+      <span>{label}</span>
+      <input
+        type="number"
+        min="0"
+        step="any"
+        value={value}
+        data-testid={testId}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+/** What is not known, and why. */
+function Reasons({ data }: { data: EnergyData }) {
+  const choices = data.choices.filter((row) => row.why !== "").map((row) => `${row.precision}: ${row.why}`);
+  const sentences = [...Object.values(data.unknown), ...choices];
+  if (sentences.length === 0) return null;
+  return (
+    <div class="notes" data-testid="energy-notes">
+      <ul>
+        {sentences.map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function NotRecorded({ data }: { data: EnergyData }) {
+  return (
+    <>
+      <PageHead title="Energy" headline={data.headline} />
+      <EmptyMessage>
+        <p>
+          The hook reads the energy counter of the GPU's driver while the training runs without the profiler, which
+          takes some seconds of steps.
+        </p>
+        <CodeBlock code={HOW_TO_RECORD} label="How to record energy" />
+      </EmptyMessage>
+    </>
+  );
+}

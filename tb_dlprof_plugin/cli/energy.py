@@ -1,0 +1,133 @@
+"""``tb-dlprof energy``: the Energy page on the terminal."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.api.rows import rows_table
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.model.formatting import energy as joules_text
+from tb_dlprof_plugin.pages.energy import EnergyChoice, EnergyPage, EpochEnergy, energy_page
+from tb_dlprof_plugin.reports.table import Report
+
+
+def _choices(page: EnergyPage) -> Report:
+    """As recorded and otherwise, one row each."""
+    return rows_table(EnergyChoice, page.choices)
+
+
+@page_command(energy_page, _choices)
+def energy(page: EnergyPage, limit: Limit = 15) -> None:
+    """Show the energy of a step, where it goes, and what other configurations would take.
+
+    Measured by the GPU's own counter over steps without the profiler; parts are estimated and scaled to it.
+    """
+    say(page.headline, "")
+    if page.joules_per_step is not None:
+        _print_measured(page)
+    if page.parts:
+        print_table(
+            (("a step's energy", "left"), ("joules", "right"), ("share", "right")),
+            [(row.kind, joules_text(row.joules), percent(row.percent)) for row in page.parts],
+        )
+        say(f"The estimate from kernels alone is off the counter by {page.residual_percent:+.1f} %.", "")
+    if len(page.modules) > 1:
+        print_table(
+            (("module", "left"), ("above rest", "right"), ("share", "right")),
+            [
+                (row.path or "whole model", joules_text(row.joules), percent(row.percent))
+                for row in page.modules[:limit]
+            ],
+        )
+        say()
+    if page.ops:
+        print_table(
+            (("op", "left"), ("direction", "left"), ("above rest", "right"), ("share", "right"), ("watts", "right")),
+            [
+                (
+                    row.name,
+                    row.direction,
+                    joules_text(row.joules),
+                    percent(row.percent),
+                    UNKNOWN if row.watts is None else f"{row.watts:,.0f}",
+                )
+                for row in page.ops[:limit]
+            ],
+        )
+        say()
+    if len(page.choices) > 1:
+        _print_choices(page.choices)
+    if page.epoch is not None:
+        _print_epoch(page.epoch)
+    for name, why in page.unknown.items():
+        if why != page.headline:
+            say(f"{name}: {UNKNOWN}: {why}")
+
+
+def _print_measured(page: EnergyPage) -> None:
+    rows = [
+        ("energy of a step", joules_text(page.joules_per_step or 0.0)),
+        ("between", f"{joules_text(page.low_joules or 0.0)} and {joules_text(page.high_joules or 0.0)}"),
+        ("of a sample", UNKNOWN if page.joules_per_sample is None else joules_text(page.joules_per_sample)),
+        ("power", _watts(page.watts)),
+        ("power at rest", _watts(page.idle_watts)),
+        ("power limit", _watts(page.power_limit_watts)),
+        ("clock", UNKNOWN if page.sm_clock_mhz is None else f"{page.sm_clock_mhz:,} MHz"),
+        ("temperature", UNKNOWN if page.temperature_c is None else f"{page.temperature_c} °C"),
+        ("measured over", UNKNOWN if page.seconds is None else f"{page.seconds:.1f} s"),
+    ]
+    print_table((("measured", "left"), ("", "right")), rows)
+    say()
+
+
+def _watts(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.0f} W"
+
+
+def _print_choices(rows: list[EnergyChoice]) -> None:
+    print_table(
+        (
+            ("precision", "left"),
+            ("batch", "right"),
+            ("step", "right"),
+            ("energy", "right"),
+            ("between", "right"),
+            ("a sample", "right"),
+            ("saved", "right"),
+        ),
+        [
+            (
+                row.precision,
+                f"{row.batch_size:,}" if row.batch_size else UNKNOWN,
+                UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
+                _joules(row.joules_per_step),
+                UNKNOWN if row.low_joules is None else f"{_joules(row.low_joules)} to {_joules(row.high_joules)}",
+                _joules(row.joules_per_sample),
+                UNKNOWN if row.saved_percent is None else f"{row.saved_percent:.0f} %",
+            )
+            for row in rows
+        ],
+    )
+    for row in rows:
+        if row.why:
+            say(f"{row.precision}: {UNKNOWN}: {row.why}")
+    say()
+
+
+def _joules(value: float | None) -> str:
+    return UNKNOWN if value is None else joules_text(value)
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.3g} h" if hours >= 1 else f"{60 * hours:.3g} min"
+
+
+def _print_epoch(epoch: EpochEnergy) -> None:
+    ranks = f" of {epoch.processes} processes" if epoch.processes > 1 else ""
+    text = f"An epoch of {epoch.steps:,} steps{ranks}: {_hours(epoch.hours)}, {epoch.kwh:.3g} kWh"
+    if epoch.cost is not None:
+        text += f", costs {epoch.cost:.3g}"
+    if epoch.co2_grams is not None:
+        text += f", {epoch.co2_grams:,.0f} g of CO2"
+    say(f"{text}.")

@@ -1,0 +1,399 @@
+"""The Energy page: joules of a step as measured, where they go as estimated, what other configurations would take, and
+an epoch's cost.
+
+What cannot be answered is None, and `unknown` says why.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.energy import StepEnergy, energy_missing, step_energy
+from tb_dlprof_plugin.metrics.energy_split import EnergySplit, NoSplit, energy_split
+from tb_dlprof_plugin.metrics.modules import module_tree
+from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
+from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.formatting import energy, share
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
+from tb_dlprof_plugin.planning.energy import NoEnergy, forecast_energy
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_label
+from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+_MOST_OPS = 100
+_NANO = 1e-9
+_KWH = 3.6e6
+_AT_REST = "At rest"
+_LABELS: dict[Precision, str] = {
+    "fp32": "as recorded",
+    "tf32": "TF32",
+    "fp16": "FP16 (autocast)",
+    "bf16": "BF16 (autocast)",
+}
+_LARGER: tuple[Precision, ...] = ("fp32", "bf16")
+"""Precisions that are shown with twice the batch, too: each forecast takes some tenths of a second."""
+
+
+class EnergyPart(msgspec.Struct, frozen=True):
+    """Joules of a step of one kind of work, or of the GPU at rest."""
+
+    kind: Annotated[
+        str,
+        Definition(
+            "energyKind",
+            "The GPU at rest takes its power all the time; what kernels take above that depends on their kind.",
+        ),
+    ]
+    joules: Annotated[
+        float,
+        Definition(
+            "energyPart",
+            "Estimated from kind, time and FLOPs of each kernel, then scaled so that all parts are what the counter "
+            "measured.",
+        ),
+    ]
+    percent: Annotated[float, Definition("energyShare", "Share of the measured energy of a step.")]
+
+
+class EnergyModule(msgspec.Struct, frozen=True):
+    """Joules of a step above rest of one module with all below it; path "" is the whole model."""
+
+    path: str
+    joules: Annotated[
+        float,
+        Definition("energyModule", "What the kernels of the module take above the GPU's power at rest, in a step."),
+    ]
+    percent: float
+
+
+class EnergyOp(msgspec.Struct, frozen=True):
+    """Joules of a step above rest of one op; ``watts`` is its mean power above rest while it runs."""
+
+    id: str
+    name: str
+    direction: Direction
+    joules: float
+    percent: float
+    watts: Annotated[
+        float | None,
+        Definition("energyOpWatts", "Its energy above rest over the time of its kernels, copies and sets."),
+    ]
+
+
+class EnergyChoice(msgspec.Struct, frozen=True):
+    """Another precision or batch size; ``why`` says why it is not known. The first row is as recorded."""
+
+    precision: Annotated[str, Definition("energyPrecision", "What the step computes in; by autocast where it says so.")]
+    batch_size: int | None
+    step_ms: float | None
+    joules_per_step: float | None
+    low_joules: Annotated[
+        float | None,
+        Definition(
+            "energyInterval",
+            "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
+            "from kernels.",
+        ),
+    ]
+    high_joules: float | None
+    joules_per_sample: Annotated[
+        float | None,
+        Definition(
+            "energyChoice",
+            "Forecast: the power at rest for as long as the step then lasts, and what its kernels take in their new "
+            "times and precision.",
+        ),
+    ]
+    saved_percent: Annotated[
+        float | None, Definition("energySaved", "Less energy per sample than as recorded; below 0 it is more.")
+    ]
+    why: str
+
+
+class EnergyLimit(msgspec.Struct, frozen=True):
+    """What held the GPU's clock down, in percent of the readings over steps without the profiler."""
+
+    name: str
+    percent: float
+
+
+class EpochEnergy(msgspec.Struct, frozen=True):
+    """An epoch of all processes, each taken to need what this one does; ``cost`` and ``co2_grams`` None without a
+    price or factor."""
+
+    steps: int
+    processes: int
+    hours: float
+    kwh: Annotated[
+        float,
+        Definition(
+            "energyEpoch",
+            "Energy of a step times the steps of an epoch and the number of processes. GPUs alone: not CPUs, cooling "
+            "or the power supply.",
+        ),
+    ]
+    cost: float | None
+    co2_grams: float | None
+
+
+class EnergyPage(msgspec.Struct, frozen=True):
+    """Energy of this process's GPUs in a step without the profiler.
+
+    ``power_limit_watts`` is the limit in force. ``residual_percent`` is what the estimate of the step from kernels
+    alone is off the counter. ``unknown`` maps what is not known to why. Parts, modules and ops are empty where the
+    energy cannot be divided.
+    """
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    joules_per_step: Annotated[
+        float | None,
+        Definition(
+            "joulesPerStep",
+            "Energy of the GPUs in a step without the profiler: mean power by the GPU's own counter, times the step.",
+        ),
+    ]
+    low_joules: float | None
+    high_joules: float | None
+    joules_per_sample: Annotated[
+        float | None, Definition("joulesPerSample", "Energy of a step over the batch size of this process.")
+    ]
+    watts: Annotated[
+        float | None,
+        Definition("gpuWatts", "Mean power of the GPUs over steps without the profiler, between ticks of the counter."),
+    ]
+    idle_watts: Annotated[
+        float | None,
+        Definition(
+            "idleWatts",
+            "Power at rest with clocks up, as measured on a GPU of this kind.",
+        ),
+    ]
+    idle_percent: Annotated[
+        float | None, Definition("idleShare", "Share of a step's energy that the GPU would have taken at rest.")
+    ]
+    power_limit_watts: float | None
+    sm_clock_mhz: int | None
+    temperature_c: int | None
+    seconds: float | None
+    choices: list[EnergyChoice]
+    limits: list[EnergyLimit]
+    residual_percent: Annotated[
+        float | None,
+        Definition(
+            "energyResidual",
+            "What the estimate of the step from its kernels alone is off the counter; the parts are scaled by it.",
+        ),
+    ]
+    parts: list[EnergyPart]
+    modules: list[EnergyModule]
+    ops: list[EnergyOp]
+    total_ops: int
+    epoch: EpochEnergy | None
+    unknown: dict[str, str]
+
+
+def energy_page(
+    view: ProfileView,
+    ref: RunRef,
+    selection: Selection,
+    price_per_kwh: float | None = None,
+    co2_per_kwh: float | None = None,
+    steps_per_epoch: int | None = None,
+) -> EnergyPage:
+    """The Energy page.
+
+    Args:
+        view: of the run.
+        ref: of the run.
+        selection: of its iterations.
+        price_per_kwh: in any currency.
+        co2_per_kwh: grams of CO2.
+        steps_per_epoch: by default the DataLoader's length, where it was recorded.
+    """
+    measured = step_energy(view, selection)
+    unknown: dict[str, str] = {}
+    if measured is None:
+        unknown["joules_per_step"] = energy_missing(view)
+    elif measured.joules_per_sample is None:
+        unknown["joules_per_sample"] = "The batch size was not recorded; pass batch_size=."
+    split = _split(view, selection, unknown) if measured is not None else None
+    modules, ops = (_modules(view, split), _ops(view, selection, split)) if split is not None else ([], [])
+    return EnergyPage(
+        ref=ref,
+        headline=_headline(measured, split, unknown),
+        range=selected_range(view, selection),
+        joules_per_step=measured.joules if measured else None,
+        low_joules=measured.low_joules if measured else None,
+        high_joules=measured.high_joules if measured else None,
+        joules_per_sample=measured.joules_per_sample if measured else None,
+        watts=measured.watts if measured else None,
+        idle_watts=measured.idle_watts if measured else None,
+        idle_percent=measured.idle_percent if measured else None,
+        power_limit_watts=measured.power_limit_watts if measured else None,
+        sm_clock_mhz=measured.sm_clock_mhz if measured else None,
+        temperature_c=measured.temperature_c if measured else None,
+        seconds=measured.seconds if measured else None,
+        limits=[EnergyLimit(name, percent) for name, percent in measured.limits.items()] if measured else [],
+        residual_percent=split.residual_percent if split else None,
+        parts=_parts(measured, split) if measured and split else [],
+        modules=modules,
+        ops=ops[:_MOST_OPS],
+        total_ops=len(ops),
+        choices=_choices(view, measured, unknown.get("joules_per_step", "")),
+        epoch=_epoch(view, selection, measured, price_per_kwh, co2_per_kwh, steps_per_epoch, unknown),
+        unknown=unknown,
+    )
+
+
+def _split(view: ProfileView, selection: Selection, unknown: dict[str, str]) -> EnergySplit | None:
+    try:
+        found = energy_split(view, selection)
+    except NoSplit as error:
+        unknown["parts"] = f"Where the energy goes is not known: {error}"
+        return None
+    if found.trusted:
+        return found
+    unknown["parts"] = (
+        f"Where the energy goes is not known: the estimate from kernels is off the counter by "
+        f"{found.residual_percent:+.0f} %."
+    )
+    return None
+
+
+def _parts(measured: StepEnergy, split: EnergySplit) -> list[EnergyPart]:
+    rows = [(_AT_REST, split.static_joules), *((kind.value, joules) for kind, joules in split.kinds.items() if joules)]
+    found = [EnergyPart(kind, joules, 100.0 * joules / measured.joules) for kind, joules in rows]
+    return sorted(found, key=lambda row: -row.joules)
+
+
+def _modules(view: ProfileView, split: EnergySplit) -> list[EnergyModule]:
+    tree = module_tree(view)
+    if tree is None:
+        return []
+    call = view.profile.launches.call
+    node = np.where(call >= 0, tree.of_call[np.maximum(call, 0)], -1)
+    own = np.round(split.by(node, len(tree)) / _NANO).astype(np.int64)
+    whole = tree.rolled_up(own) * _NANO
+    rows = [
+        EnergyModule(tree.path[at], float(whole[at]), 100.0 * float(whole[at]) / split.measured.joules)
+        for at in np.flatnonzero(whole > 0).tolist()
+    ]
+    # A module before those below it, which take no more.
+    return sorted(rows, key=lambda row: (-row.joules, row.path.count("."), row.path))
+
+
+def _ops(view: ProfileView, selection: Selection, split: EnergySplit) -> list[EnergyOp]:
+    every, launches = all_ops(view), view.profile.launches
+    joules = split.by(every.of_launch, len(every))
+    inside = view.selected_launches(selection)
+    seconds = np.bincount(every.of_launch[inside], weights=launches.duration_ns[inside] / 1e9, minlength=len(every))
+    rows = []
+    for row in np.flatnonzero(joules > 0).tolist():
+        known = row < every.groups
+        busy = float(seconds[row]) / selection.count
+        rows.append(
+            EnergyOp(
+                id=view.groups.ids[row] if known else every.id_of(row),
+                name=op_label(view, row) if known else every.name_of(row),
+                direction=direction_of(int(view.groups.role[row])) if known else "",
+                joules=float(joules[row]),
+                percent=100.0 * float(joules[row]) / split.measured.joules,
+                watts=float(joules[row]) / busy if busy else None,
+            )
+        )
+    return sorted(rows, key=lambda row: -row.joules)
+
+
+def _choices(view: ProfileView, measured: StepEnergy | None, missing: str) -> list[EnergyChoice]:
+    """As recorded, in other precisions, and with twice the batch."""
+    batch, step_ms = view.profile.facts.batch_size, step_estimate(view, view.selection()).ns / 1e6
+    if measured is None:
+        return [EnergyChoice("as recorded", batch, step_ms, None, None, None, None, None, missing)]
+    rows = [
+        EnergyChoice("as recorded", batch, step_ms, measured.joules, measured.low_joules, measured.high_joules,
+                     measured.joules_per_sample, 0.0 if measured.joules_per_sample is not None else None, "")
+    ]  # fmt: skip
+    refused: set[str] = set()
+    for precision, label in _LABELS.items():
+        sizes: list[int | None] = [None] if precision != "fp32" else []
+        if batch and precision in _LARGER:
+            sizes.append(2 * batch)
+        for size in sizes:
+            row = _choice(view, measured, precision, label, size)
+            # One row says why a precision is out of the question.
+            if row.joules_per_step is not None or row.why not in refused:
+                rows.append(row)
+            refused.add(row.why)
+    return rows
+
+
+def _choice(
+    view: ProfileView, measured: StepEnergy, precision: Precision, label: str, size: int | None
+) -> EnergyChoice:
+    batch = size or view.profile.facts.batch_size
+    try:
+        found = forecast_energy(view, forecast(view, precision, size))
+    except (ForecastError, NoEnergy) as error:
+        return EnergyChoice(label, batch, None, None, None, None, None, None, str(error))
+    sample = found.joules / batch if batch else None
+    before = measured.joules_per_sample
+    saved = 100.0 * (1.0 - sample / before) if sample is not None and before else None
+    return EnergyChoice(
+        label, batch, found.step_ms, found.joules, found.low_joules, found.high_joules, sample, saved, ""
+    )
+
+
+def _epoch(
+    view: ProfileView,
+    selection: Selection,
+    measured: StepEnergy | None,
+    price_per_kwh: float | None,
+    co2_per_kwh: float | None,
+    steps_per_epoch: int | None,
+    unknown: dict[str, str],
+) -> EpochEnergy | None:
+    if measured is None:
+        return None
+    facts = view.profile.facts
+    steps = steps_per_epoch or (facts.dataloader.batches if facts.dataloader else None)
+    if not steps:
+        unknown["epoch"] = "The steps of an epoch are not known; pass dataloader= when recording, or --steps-per-epoch."
+        return None
+    processes = facts.world_size or 1
+    kwh = measured.joules * steps * processes / _KWH
+    return EpochEnergy(
+        steps=steps,
+        processes=processes,
+        hours=steps * step_estimate(view, selection).ns / 3.6e12,
+        kwh=kwh,
+        cost=None if price_per_kwh is None else kwh * price_per_kwh,
+        co2_grams=None if co2_per_kwh is None else kwh * co2_per_kwh,
+    )
+
+
+def _headline(measured: StepEnergy | None, split: EnergySplit | None, unknown: dict[str, str]) -> str:
+    if measured is None:
+        return unknown["joules_per_step"]
+    text = f"A step takes {energy(measured.joules)} at {measured.watts:,.0f} W"
+    if measured.idle_percent is not None:
+        text += f", of which the GPU at rest would take {share(measured.idle_percent, 0)}"
+    if split is not None:
+        kind, joules = max(split.kinds.items(), key=lambda item: item[1])
+        text += f"; most above that go into {_lower(kind.value)} ({share(100.0 * joules / measured.joules, 0)})"
+    held = [f"{name} in {share(percent, 0)} of the readings" for name, percent in measured.limits.items()]
+    return f"{text}. {_sentence(held)}" if held else f"{text}."
+
+
+def _sentence(held: list[str]) -> str:
+    return f"The clock was held down: {', '.join(held)}."
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
