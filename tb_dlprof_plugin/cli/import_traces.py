@@ -124,8 +124,8 @@ def import_traces(
     known = _known(facts_from)
     files = _files(traces) if traces else []
     failed, written = False, []
-    engine, files = _engine(files, run)
-    reading = _Reading(known, rank, ReadOptions(markers, engine), _model(model))
+    plan_of_engine, files = _engine(files, run)
+    reading = _Reading(known, rank, ReadOptions(markers, plan_of_engine), _model(model))
     groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
     if not files:
         groups = {}
