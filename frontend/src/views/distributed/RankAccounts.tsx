@@ -37,7 +37,7 @@ function columnsFor(longestNs: number): Column<RankRow>[] {
       definition: DEFINITIONS.jobStep,
       value: (row) => row.stepNs,
       cell: (row) => <Bar row={row} longestNs={longestNs} />,
-      width: "auto",
+      width: "320px",
     },
     ...PARTS.map(
       ({ key, title }, index): Column<RankRow> => ({

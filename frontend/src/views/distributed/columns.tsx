@@ -43,12 +43,12 @@ export const DELAYS: Column<JobDelay>[] = [
     definition: "The figures that the cause rests on.",
     value: (row) => row.why,
     cell: (row) => <span class="wrap">{row.why}</span>,
-    width: "auto",
+    width: "460px",
   },
 ];
 
 export const WHAT_IF: Column<JobWhatIf>[] = [
-  { id: "change", header: "If", definition: "What is repaired, alone.", value: (row) => row.change, width: "auto" },
+  { id: "change", header: "If", definition: "What is repaired, alone.", value: (row) => row.change, width: "300px" },
   {
     id: "step",
     header: "Step",
@@ -108,7 +108,7 @@ export const COLLECTIVES: Column<JobCollective>[] = [
     header: "Module",
     definition: "Module or FSDP unit that the calls belong to.",
     value: (row) => row.module,
-    width: "auto",
+    width: "200px",
   },
   {
     id: "size",
