@@ -133,7 +133,7 @@ _ALL = (
     Command(
         "energy",
         "energy:energy",
-        "Show the energy of a step, where it goes, and what other configurations would take.",
+        "Show the energy of a step and where it goes.",
         "RUN --price-per-kwh 0.3",
         page="energy",
         prints="the step's energy as recorded, in other precisions and with other batch sizes",

@@ -19,7 +19,7 @@ def _choices(page: EnergyPage) -> Report:
 
 @page_command(energy_page, _choices)
 def energy(page: EnergyPage, limit: Limit = 15) -> None:
-    """Show the energy of a step, where it goes, and what other configurations would take.
+    """Show the energy of a step and where it goes.
 
     Measured by the GPU's own counter over steps without the profiler; parts are estimated and scaled to it.
     """

@@ -27,8 +27,14 @@ from tb_dlprof_plugin.web.routes import PAGES as RANGE_PAGES
 from tb_dlprof_plugin.web.routes import ROUTES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {command.name: ROUTES[command.page].load_page() for command in COMMANDS.values() if command.page in RANGE_PAGES}
-"""The functions of the pages that a run and a range make, by the command that prints them."""
+PAGES = {
+    command.name: ROUTES[command.page].load_page()
+    for command in COMMANDS.values()
+    if command.page in RANGE_PAGES and command.name != "plan"
+}
+"""The functions of the pages that a run and a range make, by the command that prints them.
+
+`plan` prints the plan alone, of the whole run."""
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def _message(profile: Profile) -> Any:
 def test_every_table_of_a_profile_is_known_and_has_rows_in_the_tests(full: Profile) -> None:
     assert set(_TABLES) == {
         "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "memory", "call_places", "light_window",
-        "light_window.calls", "light_window.launches", "communications", "kernel_counters",
+        "light_window.calls", "light_window.launches", "communications", "kernel_counters", "tensor_activity",
     }  # fmt: skip
     assert [path for path, message, kind in columns(_message(full)) if not len(getattr(message, kind.name))] == [
         "ops.shapes", "ops.dtypes",

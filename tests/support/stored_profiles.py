@@ -22,6 +22,7 @@ from tb_dlprof_plugin.model.profile import (
     LightWindow,
     Memory,
     Profile,
+    TensorActivity,
 )
 from tb_dlprof_plugin.model.run_facts import (
     ClockLimit,
@@ -75,6 +76,7 @@ def full_profile(view: ProfileView) -> Profile:
         *(np.array(c) for c in ([kernel, 1], [[4, 1, 1], [2, 2, 1]], [[128, 1, 1], [64, 1, 1]], [900, 70], [12, -1],
                                 [412, -1], [4096, 512], [2**20, -1]))
     )  # fmt: skip
+    activity = TensorActivity(*(np.array(c) for c in ([1, 1], [0, -1], [-1, 0], [250_000, 990_000], [9_000, 7])))
     return dataclasses.replace(
         view.profile,
         system=system,
@@ -85,6 +87,7 @@ def full_profile(view: ProfileView) -> Profile:
         communications=communications,
         process_groups=groups,
         kernel_counters=counters,
+        tensor_activity=activity,
     )
 
 
