@@ -71,7 +71,9 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     compute_ms = float(facts[index].steps.compute_ns.mean()) / 1e6
     if work is not None and (work_ms > idle_ms or work_ms >= MORE_WORK * compute_ms):
         return _of_gpu(facts, index, others, work_ms, work)
-    explained = _of_host(idle_ms, collector_ms, loading_ms)
+    # The CPU runs ahead of the GPU: others wait for a pause in the step after it, or after the recording's end.
+    pauses = [0.0 if each is None else max(float(each.mean()) / 1e6, 0.0) for each in (collector, loading)]
+    explained = _of_host(idle_ms, max(collector_ms, pauses[0]), max(loading_ms, pauses[1]))
     if explained.cause == "slow_host" and is_slower(facts, index, others, numbers) is False:
         return Explained(
             "unknown",

@@ -57,6 +57,11 @@ class Scenarios:
         """Of the replay as recorded."""
         return 100 * (self.simulated_ns / self.recorded_ns - 1) if self.recorded_ns else None
 
+    @property
+    def recorder_ms(self) -> float:
+        """What the profiler added to a recorded step; 0 where the step without it is not known."""
+        return 0.0 if self.step is None else max(self.recorded_ns / 1e6 - self.step.ms, 0.0)
+
     def ms(self, times: Times) -> float | None:
         """The job's step without the profiler with these times."""
         if self.step is None or not self.base_ns:
