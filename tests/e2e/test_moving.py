@@ -101,6 +101,8 @@ def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Serve
     asked().continue_()
     table = frame.get_by_test_id("ops-table")
     expect(table).to_be_visible(timeout=_PAGE_MS)
+    # The header learns the range from the page; keys move it from then on.
+    expect(frame.get_by_test_id("range-last")).to_be_visible(timeout=_PAGE_MS)
 
     # Other iterations: the old rows stay, marked as busy, and go when the new ones are there.
     page.keyboard.press("]")

@@ -31,6 +31,9 @@ _LINE = re.compile(
 _SHORT = re.compile(r"([^,]+)(?:, sizes = (\[[\d\[\], -]*\]))?\Z")
 _BACKWARD = re.compile(r"Backward\d*\Z|_backward\Z")
 _BEFORE_NAMESPACES = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_USER_SCOPE = re.compile(r"FSDP::|[^:]*[.# ][^:]*\Z")
+"""Ranges of `torch.profiler.record_function`, which Kineto tells from ops by their kind: "Optimizer.step#SGD.step",
+"DistributedDataParallel.forward". Ops have a namespace or the name of a class or function alone."""
 _MOST_SHAPES = 100_000
 
 
@@ -126,7 +129,7 @@ class EmitNvtx:
         if not self._namespaces and not backward and _BEFORE_NAMESPACES.match(name):
             name = f"aten::{name}"
         return Meaning(
-            HostKind.OP,
+            HostKind.ANNOTATION if seq < 0 and not sizes and _USER_SCOPE.match(name) else HostKind.OP,
             name,
             sequence_number=max(-1, seq),
             op_id=op_id,
