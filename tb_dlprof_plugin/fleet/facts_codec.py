@@ -1,14 +1,16 @@
 """Facts of a rank to bytes and back: at most 200 kB for ten iterations of 2,000 collectives.
 
-A column is stored as differences that are small or repeat, byte by byte of equal weight, and deflated as a whole. What
-follows from other columns is stored as the difference to it: a call mostly starts when the work and the idle time since
-the call before are over.
+A column is stored as differences that are small or repeat, byte by byte of equal weight, and deflated. What follows
+from other columns is stored as the difference to it: a call mostly starts when the work and the idle time since the
+call before are over. Calls of each step are deflated by themselves: of a job of thousands of ranks few steps are read.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import zlib
+from collections.abc import Container
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,7 +30,10 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
-_FORMAT = 1
+_FORMAT = 2
+_ONE_PIECE = 1
+"""The format before: everything deflated as a whole."""
+_ZLIB_BEGINS = b"\x78"
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
 _LARGEST = 2**61
@@ -40,6 +45,9 @@ class _Column(msgspec.Struct, array_like=True):
 
     width: int
     data: bytes
+
+
+_COLUMNS = msgspec.msgpack.Decoder(dict[str, _Column])
 
 
 class _Group(msgspec.Struct, array_like=True):
@@ -69,9 +77,20 @@ class _Stored(msgspec.Struct, array_like=True):
     kernels: dict[str, _Column]
 
 
+class _Steps(msgspec.Struct, array_like=True):
+    """``steps`` has the deflated columns of each step's collectives, and ``head``, a deflated `_Stored`, those that are
+    the same in all steps; all of them where ``steps`` is empty."""
+
+    format: int
+    head: bytes
+    steps: list[bytes]
+
+
 def encode_facts(facts: RankFacts) -> bytes:
     """The bytes to store."""
     length = facts.step_length
+    calls = facts.collectives
+    shared, pieces = _pieces(calls, facts.steps)
     stored = _Stored(
         format=_FORMAT,
         rank=facts.rank,
@@ -88,33 +107,69 @@ def encode_facts(facts: RankFacts) -> bytes:
         mesh=list(facts.mesh),
         notes=list(facts.notes),
         steps=_packed(_columns(facts.steps)),
-        collectives=_packed(_small(facts)),
+        collectives=shared,
         kernels=_packed(_columns(facts.kernels)),
     )
-    return zlib.compress(msgspec.msgpack.encode(stored), 9)
+    head = zlib.compress(msgspec.msgpack.encode(stored), 9)
+    return msgspec.msgpack.encode(_Steps(_FORMAT, head, [_deflated(piece) for piece in pieces]))
 
 
-def decode_facts(data: bytes) -> RankFacts:
-    """What `encode_facts` stored.
+def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[dict[str, _Column]]]:
+    """The packed columns that all steps share, and those of each step; no steps where calls are in no order of them."""
+    if (np.diff(calls.iteration) < 0).any():
+        return _packed(_small(calls, steps)), []
+    pieces = []
+    for begin, stop in itertools.pairwise(np.searchsorted(calls.iteration, np.arange(len(steps.number) + 1))):
+        own = {name: column[begin:stop] for name, column in _columns(calls).items()}
+        pieces.append(_packed(_small(Collectives(**own), steps)))
+    shared = {name: column for name, column in pieces[0].items() if all(column == piece[name] for piece in pieces)}
+    return shared, [{name: piece[name] for name in piece.keys() - shared.keys()} for piece in pieces]
+
+
+def decode_facts(data: bytes, numbers: Container[int] | None = None) -> RankFacts:
+    """What `encode_facts` stored, with the calls of the steps with these numbers; of all by default.
 
     Raises:
         ProfileError: it is damaged, or of a format that this version does not know.
     """
     try:
-        unpack = zlib.decompressobj()
-        stored = msgspec.msgpack.decode(unpack.decompress(data, _MOST_BYTES), type=_Stored)
-        if stored.format != _FORMAT:
+        stored, pieces = _opened(data)
+        if stored.format not in (_FORMAT, _ONE_PIECE):
             raise ProfileError(
                 f"the stored facts have format {stored.format}, this version reads {_FORMAT}; import the traces again"
             )
-        facts = _facts(stored)
+        facts = _facts(stored, pieces, numbers)
         _check(facts)
     except (zlib.error, msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
         raise ProfileError(f"the stored facts are damaged ({error}); import the traces again") from None
     return facts
 
 
-def _facts(stored: _Stored) -> RankFacts:
+def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
+    if data[:1] == _ZLIB_BEGINS:
+        return msgspec.msgpack.decode(_inflated(data), type=_Stored), []
+    packed = msgspec.msgpack.decode(data, type=_Steps)
+    return msgspec.msgpack.decode(_inflated(packed.head), type=_Stored), packed.steps
+
+
+def _deflated(columns: dict[str, _Column]) -> bytes:
+    """Bytes of other weights are as frequent as they are by themselves: each has a block of its own, which takes a tenth
+    less room."""
+    content, deflate = msgspec.msgpack.encode(columns), zlib.compressobj(9)
+    result, done = b"", 0
+    for column in columns.values():
+        begin = content.index(column.data, done)
+        for stop in (begin + len(column.data) * weight // column.width for weight in range(column.width + 1)):
+            result += deflate.compress(content[done:stop]) + deflate.flush(zlib.Z_SYNC_FLUSH)
+            done = stop
+    return result + deflate.compress(content[done:]) + deflate.flush()
+
+
+def _inflated(data: bytes, most: int = _MOST_BYTES) -> bytes:
+    return zlib.decompressobj().decompress(data, most)
+
+
+def _facts(stored: _Stored, pieces: list[bytes], numbers: Container[int] | None) -> RankFacts:
     steps = _table(Steps, _unpacked(stored.steps))
     if not _fits(steps) or not len(steps.number):
         raise ValueError("its steps differ in number")
@@ -130,12 +185,37 @@ def _facts(stored: _Stored) -> RankFacts:
         steps=steps,
         step_length=None if stored.step_length is None else StepLength(*stored.step_length),
         groups=tuple(Group(g.name, g.description, members_of_runs(g.member_runs), g.dimension) for g in stored.groups),
-        collectives=_whole(_unpacked(stored.collectives), steps),
+        collectives=_calls(stored, pieces, steps, numbers),
         kernels=_table(KernelTimes, _unpacked(stored.kernels)),
         strings=tuple(stored.strings),
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
     )
+
+
+def _calls(stored: _Stored, pieces: list[bytes], steps: Steps, numbers: Container[int] | None) -> Collectives:
+    """The calls of the steps with these numbers."""
+    wanted = [numbers is None or number in numbers for number in steps.number.tolist()]
+    if not pieces:
+        calls = _whole(_unpacked(stored.collectives), steps)
+        if all(wanted):
+            return calls
+        rows = np.flatnonzero(np.array(wanted)[calls.iteration])
+        return Collectives(**{name: column[rows] for name, column in _columns(calls).items()})
+    if len(pieces) != len(steps.number):
+        raise ValueError("the calls of a step are lost")
+    left, shared = _MOST_BYTES, _unpacked(stored.collectives)
+    parts: list[dict[str, Ints]] = []
+    for piece, chosen in zip(pieces, wanted, strict=True):
+        if chosen:
+            content = _inflated(piece, left)
+            left -= len(content)
+            if left <= 0:
+                raise ValueError("it is too large")
+            parts.append(_columns(_whole(shared | _unpacked(_COLUMNS.decode(content)), steps)))
+    names = [column.name for column in dataclasses.fields(Collectives)]
+    nothing = np.zeros(0, dtype=np.int64)
+    return Collectives(**{name: np.concatenate([nothing, *(part[name] for part in parts)]) for name in names})
 
 
 def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
@@ -150,12 +230,11 @@ def _fits(table: Any) -> bool:
     return len({len(column) for column in _columns(table).values()}) == 1
 
 
-def _small(facts: RankFacts) -> dict[str, Ints]:
+def _small(calls: Collectives, steps: Steps) -> dict[str, Ints]:
     """The columns of the collectives as differences."""
-    calls = facts.collectives
     columns = _columns(calls)
     stop = calls.start_ns + calls.duration_ns
-    since = _since(calls.iteration, facts.steps.start_ns, stop)
+    since = _since(calls.iteration, steps.start_ns, stop)
     columns["start_ns"] = calls.start_ns - since - calls.work_ns - calls.idle_ns
     columns["exposed_ns"] = calls.duration_ns - calls.exposed_ns
     columns["launched_ns"] = np.where(calls.launched_ns == UNKNOWN, -1, calls.start_ns - calls.launched_ns)
@@ -173,16 +252,7 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
         raise ValueError("the columns of its collectives differ in length")
     if len(calls) and (calls.iteration.min() < 0 or calls.iteration.max() >= len(steps.number)):
         raise ValueError("a collective belongs to no step")
-    length = calls.start_ns + calls.work_ns + calls.idle_ns
-    start = np.empty_like(length)
-    reached: dict[int, int] = {}
-    begin = steps.start_ns.tolist()
-    rows = zip(calls.iteration.tolist(), length.tolist(), calls.duration_ns.tolist(), strict=True)
-    for row, (iteration, late, duration) in enumerate(rows):
-        since = reached.get(iteration, begin[iteration])
-        start[row] = at = since + late
-        # The first call of an iteration may end before it begins.
-        reached[iteration] = max(reached.get(iteration, at + duration), at + duration)
+    start = _starts(calls, steps)
     ahead = columns["launched_ns"]
     return dataclasses.replace(
         calls,
@@ -195,12 +265,26 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
     """For each call the latest end of those before it in its iteration, else where the iteration begins."""
     result = np.empty_like(stop)
-    reached: dict[int, int] = {}
-    starts = begin.tolist()
-    for row, (own, end) in enumerate(zip(iteration.tolist(), stop.tolist(), strict=True)):
-        result[row] = reached.get(own, starts[own])
-        reached[own] = max(reached.get(own, end), end)
+    for own in np.unique(iteration).tolist():
+        rows = np.flatnonzero(iteration == own)
+        result[rows] = np.r_[begin[own], np.maximum.accumulate(stop[rows])[:-1]]
     return result
+
+
+def _starts(calls: Collectives, steps: Steps) -> Ints:
+    """When the calls start, from how much later than `_since` they do, which is in ``start_ns``.
+
+    A call moves the latest end of its iteration by what it starts later and lasts, or not at all; the first one, which
+    may end before its iteration begins, by that in any case.
+    """
+    late = calls.start_ns + calls.work_ns + calls.idle_ns
+    start = np.empty_like(late)
+    for own in np.unique(calls.iteration).tolist():
+        rows = np.flatnonzero(calls.iteration == own)
+        ends = late[rows] + calls.duration_ns[rows]
+        moved = np.r_[steps.start_ns[own], ends[:1], np.maximum(ends[1:], 0)]
+        start[rows] = np.cumsum(moved)[:-1] + late[rows]
+    return start
 
 
 def _packed(columns: dict[str, Ints]) -> dict[str, _Column]:
@@ -219,10 +303,10 @@ def _unpacked(columns: dict[str, _Column]) -> dict[str, Ints]:
     for name, column in columns.items():
         if not 1 <= column.width <= 8 or len(column.data) % column.width:
             raise ValueError("a column is cut short")
-        count = len(column.data) // column.width
-        planes = np.zeros((count, 8), dtype=np.uint8)
-        planes[:, : column.width] = np.frombuffer(column.data, np.uint8).reshape(column.width, count).T
-        numbers = planes.reshape(-1).view("<u8")
+        planes = np.frombuffer(column.data, np.uint8).reshape(column.width, -1)
+        numbers = planes[0].astype(np.uint64)
+        for weight in range(1, column.width):
+            numbers |= planes[weight].astype(np.uint64) << np.uint64(8 * weight)
         result[name] = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
     return result
 
@@ -247,9 +331,17 @@ def _check(facts: RankFacts) -> None:
         if not _fits(table):
             raise ValueError("columns differ in length")
         for name, column in _columns(table).items():
-            if name not in ("key", "work_hash") and np.abs(column.astype(np.float64)).sum() > _LARGEST:
+            if name not in ("key", "work_hash") and _sum(column) > _LARGEST:
                 raise ValueError("a number is out of range")
     if (facts.steps.end_ns < facts.steps.start_ns).any() or not abs(facts.base_ns) < _LARGEST:
         raise ValueError("a step ends before it begins")
     if len(calls) and (min(calls.duration_ns.min(), calls.work_ns.min(), calls.idle_ns.min()) < 0):
         raise ValueError("a collective lasts less than nothing")
+
+
+def _sum(column: Ints) -> float:
+    """Of the absolute values, or a bound of it that is as good."""
+    if not len(column):
+        return 0.0
+    bound = float(len(column)) * max(abs(int(column.max())), abs(int(column.min())))
+    return bound if bound <= _LARGEST else float(np.abs(column.astype(np.float64)).sum())
