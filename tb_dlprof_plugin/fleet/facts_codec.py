@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import zlib
 from collections.abc import Container
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,6 +37,10 @@ _ZLIB_BEGINS = b"\x78"
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
 _LARGEST = 2**61
+_SHARED = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
+_MOST_SHARED = 1000
+SharedColumns: TypeAlias = dict[bytes, Ints]
+"""Columns of calls by their bytes."""
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 
 
@@ -126,8 +130,15 @@ def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[
     return shared, [{name: piece[name] for name in piece.keys() - shared.keys()} for piece in pieces]
 
 
-def decode_facts(data: bytes, numbers: Container[int] | None = None) -> RankFacts:
-    """What `encode_facts` stored, with the calls of the steps with these numbers; of all by default.
+def decode_facts(
+    data: bytes, numbers: Container[int] | None = None, shared: SharedColumns | None = None
+) -> RankFacts:
+    """What `encode_facts` stored.
+
+    Args:
+        data: the bytes.
+        numbers: of the steps whose calls are wanted; all by default.
+        shared: columns of other ranks, which take the place of equal ones of this; those of this are added.
 
     Raises:
         ProfileError: it is damaged, or of a format that this version does not know.
@@ -140,9 +151,21 @@ def decode_facts(data: bytes, numbers: Container[int] | None = None) -> RankFact
             )
         facts = _facts(stored, pieces, numbers)
         _check(facts)
+        if shared is not None:
+            facts = dataclasses.replace(facts, collectives=_with_shared(facts.collectives, shared))
     except (zlib.error, msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
         raise ProfileError(f"the stored facts are damaged ({error}); import the traces again") from None
     return facts
+
+
+def _with_shared(calls: Collectives, shared: SharedColumns) -> Collectives:
+    """Ranks of one program make the same calls: what is no time takes room once."""
+    columns = {}
+    for name in _SHARED:
+        content = getattr(calls, name).tobytes()
+        if len(shared) < _MOST_SHARED or content in shared:
+            columns[name] = shared.setdefault(content, getattr(calls, name))
+    return dataclasses.replace(calls, **columns)
 
 
 def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from tb_dlprof_plugin.fleet.rank_facts import RankFacts
-from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
+from tb_dlprof_plugin.fleet.stored_facts import JobFacts, facts_of_job
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -81,8 +80,8 @@ class OpenRuns:
         except ValueError as error:
             raise RequestError(400, f"Run {query.run!r}: {error}.") from None
 
-    def job(self, query: ProfileQuery) -> tuple[list[RankFacts], list[str], RunRef]:
-        """The facts of all ranks recorded with the profile that a query names, and a sentence for each unreadable one.
+    def job(self, query: ProfileQuery) -> tuple[JobFacts, RunRef]:
+        """What is stored of all ranks recorded with the profile that a query names.
 
         Raises:
             RequestError: there is no such run, session, rank or cycle, or no rank can be read.
@@ -92,10 +91,11 @@ class OpenRuns:
         except NoSuchProfile as error:
             raise RequestError(404, str(error)) from None
         together = [one for one in self._store.of_run(query.run) if one.ref.session == blob.ref.session]
-        facts, unreadable = facts_of_job(newest_of_ranks(together))
-        if not facts:
-            raise RequestError(422, f"Run {query.run!r} cannot be shown: {unreadable[0]}")
-        return facts, unreadable, blob.ref
+        chosen = newest_of_ranks(together)
+        found = facts_of_job(chosen, len(chosen))
+        if not found.facts:
+            raise RequestError(422, f"Run {query.run!r} cannot be shown: {found.unreadable[0]}")
+        return found, blob.ref
 
     def sides(self, query: CompareQuery) -> tuple[CompareInput, CompareInput]:
         """The base and the candidate of a comparison.

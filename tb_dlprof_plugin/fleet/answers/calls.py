@@ -93,16 +93,6 @@ def stage_of(one: RankFacts) -> int:
     return dict(one.mesh).get("pp", 0)
 
 
-def common_steps(facts: Sequence[RankFacts]) -> Ints:
-    """Numbers of the steps that as many ranks recorded as any step was recorded by."""
-    numbers = np.concatenate([np.unique(one.steps.number) for one in facts]) if facts else np.zeros(0, dtype=np.int64)
-    if not len(numbers):
-        return numbers
-    found, count = np.unique(numbers, return_counts=True)
-    result: Ints = found[count == count.max()]
-    return result
-
-
 def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
     """The calls of the steps with these numbers (rising). A rank that did not record one of them has fewer calls."""
     own = [_of_rank(one, numbers) for one in facts]
