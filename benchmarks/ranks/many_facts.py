@@ -1,11 +1,11 @@
 """A run of thousands of ranks made from the stored profiles of two, and what `tb-dlprof distributed` takes to answer.
 
-    python -m benchmarks.ranks.many_facts RUN --out DIRECTORY [--ranks 4096] [--steps 10] [--calls 2000] [--straggler 37]
+    python -m benchmarks.ranks.many_facts RUN --out DIRECTORY [--ranks 4096] [--steps 10] [--calls 2000]
 
-RUN is a run of two ranks, of which rank 1 is late, such as benchmarks/ranks/recorded/ddp_slow_gpu. Its steps are repeated
-until a rank has as many steps and calls in each as asked; 0 leaves them as they are. Rank 1 becomes the straggler; rank
-0, whose calls begin later by a jitter and end as they did, becomes all others. Eight ranks share a host, whose clock is
-off by up to 5 ms. This leaves out reading traces, which `benchmarks.ranks.scale` measures.
+RUN is a run of two ranks, of which rank 1 is late, such as benchmarks/ranks/recorded/ddp_slow_gpu. Its steps are
+repeated until a rank has as many steps and calls in each as asked; 0 leaves them as they are. Rank 1 becomes the
+straggler; rank 0, whose calls begin later by a jitter and end as they did, becomes all others. Eight ranks share a
+host, whose clock is off by up to 5 ms. This leaves out reading traces, which `benchmarks.ranks.scale` measures.
 
 Prints the size of the facts, then what the command answers with its seconds, those of one core, and its peak memory.
 """
@@ -40,7 +40,9 @@ HOST_RANKS = 8
 _AT_NS = 1_800_000_000_000_000_000
 
 
-def job_facts(pair: tuple[RankFacts, RankFacts], ranks: int, steps: int, calls: int, straggler: int) -> Iterator[RankFacts]:
+def job_facts(
+    pair: tuple[RankFacts, RankFacts], ranks: int, steps: int, calls: int, straggler: int
+) -> Iterator[RankFacts]:
     """The facts of so many ranks, one after the other."""
     longer = [repeated(one, steps, calls) for one in pair]
     draw, clocks = np.random.default_rng(0), random.Random(0)

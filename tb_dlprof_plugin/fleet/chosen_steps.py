@@ -11,8 +11,8 @@ from tb_dlprof_plugin.fleet.rank_facts import Collectives, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
 MOST_CALLS = 3_000_000
-"""Calls of all ranks together that are compared: they take a core about three seconds, and 1 GB. A slowdown is nearly the
-same in all steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
+"""Calls of all ranks together that are compared. A slowdown is nearly the same in all steps of a job (Lin et al.,
+OSDI'25), so that fewer steps answer the same."""
 
 
 def common_steps(facts: Sequence[RankFacts]) -> Ints:

@@ -8,9 +8,10 @@ call before are over. Calls of each step are deflated by themselves: of a job of
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Hashable
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -37,10 +38,13 @@ _ZLIB_BEGINS = b"\x78"
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
 _LARGEST = 2**61
-_SHARED = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
+_SAME_CALLS = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
+_SAME = frozenset((*_SAME_CALLS, "number", "key", "count"))
+"""Columns that are mostly equal on ranks of one program."""
+_DIFFERENCES = ("iteration", "sequence")
 _MOST_SHARED = 1000
-SharedColumns: TypeAlias = dict[bytes, Ints]
-"""Columns of calls by their bytes."""
+SharedColumns: TypeAlias = dict[Hashable, Ints]
+"""Columns of other ranks by what was stored, for equal ones of further ranks: they take time and room once."""
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 
 
@@ -130,15 +134,13 @@ def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[
     return shared, [{name: piece[name] for name in piece.keys() - shared.keys()} for piece in pieces]
 
 
-def decode_facts(
-    data: bytes, numbers: Container[int] | None = None, shared: SharedColumns | None = None
-) -> RankFacts:
+def decode_facts(data: bytes, numbers: Container[int] | None = None, shared: SharedColumns | None = None) -> RankFacts:
     """What `encode_facts` stored.
 
     Args:
         data: the bytes.
         numbers: of the steps whose calls are wanted; all by default.
-        shared: columns of other ranks, which take the place of equal ones of this; those of this are added.
+        shared: columns of other ranks, to which those of this are added.
 
     Raises:
         ProfileError: it is damaged, or of a format that this version does not know.
@@ -149,23 +151,11 @@ def decode_facts(
             raise ProfileError(
                 f"the stored facts have format {stored.format}, this version reads {_FORMAT}; import the traces again"
             )
-        facts = _facts(stored, pieces, numbers)
+        facts = _facts(stored, pieces, numbers, shared)
         _check(facts)
-        if shared is not None:
-            facts = dataclasses.replace(facts, collectives=_with_shared(facts.collectives, shared))
     except (zlib.error, msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
         raise ProfileError(f"the stored facts are damaged ({error}); import the traces again") from None
     return facts
-
-
-def _with_shared(calls: Collectives, shared: SharedColumns) -> Collectives:
-    """Ranks of one program make the same calls: what is no time takes room once."""
-    columns = {}
-    for name in _SHARED:
-        content = getattr(calls, name).tobytes()
-        if len(shared) < _MOST_SHARED or content in shared:
-            columns[name] = shared.setdefault(content, getattr(calls, name))
-    return dataclasses.replace(calls, **columns)
 
 
 def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
@@ -176,8 +166,7 @@ def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
 
 
 def _deflated(columns: dict[str, _Column]) -> bytes:
-    """Bytes of other weights are as frequent as they are by themselves: each has a block of its own, which takes a tenth
-    less room."""
+    """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room."""
     content, deflate = msgspec.msgpack.encode(columns), zlib.compressobj(9)
     result, done = b"", 0
     for column in columns.values():
@@ -192,8 +181,10 @@ def _inflated(data: bytes, most: int = _MOST_BYTES) -> bytes:
     return zlib.decompressobj().decompress(data, most)
 
 
-def _facts(stored: _Stored, pieces: list[bytes], numbers: Container[int] | None) -> RankFacts:
-    steps = _table(Steps, _unpacked(stored.steps))
+def _facts(
+    stored: _Stored, pieces: list[bytes], numbers: Container[int] | None, shared: SharedColumns | None
+) -> RankFacts:
+    steps = _table(Steps, _unpacked(stored.steps, shared))
     if not _fits(steps) or not len(steps.number):
         raise ValueError("its steps differ in number")
     return RankFacts(
@@ -207,46 +198,84 @@ def _facts(stored: _Stored, pieces: list[bytes], numbers: Container[int] | None)
         backend=stored.backend,
         steps=steps,
         step_length=None if stored.step_length is None else StepLength(*stored.step_length),
-        groups=tuple(Group(g.name, g.description, members_of_runs(g.member_runs), g.dimension) for g in stored.groups),
-        collectives=_calls(stored, pieces, steps, numbers),
-        kernels=_table(KernelTimes, _unpacked(stored.kernels)),
+        groups=tuple(Group(g.name, g.description, _members(tuple(g.member_runs)), g.dimension) for g in stored.groups),
+        collectives=_calls(stored, pieces, steps, numbers, shared),
+        kernels=_table(KernelTimes, _unpacked(stored.kernels, shared)),
         strings=tuple(stored.strings),
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
     )
 
 
-def _calls(stored: _Stored, pieces: list[bytes], steps: Steps, numbers: Container[int] | None) -> Collectives:
+@functools.lru_cache(maxsize=256)
+def _members(runs: tuple[int, ...]) -> tuple[int, ...]:
+    """Of thousands of ranks, each of which stores the same members."""
+    return members_of_runs(runs)
+
+
+def _calls(
+    stored: _Stored,
+    pieces: list[bytes],
+    steps: Steps,
+    numbers: Container[int] | None,
+    shared: SharedColumns | None,
+) -> Collectives:
     """The calls of the steps with these numbers."""
     wanted = [numbers is None or number in numbers for number in steps.number.tolist()]
     if not pieces:
-        calls = _whole(_unpacked(stored.collectives), steps)
+        calls = _whole(_joined([stored.collectives], shared), steps)
         if all(wanted):
             return calls
         rows = np.flatnonzero(np.array(wanted)[calls.iteration])
         return Collectives(**{name: column[rows] for name, column in _columns(calls).items()})
     if len(pieces) != len(steps.number):
         raise ValueError("the calls of a step are lost")
-    left, shared = _MOST_BYTES, _unpacked(stored.collectives)
-    parts: list[dict[str, Ints]] = []
+    left, parts = _MOST_BYTES, []
     for piece, chosen in zip(pieces, wanted, strict=True):
         if chosen:
             content = _inflated(piece, left)
             left -= len(content)
             if left <= 0:
                 raise ValueError("it is too large")
-            parts.append(_columns(_whole(shared | _unpacked(_COLUMNS.decode(content)), steps)))
-    names = [column.name for column in dataclasses.fields(Collectives)]
-    nothing = np.zeros(0, dtype=np.int64)
-    return Collectives(**{name: np.concatenate([nothing, *(part[name] for part in parts)]) for name in names})
+            parts.append(stored.collectives | _COLUMNS.decode(content))
+    return _whole(_joined(parts, shared), steps)
+
+
+def _joined(parts: list[dict[str, _Column]], shared: SharedColumns | None) -> dict[str, Ints]:
+    """The columns of several steps, one under the other."""
+    result: dict[str, Ints] = {}
+    for name in _names(Collectives):
+        columns = [part[name] for part in parts]
+        key = (name, *((column.width, column.data) for column in columns)) if name in _SAME else None
+        known = None if shared is None or key is None else shared.get(key)
+        if known is None:
+            own = [_numbers(column) for column in columns]
+            if name in _DIFFERENCES:
+                own = [np.cumsum(column) for column in own]
+            known = np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
+            if shared is not None and key is not None:
+                _keep(shared, key, known)
+        result[name] = known
+    return result
+
+
+def _keep(shared: SharedColumns, key: Hashable, column: Ints) -> None:
+    if len(shared) < _MOST_SHARED:
+        column.flags.writeable = False
+        shared[key] = column
+
+
+@functools.cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(column.name for column in dataclasses.fields(kind))
 
 
 def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
-    return {column.name: getattr(table, column.name) for column in dataclasses.fields(table)}
+    return {name: getattr(table, name) for name in _names(type(table))}
 
 
 def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    return kind(**{column.name: columns[column.name] for column in dataclasses.fields(kind)})
+    return kind(**{name: columns[name] for name in _names(kind)})
 
 
 def _fits(table: Any) -> bool:
@@ -267,22 +296,18 @@ def _small(calls: Collectives, steps: Steps) -> dict[str, Ints]:
 
 
 def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
-    """The columns that `_small` made differences of."""
-    for name in ("iteration", "sequence"):
-        columns[name] = np.cumsum(columns[name])
+    """The columns that `_small` made differences of; those of `_DIFFERENCES` are whole already."""
     calls = _table(Collectives, columns)
     if not _fits(calls):
         raise ValueError("the columns of its collectives differ in length")
     if len(calls) and (calls.iteration.min() < 0 or calls.iteration.max() >= len(steps.number)):
         raise ValueError("a collective belongs to no step")
     start = _starts(calls, steps)
+    columns["start_ns"] = start
+    columns["exposed_ns"] = calls.duration_ns - columns["exposed_ns"]
     ahead = columns["launched_ns"]
-    return dataclasses.replace(
-        calls,
-        start_ns=start,
-        exposed_ns=calls.duration_ns - columns["exposed_ns"],
-        launched_ns=np.where(ahead == -1, UNKNOWN, start - ahead),
-    )
+    columns["launched_ns"] = np.where(ahead == -1, UNKNOWN, start - ahead)
+    return _table(Collectives, columns)
 
 
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
@@ -301,12 +326,19 @@ def _starts(calls: Collectives, steps: Steps) -> Ints:
     may end before its iteration begins, by that in any case.
     """
     late = calls.start_ns + calls.work_ns + calls.idle_ns
+    if not len(late):
+        return late
+    order: Ints | slice = slice(None)
+    if (np.diff(calls.iteration) < 0).any():
+        order = np.argsort(calls.iteration, kind="stable")
+    iteration, ends = calls.iteration[order], (late + calls.duration_ns)[order]
+    first = np.flatnonzero(np.concatenate(([True], iteration[1:] != iteration[:-1])))
+    moved = np.maximum(ends, 0)
+    moved[first] = ends[first]
+    before = np.cumsum(moved) - moved
+    base = steps.start_ns[iteration[first]] - before[first]
     start = np.empty_like(late)
-    for own in np.unique(calls.iteration).tolist():
-        rows = np.flatnonzero(calls.iteration == own)
-        ends = late[rows] + calls.duration_ns[rows]
-        moved = np.r_[steps.start_ns[own], ends[:1], np.maximum(ends[1:], 0)]
-        start[rows] = np.cumsum(moved)[:-1] + late[rows]
+    start[order] = before + np.repeat(base, np.diff(np.append(first, len(late)))) + late[order]
     return start
 
 
@@ -321,17 +353,33 @@ def _packed(columns: dict[str, Ints]) -> dict[str, _Column]:
     return result
 
 
-def _unpacked(columns: dict[str, _Column]) -> dict[str, Ints]:
+def _unpacked(columns: dict[str, _Column], shared: SharedColumns | None = None) -> dict[str, Ints]:
     result = {}
     for name, column in columns.items():
-        if not 1 <= column.width <= 8 or len(column.data) % column.width:
-            raise ValueError("a column is cut short")
-        planes = np.frombuffer(column.data, np.uint8).reshape(column.width, -1)
-        numbers = planes[0].astype(np.uint64)
-        for weight in range(1, column.width):
-            numbers |= planes[weight].astype(np.uint64) << np.uint64(8 * weight)
-        result[name] = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
+        key = (name, column.width, column.data)
+        found = shared.get(key) if shared is not None and name in _SAME else None
+        if found is None:
+            found = _numbers(column)
+            if shared is not None and name in _SAME:
+                _keep(shared, key, found)
+        result[name] = found
     return result
+
+
+def _numbers(column: _Column) -> Ints:
+    if not 1 <= column.width <= 8 or len(column.data) % column.width:
+        raise ValueError("a column is cut short")
+    planes = np.frombuffer(column.data, np.uint8).reshape(column.width, -1)
+    if column.width == 1:
+        return _ZIGZAG[planes[0]]
+    numbers = planes[0].astype(np.uint64)
+    for weight in range(1, column.width):
+        numbers |= planes[weight].astype(np.uint64) << np.uint64(8 * weight)
+    result: Ints = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
+    return result
+
+
+_ZIGZAG = np.array([number >> 1 if number % 2 == 0 else -(number >> 1) - 1 for number in range(256)], dtype=np.int64)
 
 
 def _check(facts: RankFacts) -> None:
@@ -353,18 +401,18 @@ def _check(facts: RankFacts) -> None:
     for table in (facts.steps, calls, facts.kernels):
         if not _fits(table):
             raise ValueError("columns differ in length")
-        for name, column in _columns(table).items():
-            if name not in ("key", "work_hash") and _sum(column) > _LARGEST:
-                raise ValueError("a number is out of range")
+        if _largest_sum(table) > _LARGEST:
+            raise ValueError("a number is out of range")
     if (facts.steps.end_ns < facts.steps.start_ns).any() or not abs(facts.base_ns) < _LARGEST:
         raise ValueError("a step ends before it begins")
     if len(calls) and (min(calls.duration_ns.min(), calls.work_ns.min(), calls.idle_ns.min()) < 0):
         raise ValueError("a collective lasts less than nothing")
 
 
-def _sum(column: Ints) -> float:
-    """Of the absolute values, or a bound of it that is as good."""
-    if not len(column):
+def _largest_sum(table: Steps | Collectives | KernelTimes) -> float:
+    """Of the absolute values of a column, or a bound of it; hashes are no quantities."""
+    columns = np.stack([column for name, column in _columns(table).items() if name not in ("key", "work_hash")])
+    if not columns.size:
         return 0.0
-    bound = float(len(column)) * max(abs(int(column.max())), abs(int(column.min())))
-    return bound if bound <= _LARGEST else float(np.abs(column.astype(np.float64)).sum())
+    bound = float(columns.shape[1]) * max(abs(int(columns.max())), abs(int(columns.min())))
+    return bound if bound <= _LARGEST else float(np.abs(columns.astype(np.float64)).sum(axis=1).max())

@@ -22,7 +22,7 @@ def peers(facts: Sequence[RankFacts], calls: Calls) -> Ints:
 
 
 def of_others(calls: Calls, classes: Ints, rank: int, column: Floats, per_rank: Floats) -> tuple[Floats, float] | None:
-    """Median over the other ranks of a class, call by call, of a column and of a figure per rank; None without others."""
+    """Median over `others_of` a rank, call by call, of a column and of a figure per rank; None without others."""
     others = others_of(classes, rank)
     if not len(others):
         return None
