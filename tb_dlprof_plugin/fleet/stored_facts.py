@@ -59,7 +59,7 @@ def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedCo
     return facts if numbers is None else with_calls_of(facts, numbers)
 
 
-def facts_of_job(blobs: Iterable[StoredBlob], ranks: int) -> JobFacts:
+def facts_of_job(blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None = None) -> JobFacts:
     """The facts of the ranks of a job: of the session of the lowest rank's newest profile, each rank's last cycle.
 
     Of a job of many ranks the calls of a few steps are read (`chosen_steps`).
@@ -67,8 +67,9 @@ def facts_of_job(blobs: Iterable[StoredBlob], ranks: int) -> JobFacts:
     Args:
         blobs: profiles of the job. They are taken one after the other, and not held.
         ranks: about how many there are, for a recording that does not say its world size.
+        numbers: of the steps whose calls are wanted; by default as many as there is room for.
     """
-    found, numbers = _read(blobs, ranks)
+    found, numbers = _read(blobs, ranks, numbers)
     facts = [one for one in found.values() if isinstance(one, RankFacts)]
     by_rank: dict[int, RankFacts] = {}
     for one in facts:
@@ -77,11 +78,12 @@ def facts_of_job(blobs: Iterable[StoredBlob], ranks: int) -> JobFacts:
     return JobFacts([by_rank[rank] for rank in sorted(by_rank)], unreadable, numbers)
 
 
-def _read(blobs: Iterable[StoredBlob], ranks: int) -> tuple[dict[int, RankFacts | str], Ints | None]:
+def _read(
+    blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None
+) -> tuple[dict[int, RankFacts | str], Ints | None]:
     """The facts or an error by stored rank, in their order, and the steps whose calls they have."""
     shared: SharedColumns = {}
-    numbers: Ints | None = None
-    chosen = False
+    chosen = numbers is not None
     # By session, since which one is meant shows at the end.
     newest: dict[str, dict[int, tuple[int, RankFacts | str]]] = {}
     for blob in blobs:

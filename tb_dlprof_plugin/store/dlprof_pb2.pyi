@@ -688,7 +688,7 @@ class Note(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Header(_message.Message):
-    __slots__ = ("schema_version", "session", "rank", "model", "precision", "device", "created_unix_ns", "iterations", "average_iteration_ns")
+    __slots__ = ("schema_version", "session", "rank", "model", "precision", "device", "created_unix_ns", "iterations", "average_iteration_ns", "world_size")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
@@ -698,6 +698,7 @@ class Header(_message.Message):
     CREATED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     ITERATIONS_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_ITERATION_NS_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     session: str
     rank: int
@@ -707,4 +708,5 @@ class Header(_message.Message):
     created_unix_ns: int
     iterations: int
     average_iteration_ns: int
-    def __init__(self, schema_version: _Optional[int] = ..., session: _Optional[str] = ..., rank: _Optional[int] = ..., model: _Optional[str] = ..., precision: _Optional[str] = ..., device: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., iterations: _Optional[int] = ..., average_iteration_ns: _Optional[int] = ...) -> None: ...
+    world_size: int
+    def __init__(self, schema_version: _Optional[int] = ..., session: _Optional[str] = ..., rank: _Optional[int] = ..., model: _Optional[str] = ..., precision: _Optional[str] = ..., device: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., iterations: _Optional[int] = ..., average_iteration_ns: _Optional[int] = ..., world_size: _Optional[int] = ...) -> None: ...

@@ -268,9 +268,9 @@ def distributed(runs: OpenRuns, query: q.ProfileQuery) -> DistributedPage:
 
 def rank_lines(runs: OpenRuns, query: q.RankLinesQuery) -> RankLinesPage:
     """A step of some ranks."""
-    found, ref = runs.job(query)
+    found, ref = runs.job(query, query.step)
     try:
-        return rank_lines_page(found.facts, _rank_numbers(query.ranks), query.step)
+        return rank_lines_page(found.facts, _rank_numbers(query.ranks), query.step, found.numbers)
     except KeyError as error:
         raise RequestError(404, f"Run {ref.run!r} has no {error.args[0]}.") from None
 

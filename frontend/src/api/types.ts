@@ -72,7 +72,7 @@ export type Verdict = "yes" | "no" | "unknown";
 /**
  * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
- * `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
+ * `world_size` is that of the job, of which not all ranks need be here. `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
  * profile cannot be read, where that is known; a page that is not told which run to show takes another.
  */
 export interface RunEntry {
@@ -86,6 +86,7 @@ export interface RunEntry {
   created_unix_ns: number | null;
   iterations: number | null;
   recorded_iteration_ns: number | null;
+  world_size: number | null;
   unreadable: string;
 }
 
@@ -1710,7 +1711,7 @@ export interface JobAccount {
   step_ns: number[];
   compute_ns: number[];
   transfer_ns: number[];
-  waiting_ns: number[];
+  waiting_ns: (number | null)[];
   bubble_ns: number[];
   host_ns: number[];
 }
@@ -1754,13 +1755,14 @@ export interface JobCollective {
  * Ranks x iterations: by how many percent each rank worked longer by itself than the median rank, row by row.
  *
  * A row is a rank, or several of which the worst is shown: `first` and `last` are their numbers. None is not
- * recorded.
+ * recorded. `of_rank` is the mean over the iterations of each rank of `JobAccount`.
  */
 export interface JobHeat {
   first: number[];
   last: number[];
   iterations: number[];
   percent: (number | null)[];
+  of_rank: (number | null)[];
 }
 
 /** A dimension of the mesh: the place of each rank of `JobAccount` in it. */

@@ -238,7 +238,7 @@ export const DEFINITIONS = {
   jobClock: "How well the clocks of the ranks are aligned, by the ends of collectives. Only drawings need clocks: every number here comes from durations.",
   jobCompute: "The GPU computes: kernels that are no communication, those next to a collective too.",
   jobTransfer: "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on the rank that comes last.",
-  jobWaiting: "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with the longest collectives is the fastest one.",
+  jobWaiting: "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with the longest collectives is the fastest one. Unknown where no other rank of a collective was recorded: it is part of the transfer then.",
   jobBubble: "A pipeline stage waits for the microbatches of its neighbours.",
   jobHost: "The GPU has nothing to do, or copies: the CPU has not launched the next work yet.",
   jobOwed: "GPU time that other ranks wait per step because of this one, charged to where the delay began. With many ranks it is large although repairing the rank wins little.",

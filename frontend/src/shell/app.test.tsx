@@ -186,11 +186,14 @@ describe("each page draws its answer", () => {
     expect(row()).not.toBeNull();
   });
 
-  it("Distributed stands in the header of a run of several ranks alone, and a rank opens from its row", async () => {
+  it("Distributed stands in the header of a run of several ranks, recorded or not, and a rank opens from its row", async () => {
     await open("");
     expect(byId("place-distributed")).toBeNull();
     await act(() => render(null, root));
     const [entry] = fixtures.runs.runs;
+    await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: [{ ...entry, world_size: 8 }], total: 1 } });
+    expect(byId("place-distributed")).not.toBeNull();
+    await act(() => render(null, root));
     const ranks = [0, 1, 2].map((rank) => ({ ...entry, rank, recorded_iteration_ns: rank === 1 ? 120_000 : 100_000 }));
     await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
     await click(byId("place-distributed"));

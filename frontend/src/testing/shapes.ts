@@ -195,6 +195,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       created_unix_ns: null,
       iterations: null,
       recorded_iteration_ns: null,
+      world_size: null,
       unreadable: "",
     },
     parts: {
@@ -1865,6 +1866,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       last: [],
       iterations: [],
       percent: [],
+      of_rank: [],
     },
     parts: {
     },

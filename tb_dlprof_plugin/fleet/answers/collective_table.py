@@ -30,13 +30,19 @@ def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[Collective
     names: list[tuple[str, str]] = [("", "")]
     number_of: dict[tuple[str, str], int] = {("", ""): 0}
     kind, size, members = (np.zeros(len(calls.rank), dtype=np.int64) for _ in range(3))
+    # Ranks of one program have the very same columns: they are numbered once.
+    seen: tuple[Ints, Ints, Ints] | None = None
+    found: tuple[Ints, Ints] | None = None
     for index, one in enumerate(facts):
         at = calls.of_rank(index)
         rows = calls.row[at]
         table = one.collectives
         dimension = [group.dimension or group.description for group in one.groups] + [""]
         group, module = table.group[rows], table.module[rows]
-        pairs, examples = numbered(group, module)
+        same = seen is not None and table.group is seen[0] and table.module is seen[1] and np.array_equal(rows, seen[2])
+        if found is None or not same:
+            seen, found = (table.group, table.module, rows), numbered(group, module)
+        pairs, examples = found
         own_kind = np.zeros(len(examples), dtype=np.int64)
         for pair_number, row in enumerate(examples.tolist()):
             pair = (int(group[row]), int(module[row]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,12 +20,11 @@ from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, with_calls_of
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
-from tb_dlprof_plugin.fleet.matching import Matched, match
+from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
-CLOCK_CALLS = 200_000
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
 REPAIRED = 3
@@ -82,7 +80,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
         collective_rows=collective_rows(facts, calls),
-        clock=align(facts, _fewer(matched)).summary(),
+        clock=align(facts, matched).summary(),
         efficiency=efficiency(scenarios),
         heat=heat(facts, common),
         mesh=mesh,
@@ -136,25 +134,6 @@ def _of_fewer(steps: int, compared: int) -> list[str]:
     if compared in (0, steps):
         return []
     return [f"Calls are compared in {compared} of the {steps} recorded steps: the job has too many for all of them."]
-
-
-def _fewer(matched: Matched) -> Matched:
-    """At most `CLOCK_CALLS` calls, of collectives that are spread evenly: clocks need no more."""
-    every = -(-len(matched.rank_index) // CLOCK_CALLS)
-    if every < 2:
-        return matched
-    chosen = np.arange(0, len(matched), every)
-    size = np.diff(matched.first)[chosen]
-    first = np.concatenate(([0], np.cumsum(size)))
-    at = np.repeat(matched.first[chosen] - first[:-1], size) + np.arange(int(first[-1]))
-    return replace(
-        matched,
-        first=first,
-        rank_index=matched.rank_index[at],
-        row=matched.row[at],
-        iteration=matched.iteration[chosen],
-        operation=matched.operation[chosen],
-    )
 
 
 def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
