@@ -60,7 +60,7 @@ class StepFunction:
         return known.calls
 
     def is_apart(self, key: int) -> bool:
-        """A function that is not the step's is called: whether most iterations do without it, as without an evaluation
+        """Another function than the step's is called: whether most iterations do without it, as without an evaluation.
         False while no iteration has ended."""
         if self._iteration < 2 or key == self._chosen:
             return False
