@@ -125,6 +125,35 @@ def test_of_several_functions_the_one_that_took_longest_to_compile_is_the_step()
     assert found.begin(3) == 2
 
 
+def test_an_evaluation_between_iterations_belongs_to_none(recorder: Any) -> None:
+    made, profiler, _ = recorder(first=12, last=15)
+    open_marks: list[int] = []
+
+    @contextlib.contextmanager
+    def step(number: int) -> Iterator[None]:
+        profiler.asked.append(("step", number))
+        open_marks.append(number)
+        yield
+        open_marks.remove(number)
+
+    profiler.step = step
+    during: dict[str, list[tuple[int, ...]]] = {"augment": [], "evaluate": []}
+
+    def note(name: str) -> None:
+        during[name].append(tuple(open_marks))
+
+    for number in range(20):
+        made.call(2, note, ("augment",), {})
+        made.call(1, lambda: threading.Event().wait(0.002), (), {})
+        if number in (5, 14):
+            for _ in range(4):
+                made.call(3, note, ("evaluate",), {})
+    assert steps(profiler) == [12, 13, 14, 15]
+    assert during["evaluate"] == [()] * 8
+    assert during["augment"][13:15] == [(12,), (13,)], "part of each iteration, it ends none"
+    assert during["augment"][15] == (), "what follows the evaluation belongs to the next iteration"
+
+
 @pytest.mark.parametrize(
     ("options", "began", "expected"),
     [

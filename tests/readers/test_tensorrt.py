@@ -97,8 +97,9 @@ def test_layers_that_add_up_to_more_than_the_inference_are_shown_in_proportion(t
     assert "in proportion" in timeline.notes[0].text
 
 
-def test_a_profile_alone_is_one_inference_of_averages(tmp_path: Path) -> None:
-    profile = analyze_ranks(_write(tmp_path, profile=PROFILE))[0]
+@pytest.mark.parametrize("content", [PROFILE, PROFILE[1:]], ids=["with its count", "of layers alone"])
+def test_a_profile_alone_is_one_inference_of_averages(tmp_path: Path, content: list[object]) -> None:
+    profile = analyze_ranks(_write(tmp_path, profile=content))[0]
     assert profile.iterations.duration_ns.tolist() == [750_000]
     assert {"layer_averages", "no_times"} <= {note.code for note in profile.notes}
 

@@ -14,7 +14,10 @@ Part = Literal["profile", "times", "layers"]
 PARTS: tuple[Part, ...] = ("profile", "times", "layers")
 
 _PATTERNS: dict[Part, re.Pattern[bytes]] = {
-    "profile": re.compile(rb'\s*\[\s*\{\s*"count"\s*:\s*\d+\s*\}\s*(,\s*\{\s*"name"\s*:|\])'),
+    # The count is trtexec's; programs with a profiler of their own often write the layers alone.
+    "profile": re.compile(
+        rb'\s*\[\s*(\{\s*"count"\s*:\s*\d+\s*\}\s*(,\s*\{\s*"name"\s*:|\])|\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"timeMs"\s*:)'
+    ),
     "times": re.compile(rb'\s*\[\s*\{[^{}]*"(startComputeMs|computeMs|startEnqMs)"\s*:'),
     "layers": re.compile(rb'\s*\{\s*"Layers"\s*:\s*\['),
 }

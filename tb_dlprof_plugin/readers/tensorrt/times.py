@@ -77,13 +77,20 @@ def read_profile(path: Path) -> tuple[int, list[tuple[str, int]]]:
     except UNDECODABLE:
         content = [*({"count": int(one)} for one in re.findall(r'"count"\s*:\s*(\d{1,9})', text)[:1]), *_rows(text)]
     rows = [row for row in content if isinstance(row, dict)] if isinstance(content, list) else []
-    count = next((int(number(row["count"])) for row in rows if "count" in row), 1)
+    count = next((int(number(row["count"])) for row in rows if "count" in row), None) or _count_by_times(rows)
     layers = []
     for row in rows:
         if isinstance(row.get("name"), str):
             mean = number(row.get("averageMs")) or number(row.get("timeMs")) / max(1, count)
             layers.append((row["name"], round(max(0.0, mean) * 1e6)))
     return max(1, count), layers
+
+
+def _count_by_times(rows: list[dict[str, object]]) -> int:
+    """How many inferences were averaged where the file does not say so: total over average of the longest layer."""
+    longest = max(rows, key=lambda row: number(row.get("averageMs")), default={})
+    average = number(longest.get("averageMs"))
+    return max(1, round(number(longest.get("timeMs")) / average)) if average > 0 else 1
 
 
 def _rows(text: str) -> list[dict[str, object]]:

@@ -78,7 +78,7 @@ class CallRecorder:
         self._lock = threading.RLock()
         self._thread: int | None = None
         self._mark: contextlib.AbstractContextManager[Any] | None = None
-        self._running = self._waits = False
+        self._running = self._waits = self._marks = False
         # Of the iterations that are timed: when the last one of known time began, and which it was.
         self._timed_ns: int | None = None
         self._timed_at = 0
@@ -137,6 +137,9 @@ class CallRecorder:
     def _begins(self, key: int, arguments: object) -> None:
         number = self._function.begin(key)
         if number is None:
+            if self._function.is_apart(key) and threading.get_ident() == self._thread:
+                with self._lock:
+                    self._interrupt(arguments)
             return
         here = threading.get_ident()
         if self._thread is None or not self._running:
@@ -161,6 +164,14 @@ class CallRecorder:
                 self._status.phase, self._status.starts_at = "waiting", self._window.first
                 self._status.write(self._folder)
             self._time(number, arguments, self._status.before_ns)
+
+    def _interrupt(self, arguments: object) -> None:
+        """Something else than an iteration begins, mostly an evaluation: its time belongs to no iteration."""
+        if self._mark is not None:
+            if self._waits:
+                self._profiler.wait(arguments)
+            self._end_mark()
+        self._timed_ns = None
 
     def _time(self, number: int, arguments: object, durations: list[int], last: bool = False) -> None:
         """Takes the time of every third iteration, by waiting for the device; the first one is left out."""
@@ -207,7 +218,8 @@ class CallRecorder:
             self._stop()
             self._timed_ns, self._stopped_at = None, number
             return
-        if self._mark is None:
+        if not self._marks:
+            self._marks = True
             self._profiler.wait(arguments)
             self._window.begin()
             self._waits = self._profiler.runs_ahead

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 _MOST_FUNCTIONS = 10_000
 """A script that compiles again in each step would make the table grow with it."""
+_PART_OF_STEPS = 0.5
+"""A function that is called in at least this share of the iterations belongs to them."""
 
 
 @dataclass(slots=True)
 class _Function:
     calls: int = 0
     first_ns: int = 0
+    iterations: int = 0
+    """In which it was called."""
+    last_in: int = -1
+    """The iteration of its last call."""
 
 
 class StepFunction:
@@ -24,6 +30,8 @@ class StepFunction:
     def __init__(self) -> None:
         self._functions: dict[int, _Function] = {}
         self._chosen: int | None = None
+        # Since the step's function was chosen.
+        self._iteration = 0
 
     @property
     def calls(self) -> int:
@@ -45,7 +53,24 @@ class StepFunction:
             if chosen is not None and known.first_ns <= chosen.first_ns:
                 return None
             self._chosen = key
+            self._iteration = 0
+            for one in self._functions.values():
+                one.iterations, one.last_in = 0, -1
+        self._iteration += 1
         return known.calls
+
+    def is_apart(self, key: int) -> bool:
+        """A function that is not the step's is called: whether it is no part of most iterations, as an evaluation is
+        not. False while no iteration has ended."""
+        if self._iteration < 2 or key == self._chosen:
+            return False
+        known = self._functions.get(key)
+        if known is None:
+            return True
+        if known.last_in < self._iteration:
+            known.last_in = self._iteration
+            known.iterations += 1
+        return known.iterations < _PART_OF_STEPS * self._iteration
 
     def end(self, key: int, duration_ns: int) -> None:
         """A call has ended, after so many nanoseconds."""
