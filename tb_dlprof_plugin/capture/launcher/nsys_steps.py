@@ -1,4 +1,4 @@
-"""Under Nsight Systems: counts a training's iterations, times some of them, and has nsys record those that were asked for.
+"""Under Nsight Systems: counts a training's iterations, times some of them, and has nsys record those asked for.
 
 nsys waits for cudaProfilerStart: until then, and after cudaProfilerStop, it costs the training nothing that could be
 measured, so that the steps before and after are those without a profiler. An iteration ends with an optimizer's step.

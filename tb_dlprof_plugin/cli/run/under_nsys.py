@@ -1,7 +1,8 @@
 """``tb-dlprof run --nsys``: any program under the user's own Nsight Systems, and the recording imported at its end.
 
-For what has no Python of ours in it: C++, TensorRT's server, TensorFlow. Of a PyTorch training, single iterations can be
-asked for: they are counted as without nsys, and those before and after are timed. The report stays in the run's directory.
+For what has no Python of ours in it: C++, TensorRT's server, TensorFlow. Of a PyTorch training, single iterations can
+be asked for: they are counted as without nsys, and those before and after are timed. The report stays in the run's
+directory.
 """
 
 from __future__ import annotations
