@@ -81,6 +81,7 @@ class CollectiveRow:
     """Calls of one operation, group dimension, size class and module, over all ranks.
 
     Attributes:
+        waiting_ms: None where no other member of synchronising calls was recorded: it is in ``transfer_ms`` then.
         verdict: transfer-bound, skew-bound, mixed or inconclusive.
         bus_gb_s: on the last arriver's time. attainable_gb_s: the best of the same kind in this job, or the GPU's link.
     """
@@ -92,7 +93,7 @@ class CollectiveRow:
     calls_per_step: float
     bytes: int | None
     transfer_ms: float
-    waiting_ms: float
+    waiting_ms: float | None
     exposed_ms: float
     bus_gb_s: float | None
     attainable_gb_s: float | None

@@ -102,7 +102,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     calls_per_step: float
     bytes: int | None
     transfer_ns: int
-    waiting_ns: int
+    waiting_ns: int | None
     exposed_ns: int
     bus_bytes_per_second: Annotated[
         float | None,
@@ -243,7 +243,7 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
                 one.calls_per_step,
                 one.bytes,
                 _ns(one.transfer_ms),
-                _ns(one.waiting_ms),
+                None if one.waiting_ms is None else _ns(one.waiting_ms),
                 _ns(one.exposed_ms),
                 _rate(one.bus_gb_s),
                 _rate(one.attainable_gb_s),
@@ -287,12 +287,14 @@ def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
 
 
 def _account(rows: list[RankAccount]) -> JobAccount:
-    """Whole ns that still add up: what rounding leaves goes to the host's part."""
+    """Whole ns that still add up: what rounding leaves goes to the largest part."""
     columns: dict[str, list[Any]] = {name: [] for name in JobAccount.__struct_fields__}
     for row in rows:
-        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms)]
+        waiting = row.waiting_ms or 0.0
+        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, waiting, row.bubble_ms, row.host_ms)]
         step = _ns(row.step_ms)
-        values: list[int | None] = [row.rank, step, *parts, step - sum(parts)]
+        parts[parts.index(max(parts))] += step - sum(parts)
+        values: list[int | None] = [row.rank, step, *parts]
         if row.waiting_ms is None:
             values[4] = None
         for name, value in zip(columns, values, strict=True):

@@ -72,8 +72,9 @@ export type Verdict = "yes" | "no" | "unknown";
 /**
  * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
- * `world_size` is that of the job, of which not all ranks need be here. `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
- * profile cannot be read, where that is known; a page that is not told which run to show takes another.
+ * `world_size` is that of the job, of which not all ranks need be here. `recorded_iteration_ns` is the mean
+ * recorded step, the profiler's time included. `unreadable` says why its last profile cannot be read, where that is
+ * known; a page that is not told which run to show takes another.
  */
 export interface RunEntry {
   run: string;
@@ -1744,7 +1745,7 @@ export interface JobCollective {
   calls_per_step: number;
   bytes: number | null;
   transfer_ns: number;
-  waiting_ns: number;
+  waiting_ns: number | null;
   exposed_ns: number;
   bus_bytes_per_second: number | null;
   attainable_bytes_per_second: number | null;

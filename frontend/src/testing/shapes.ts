@@ -1851,7 +1851,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       calls_per_step: 0,
       bytes: null,
       transfer_ns: 0,
-      waiting_ns: 0,
+      waiting_ns: null,
       exposed_ns: 0,
       bus_bytes_per_second: null,
       attainable_bytes_per_second: null,

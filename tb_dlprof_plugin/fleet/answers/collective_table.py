@@ -10,7 +10,7 @@ from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.calls import Calls
 from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.job import CollectiveRow
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
 SKEW, TRANSFER = 0.6, 0.3
@@ -96,7 +96,7 @@ def _row(
         calls_per_step=len(here) / ranks / max(calls.steps, 1),
         bytes=int(size[here].sum() / ranks / max(calls.steps, 1)) if size[here].min() >= 0 else None,
         transfer_ms=transfer / per,
-        waiting_ms=waiting / per,
+        waiting_ms=None if operation in SYNCHRONISING and not calls.coupled[here].any() else waiting / per,
         exposed_ms=float(calls.exposed[here].sum()) / per,
         bus_gb_s=float(np.median(known)) if len(known) else None,
         attainable_gb_s=max(float(known.max()), link or 0.0) if len(known) else None,
