@@ -50,6 +50,7 @@ PAGES = {
     "reports": RUN,
     "compare": "",
     "runs": "",
+    "distributed": "two_ranks",
 }
 """The run that each page shows."""
 CHOSEN = {"op_types": "&p.tb_dlprof.view=icicle&p.tb_dlprof.type=conv2d"}
@@ -59,7 +60,7 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
-    """The recorded runs and one with memory, in ``logdir``; returns how many."""
+    """The recorded runs, one with memory and one of two ranks, in ``logdir``; returns how many the index has."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
     for event in events:
@@ -67,7 +68,8 @@ def runs(logdir: Path) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(event, target)
     write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
-    return len(events) + 1
+    shutil.copytree(ROOT / "benchmarks" / "ranks" / "recorded" / "ddp_slow_gpu", logdir / "two_ranks")
+    return len(events) + 3
 
 
 @contextmanager
