@@ -29,9 +29,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ranks.many_facts import answered
 from tb_dlprof_plugin.api.import_job import import_job
 from tb_dlprof_plugin.model import addresses
+
+from .many_facts import answered
 
 VARIANTS = 8
 JITTER_US = 150.0

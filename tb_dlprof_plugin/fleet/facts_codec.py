@@ -244,7 +244,7 @@ def _calls(
 def _joined(parts: list[dict[str, _Column]], shared: SharedColumns | None) -> dict[str, Ints]:
     """The columns of several steps, one under the other."""
     result: dict[str, Ints] = {}
-    for name in _names(Collectives):
+    for name in _NAMES[Collectives]:
         columns = [part[name] for part in parts]
         key = (name, *((column.width, column.data) for column in columns)) if name in _SAME else None
         known = None if shared is None or key is None else shared.get(key)
@@ -265,17 +265,17 @@ def _keep(shared: SharedColumns, key: Hashable, column: Ints) -> None:
         shared[key] = column
 
 
-@functools.cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(column.name for column in dataclasses.fields(kind))
+_NAMES: dict[Any, tuple[str, ...]] = {
+    kind: tuple(column.name for column in dataclasses.fields(kind)) for kind in (Steps, Collectives, KernelTimes)
+}
 
 
 def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
-    return {name: getattr(table, name) for name in _names(type(table))}
+    return {name: getattr(table, name) for name in _NAMES[type(table)]}
 
 
 def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    return kind(**{name: columns[name] for name in _names(kind)})
+    return kind(**{name: columns[name] for name in _NAMES[kind]})
 
 
 def _fits(table: Any) -> bool:
@@ -371,7 +371,8 @@ def _numbers(column: _Column) -> Ints:
         raise ValueError("a column is cut short")
     planes = np.frombuffer(column.data, np.uint8).reshape(column.width, -1)
     if column.width == 1:
-        return _ZIGZAG[planes[0]]
+        narrow: Ints = _ZIGZAG[planes[0]]
+        return narrow
     numbers = planes[0].astype(np.uint64)
     for weight in range(1, column.width):
         numbers |= planes[weight].astype(np.uint64) << np.uint64(8 * weight)

@@ -35,8 +35,8 @@ def others_of(classes: Ints, rank: int) -> Ints:
 
     They are not evenly spread: those would have the same place in other dimensions of the mesh.
     """
-    others = np.flatnonzero(classes == classes[rank])
-    others = others[others != rank]
+    same = np.flatnonzero(classes == classes[rank])
+    others: Ints = same[same != rank]
     if len(others) <= ENOUGH:
         return others
     result: Ints = np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
