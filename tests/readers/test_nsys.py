@@ -360,7 +360,7 @@ class TestReports:
         exported = database.write()
         nsys = tmp_path / "bin-nsys"
         nsys.write_text(
-            '#!/bin/sh\ncase "$*" in *include-blobs*) echo "unrecognised option \'--include-blobs\'" >&2; exit 1;; esac\n'
+            '#!/bin/sh\ncase "$*" in *include-blobs*) echo "unknown include-blobs"; exit 1;; esac\n'
             f'while [ $1 != --output ]; do shift; done\ncp "{exported}" "$2"\n'
         )
         nsys.chmod(0o755)
