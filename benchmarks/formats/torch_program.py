@@ -80,7 +80,28 @@ def _gpt() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     return _Gpt().cuda().train(), (torch.randint(0, 8192, (8, 256), device="cuda"),)
 
 
-MODELS = {"resnet50": _resnet50, "bert": _bert, "gpt": _gpt}
+def _vit() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import torchvision
+
+    return torchvision.models.vit_b_16().cuda().train(), (torch.randn(8, 3, 224, 224, device="cuda"),)
+
+
+def _mobilenet() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import torchvision
+
+    return torchvision.models.mobilenet_v3_large().cuda().train(), (torch.randn(32, 3, 224, 224, device="cuda"),)
+
+
+def _gpt2() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(n_layer=6, use_cache=False)).cuda().train()
+    return model, (torch.randint(0, 50000, (4, 256), device="cuda"),)
+
+
+MODELS = {
+    "resnet50": _resnet50, "bert": _bert, "gpt": _gpt, "vit": _vit, "mobilenet": _mobilenet, "gpt2": _gpt2,
+}  # fmt: skip
 KINDS = tuple(
     f"{model}_{way}" for model in MODELS for way in ("fp32", "bf16", "bf16_compiled", "bf16_graph", "bf16_ddp")
 )
