@@ -110,7 +110,8 @@ class NcclCalls:
     @classmethod
     def none(cls) -> NcclCalls:
         """They were not recorded."""
-        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(7)), [])
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing, nothing, nothing, nothing, nothing, [])
 
 
 @dataclass(frozen=True, slots=True)
