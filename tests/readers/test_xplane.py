@@ -187,6 +187,18 @@ def test_times_of_lines_count_from_the_recording_or_from_1970(tmp_path: Path) ->
     assert timeline.device.start_ns.tolist() == [1500, 1700]
 
 
+def test_events_years_away_from_the_others_are_left_out(tmp_path: Path) -> None:
+    space = _small()
+    now = 1_790_000_000 * 10**9
+    for plane in space.planes:
+        for line in plane.message.lines:
+            line.timestamp_ns = now
+    space.plane("/host:CPU").event("other thread", "long ago", 5, 2, begin_ns=10**18)
+    profile = analyze_ranks(space.write(tmp_path / "a.xplane.pb"))[0]
+    assert len(profile.launches) == 1
+    assert next(note.count for note in profile.notes if note.code == "events_lost") == 1
+
+
 def test_each_gpu_that_worked_is_a_rank_and_idle_ones_are_none(tmp_path: Path) -> None:
     space = _small()
     space.plane("/device:GPU:1")
