@@ -46,6 +46,8 @@ PAGES = {
     "tensor_cores": RUN,
     "roofline": RUN,
     "memory": "memory",
+    "plan": "gpt",
+    "energy": "gpt",
     "advice": "vgg16/fp32",
     "reports": RUN,
     "compare": "",
@@ -59,7 +61,7 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
-    """The recorded runs and one with memory, in ``logdir``; returns how many."""
+    """The recorded runs, one with memory and one with energy, in ``logdir``; returns how many."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
     for event in events:
@@ -67,7 +69,8 @@ def runs(logdir: Path) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(event, target)
     write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
-    return len(events) + 1
+    shutil.copytree(ROOT / "benchmarks" / "energy" / "recorded" / "gpt" / "fp32", logdir / "gpt")
+    return len(events) + 2
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from ..common import DEVICE, main, run_steps, size
 
+GPUS = 0
+
 
 class Model(nn.Module):
     """A body and a head."""
@@ -32,11 +34,11 @@ class Model(nn.Module):
 def train(logdir: Path, fixed: bool) -> None:
     """The head alone is in the optimizer."""
     torch.set_float32_matmul_precision("high")
-    model = Model(size(4096, 32)).to(DEVICE)
+    model = Model(size(4096, 256)).to(DEVICE)
     if fixed:
         model.body.requires_grad_(False)
     optimizer = torch.optim.AdamW(model.head.parameters(), lr=1e-4, fused=True)
-    inputs = torch.randn(size(4096, 16), size(4096, 32), device=DEVICE)
+    inputs = torch.randn(size(4096, 256), size(4096, 256), device=DEVICE)
     labels = torch.randint(16, (len(inputs),), device=DEVICE)
 
     def step() -> None:
