@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tb_dlprof_plugin.advice import advise
@@ -51,7 +52,9 @@ class Run:
     @property
     def step_ns(self) -> int | None:
         """The median step without the profiler."""
-        return self.view.profile.facts.unprofiled_step_ns
+        facts = self.view.profile.facts
+        # Files of version 0.1 have the median alone.
+        return round(median(facts.unprofiled_before_ns)) if facts.unprofiled_before_ns else facts.unprofiled_step_ns
 
     @property
     def batch_size(self) -> int | None:

@@ -150,6 +150,10 @@ class RunFacts(msgspec.Struct):
 
     ``energy`` has a row per GPU that this process used, empty where not measured: ``energy_missing`` says why.
 
+    ``unstepped_gradients`` counts the model's parameters that got a gradient and are in none of the optimizers that
+    stepped in the recorded steps, ``unstepped_gradient_bytes`` the size of these gradients, and
+    ``unstepped_gradient_modules`` names the outermost modules that have no other gradients, at most 64.
+
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
     when the cycle ended, between two steps, and ``available_memory_bytes`` the most that this process could have held:
@@ -225,3 +229,6 @@ class RunFacts(msgspec.Struct):
     garbage_collections: list[GarbageCollection] = []
     energy: list[GpuEnergy] = []
     energy_missing: str | None = None
+    unstepped_gradients: int | None = None
+    unstepped_gradient_bytes: int | None = None
+    unstepped_gradient_modules: list[str] = []
