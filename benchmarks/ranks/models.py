@@ -1,4 +1,4 @@
-"""The models that the jobs train: transformers of hidden states, tokens, patches and experts, convolutions, residual MLPs."""
+"""The models that the jobs train: transformers of hidden states, tokens, patches or experts, convolutions, MLPs."""
 
 from __future__ import annotations
 

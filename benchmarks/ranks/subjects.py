@@ -86,9 +86,8 @@ def _job(name: str, parallelism: str, size: Size, held_out: bool = False, **more
 def _language(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:
     given: dict[str, Any] = {"rank": 0, **more} if cause else more
     twin = "language_even" if cause else ""
-    return Subject(
-        name, "fsdp", _LANGUAGE, model="tokens", cause=cause, plant=plant, twin=twin, reads_loss=False, **_TRIAL, **given
-    )
+    given |= {"reads_loss": False, **_TRIAL}
+    return Subject(name, "fsdp", _LANGUAGE, model="tokens", cause=cause, plant=plant, twin=twin, **given)
 
 
 def _vision(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:

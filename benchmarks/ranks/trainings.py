@@ -150,7 +150,8 @@ class Training:
         count, size = self.size.layers if layers is None else layers, self.size
         if self.subject.model == "tokens":
             # Of the longest sequences that any rank has.
-            return Tokens(size.width, round(size.length * self.subject.options.get("longer", 1.0)), count).to(self.device)
+            longest = round(size.length * self.subject.options.get("longer", 1.0))
+            return Tokens(size.width, longest, count).to(self.device)
         if self.subject.model == "patches":
             return Patches(size.width, count).to(self.device)
         if self.subject.model == "residual":
