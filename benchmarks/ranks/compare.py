@@ -54,6 +54,13 @@ class Row:
         return self.significant and here and self.named_cause == self.cause
 
     @property
+    def share_error_percent(self) -> float | None:
+        """Of the share of the step that is left: hosts of one machine are up to 20 % slower from one minute to the next."""
+        if self.repaired_ms is None or self.twin_ms is None or not self.step_ms:
+            return None
+        return 100 * (self.repaired_ms / self.step_ms * self.measured_ms / self.twin_ms - 1)
+
+    @property
     def error_percent(self) -> float | None:
         """Of the step with the rank repaired."""
         if self.repaired_ms is None or self.twin_ms is None:
@@ -89,13 +96,18 @@ def row_of(folder: Path, job: Job | None = None) -> Row:
         step_ms=job.step.ms if job.step else None,
         measured_ms=measured_ms(truth, planted["cause"]),
         repaired_ms=job.step.ms - first.winnable_ms if job.step and first else None,
-        twin_ms=measured_ms(twin) if twin else None,
+        twin_ms=measured_ms(twin) * _layers(planted) if twin else None,
     )
 
 
+def _layers(planted: dict[str, Any]) -> float:
+    """Layers of a job over those of its even twin: stages made even keep all of them."""
+    return 1 + planted["options"].get("extra", 0) / planted["size"]["layers"]
+
+
 def _print(rows: list[Row]) -> None:
-    head = ("job", "planted", "named first", "certain", "step", "measured", "repaired", "twin", "error")
-    form = "{:<16} {:<27} {:<27} {:<8} {:>8} {:>9} {:>9} {:>8} {:>8}"
+    head = ("job", "planted", "named first", "certain", "step", "measured", "repaired", "twin", "error", "of share")
+    form = "{:<16} {:<27} {:<27} {:<8} {:>8} {:>9} {:>9} {:>8} {:>8} {:>8}"
     print(form.format(*head))
     for row in rows:
         print(
@@ -105,7 +117,7 @@ def _print(rows: list[Row]) -> None:
                 _who(row.named_rank, row.named_cause),
                 "yes" if row.significant else "no",
                 *(_ms(value) for value in (row.step_ms, row.measured_ms, row.repaired_ms, row.twin_ms)),
-                "" if row.error_percent is None else f"{row.error_percent:+.1f} %",
+                *(_percent(value) for value in (row.error_percent, row.share_error_percent)),
             )
         )
     planted = [row for row in rows if row.cause]
@@ -120,6 +132,10 @@ def _who(rank: int | None, cause: str) -> str:
     if not cause:
         return ""
     return cause if rank is None else f"rank {rank}, {cause}"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:+.1f} %"
 
 
 def _ms(value: float | None) -> str:

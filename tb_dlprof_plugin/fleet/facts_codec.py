@@ -15,11 +15,13 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.fleet.rank_facts import (
+    NO_PATH,
     UNKNOWN,
     Collectives,
     Group,
     KernelTimes,
     Operation,
+    Paths,
     RankFacts,
     StepLength,
     Steps,
@@ -28,11 +30,12 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
-_FORMAT = 1
+FORMAT = 2
+"""1 had no paths of host and GPU."""
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
 _LARGEST = 2**61
-_T = TypeVar("_T", Steps, Collectives, KernelTimes)
+_T = TypeVar("_T", Steps, Collectives, KernelTimes, Paths)
 
 
 class _Column(msgspec.Struct, array_like=True):
@@ -67,13 +70,15 @@ class _Stored(msgspec.Struct, array_like=True):
     steps: dict[str, _Column]
     collectives: dict[str, _Column]
     kernels: dict[str, _Column]
+    paths: dict[str, _Column] | None = None
+    launch_share: float = 1.0
 
 
 def encode_facts(facts: RankFacts) -> bytes:
     """The bytes to store."""
     length = facts.step_length
     stored = _Stored(
-        format=_FORMAT,
+        format=FORMAT,
         rank=facts.rank,
         world_size=facts.world_size,
         host=facts.host,
@@ -90,22 +95,29 @@ def encode_facts(facts: RankFacts) -> bytes:
         steps=_packed(_columns(facts.steps)),
         collectives=_packed(_small(facts)),
         kernels=_packed(_columns(facts.kernels)),
+        paths=None if facts.paths is None else _packed(_small_paths(facts.paths)),
+        launch_share=facts.launch_share,
     )
     return zlib.compress(msgspec.msgpack.encode(stored), 9)
 
 
-def decode_facts(data: bytes) -> RankFacts:
-    """What `encode_facts` stored.
+def decode_facts(data: bytes, oldest: int = 1) -> RankFacts:
+    """What `encode_facts` stored, of this version or an earlier one, which had no paths.
+
+    Args:
+        data: stored bytes.
+        oldest: format that will do; `FORMAT` is today's.
 
     Raises:
-        ProfileError: it is damaged, or of a format that this version does not know.
+        ProfileError: it is damaged, older than that, or of a format that this version does not know.
     """
     try:
         unpack = zlib.decompressobj()
         stored = msgspec.msgpack.decode(unpack.decompress(data, _MOST_BYTES), type=_Stored)
-        if stored.format != _FORMAT:
+        if not oldest <= stored.format <= FORMAT:
             raise ProfileError(
-                f"the stored facts have format {stored.format}, this version reads {_FORMAT}; import the traces again"
+                f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
+                "traces again"
             )
         facts = _facts(stored)
         _check(facts)
@@ -135,10 +147,12 @@ def _facts(stored: _Stored) -> RankFacts:
         strings=tuple(stored.strings),
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
+        paths=None if stored.paths is None else _whole_paths(_unpacked(stored.paths)),
+        launch_share=stored.launch_share,
     )
 
 
-def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
+def _columns(table: Steps | Collectives | KernelTimes | Paths) -> dict[str, Ints]:
     return {column.name: getattr(table, column.name) for column in dataclasses.fields(table)}
 
 
@@ -192,6 +206,32 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
     )
 
 
+_UNPROFILED = "unprofiled_"
+_UNIT_NS = 1000
+
+
+def _small_paths(paths: Paths) -> dict[str, Ints]:
+    """In microseconds; paths of a host that records nothing as differences to those recorded."""
+    columns = {name: column // _UNIT_NS for name, column in _columns(paths).items()}
+    for name in columns:
+        if name.startswith(_UNPROFILED):
+            columns[name] = columns[name.removeprefix(_UNPROFILED)] - columns[name]
+    return columns
+
+
+def _whole_paths(columns: dict[str, Ints]) -> Paths:
+    """The columns that `_small_paths` made differences of."""
+    for name in list(columns):
+        if name.startswith(_UNPROFILED):
+            columns[name] = columns[name.removeprefix(_UNPROFILED)] - columns[name]
+    return _table(
+        Paths, {name: np.where(column == _NO_PATH, NO_PATH, column * _UNIT_NS) for name, column in columns.items()}
+    )
+
+
+_NO_PATH = NO_PATH // _UNIT_NS
+
+
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
     """For each call the latest end of those before it in its iteration, else where the iteration begins."""
     result = np.empty_like(stop)
@@ -243,7 +283,11 @@ def _check(facts: RankFacts) -> None:
             raise ValueError("a collective names a group, data type or module that is not there")
     if len(calls) and (calls.operation.min() < 0 or calls.operation.max() > max(Operation)):
         raise ValueError("an operation is none")
-    for table in (facts.steps, calls, facts.kernels):
+    if facts.paths is not None and len(facts.paths.gpu_ns) != len(calls):
+        raise ValueError("paths and collectives differ in number")
+    if not 0 < facts.launch_share <= 1:
+        raise ValueError("the share of launching is none")
+    for table in (facts.steps, calls, facts.kernels, *([] if facts.paths is None else [facts.paths])):
         if not _fits(table):
             raise ValueError("columns differ in length")
         for name, column in _columns(table).items():

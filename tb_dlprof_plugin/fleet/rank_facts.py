@@ -15,6 +15,10 @@ UNKNOWN = -1
 """In every integer column: not recorded."""
 
 
+NO_PATH = -(1 << 40)
+"""In columns of `Paths`: the one does not wait for the other."""
+
+
 class Operation(IntEnum):
     """What a communication call does. Only those of `SYNCHRONISING` end on all members together."""
 
@@ -153,6 +157,36 @@ class KernelTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Paths:
+    """One row per row of `Collectives`: the longest paths to a call from the call before it on this rank (ns).
+
+    A call is ready when the GPU has done what it depends on. The GPU's time at a call is when it is ready, or what the
+    rank has waited for its end since; the host's time is when it launches it. What follows is exact for the recorded
+    order of launches: the time of either at a call is the larger one of its two paths. Times are whole microseconds. Of
+    a rank with many calls the paths of some steps are kept, those of the others have no ``host_ns`` (`NO_PATH`).
+
+    Attributes:
+        behind_ns: how long before its start a call was ready, without exposed communication: it was queued.
+        contended_ns: part of ``gpu_ns`` that kernels took longer than usual because communication ran beside them.
+        gpu_ns, gpu_after_host_ns: until the GPU is ready, from the GPU's time and from the host's.
+        host_ns, host_after_gpu_ns: until the host launches, from its own time and from the GPU's, for which it waits.
+        unprofiled_...: the same with a host that records nothing, as far as that is known
+            (`simulation.recorder_cost`).
+    """
+
+    behind_ns: Ints
+    contended_ns: Ints
+    gpu_ns: Ints
+    gpu_after_host_ns: Ints
+    host_ns: Ints
+    host_after_gpu_ns: Ints
+    unprofiled_gpu_ns: Ints
+    unprofiled_gpu_after_host_ns: Ints
+    unprofiled_host_ns: Ints
+    unprofiled_host_after_gpu_ns: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class RankFacts:
     """See the module.
 
@@ -162,6 +196,8 @@ class RankFacts:
         mesh: parallel dimensions and this rank's place in each, e.g. (("pp", 1), ("dp", 3)); empty where not known.
         base_ns: unix time (ns) of this rank's zero.
         framework: of the recording. backend: "nccl", "gloo", "rccl" or "".
+        paths: None where launches are not recorded, or the process has no GPU.
+        launch_share: time that launching takes without the profiler over that with it, as expected, in ``paths``.
     """
 
     rank: int
@@ -180,3 +216,5 @@ class RankFacts:
     strings: tuple[str, ...] = ()
     mesh: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    paths: Paths | None = None
+    launch_share: float = 1.0

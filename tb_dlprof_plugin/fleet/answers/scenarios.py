@@ -1,0 +1,121 @@
+"""The job's step after one change: a rank repaired, stages balanced, the network free, communication hidden.
+
+Each is the recorded job replayed with other times, as a share of the job replayed as it is, times the step without
+the profiler. How far the replay as recorded is from the recording is part of each interval.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+
+from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.peers import peers
+from tb_dlprof_plugin.fleet.answers.replay import Wave
+from tb_dlprof_plugin.fleet.job import JobStep, WhatIf
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.profile import Floats, Ints
+
+UNRELIABLE_PERCENT = 5.0
+"""Error of the replay as recorded from which its answers are no basis for decisions: Lin et al. (OSDI'25) leave
+out such jobs."""
+
+
+LEAST_ERROR = 0.15
+"""Half the interval of what a change wins, as a share of it: repaired ranks of recorded jobs won 0 to 13 % more than their
+even twins show (`benchmarks/ranks`)."""
+
+
+class Scenarios(ABC):
+    """A job's replays.
+
+    Attributes:
+        classes: of each rank the number of its class (`peers`).
+        recorded_ns, simulated_ns: mean step as recorded, with the profiler, and replayed so.
+        base_ns: replayed without the profiler.
+    """
+
+    recorded_ns: float
+    simulated_ns: float
+    base_ns: float
+
+    def __init__(self, facts: Sequence[RankFacts], calls: Calls, order: list[Wave], step: JobStep | None) -> None:
+        self.facts, self.calls, self.order, self.step = facts, calls, order, step
+        self.classes: Ints = peers(facts, calls)
+
+    @property
+    def error_percent(self) -> float | None:
+        """Of the replay as recorded."""
+        return 100 * (self.simulated_ns / self.recorded_ns - 1) if self.recorded_ns else None
+
+    @property
+    def recorder_ms(self) -> float:
+        """What the profiler added to a recorded step; 0 where the step without it is not known."""
+        return 0.0 if self.step is None else max(self.recorded_ns / 1e6 - self.step.ms, 0.0)
+
+    def row(self, change: str, step_ms: float) -> WhatIf:
+        """A change with its interval: that of the step, moved by the error of the replay."""
+        assert self.step is not None
+        share, error = step_ms / self.step.ms, max(abs(self.error_percent or 0.0) / 100, LEAST_ERROR)
+        # Only the part of the step that changes can be wrong by the replay's error.
+        spread = error * abs(self.step.ms - step_ms)
+        return WhatIf(change, step_ms, max(self.step.low_ms * share - spread, 0.0), self.step.high_ms * share + spread)
+
+    def scaled_ms(self, replayed_ns: float) -> float | None:
+        """The job's step without the profiler where its replay takes so long."""
+        if self.step is None or not self.base_ns:
+            return None
+        return self.step.ms * replayed_ns / self.base_ns
+
+    @cached_property
+    def free_network_ms(self) -> float | None:
+        """The job's step if transfers took no time."""
+        return self.transfers_ms(0.0)
+
+    @property
+    def hidden_ms(self) -> float | None:
+        """The job's step if no communication were exposed: the longest own time."""
+        if self.step is None or not self.base_ns or not self.calls.steps:
+            return None
+        longest = self.scaled_ms(float(self.own_ns.max(initial=0.0)))
+        return None if longest is None else min(self.step.ms, longest)
+
+    def host_delay_ns(self, index: int) -> Floats | None:
+        """By step, what a rank's host needs beyond those of ranks with the same work, and recording does not explain.
+
+        None where launches are not recorded, or no other rank has the same work.
+        """
+        return None
+
+    @property
+    @abstractmethod
+    def own_ns(self) -> Floats:
+        """Of each rank, the mean step that it would have by itself."""
+
+    @property
+    @abstractmethod
+    def even_ms(self) -> float | None:
+        """The job's step with every rank's times as the mean of ranks and steps.
+
+        Transfers are the median of the steps: a link that was slow in one of them is no property of the job. After Lin
+        et al. (OSDI'25), section 3.
+        """
+
+    @property
+    @abstractmethod
+    def even_stages_ms(self) -> float | None:
+        """The job's step with the mean work of all stages on each; ranks of a stage stay as they are to each other."""
+
+    @abstractmethod
+    def repaired_ms(self, index: int, of_gpu: bool) -> float | None:
+        """The job's step with this rank's own times as the median of the ranks that do the same work.
+
+        Args:
+            index: the rank's.
+            of_gpu: what is wrong with it is its GPU or what that has to do.
+        """
+
+    @abstractmethod
+    def transfers_ms(self, factor: float | Floats) -> float | None:
+        """The job's step if all transfers, or each call's, take this many times as long."""
