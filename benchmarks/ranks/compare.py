@@ -55,7 +55,7 @@ class Row:
 
     @property
     def share_error_percent(self) -> float | None:
-        """Of the share of the step that is left: hosts of one machine are up to 20 % slower from one minute to the next."""
+        """Of the share of the step that is left: a machine's hosts slow down by up to 20 % in a minute."""
         if self.repaired_ms is None or self.twin_ms is None or not self.step_ms:
             return None
         return 100 * (self.repaired_ms / self.step_ms * self.measured_ms / self.twin_ms - 1)

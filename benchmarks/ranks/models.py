@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -55,7 +56,7 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """From hidden states to hidden states; ``blocks`` in order."""
 
-    def __init__(self, blocks: list[Block]) -> None:
+    def __init__(self, blocks: Sequence[nn.Module]) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
 

@@ -200,9 +200,9 @@ class Training:
 
         mesh = init_device_mesh(self.device.type, (self.world,), mesh_dim_names=("tp",))
         model = self._transformer().to(self._half)
-        columns, rows = ("mlp.up",), ("mlp.down",)
+        columns, rows = ["mlp.up"], ["mlp.down"]
         if self.subject.model == "transformer":
-            columns, rows = ("attention.q", "attention.k", "attention.v", *columns), ("attention.o", *rows)
+            columns, rows = ["attention.q", "attention.k", "attention.v", *columns], ["attention.o", *rows]
         blocks: Any = model.blocks
         for block in blocks:
             plan: dict[str, ParallelStyle] = {name: ColwiseParallel() for name in columns}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,12 +17,14 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
+    PATH_COLUMNS,
+    PATHS,
     UNKNOWN,
+    UNPROFILED,
     Collectives,
     Group,
     KernelTimes,
     Operation,
-    Paths,
     RankFacts,
     StepLength,
     Steps,
@@ -35,7 +38,9 @@ FORMAT = 2
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
 _LARGEST = 2**61
-_T = TypeVar("_T", Steps, Collectives, KernelTimes, Paths)
+_PATH_UNIT_NS = 1000
+_NO_PATH = NO_PATH // _PATH_UNIT_NS
+_T = TypeVar("_T", Steps, Collectives, KernelTimes)
 
 
 class _Column(msgspec.Struct, array_like=True):
@@ -70,7 +75,6 @@ class _Stored(msgspec.Struct, array_like=True):
     steps: dict[str, _Column]
     collectives: dict[str, _Column]
     kernels: dict[str, _Column]
-    paths: dict[str, _Column] | None = None
     launch_share: float = 1.0
 
 
@@ -95,7 +99,6 @@ def encode_facts(facts: RankFacts) -> bytes:
         steps=_packed(_columns(facts.steps)),
         collectives=_packed(_small(facts)),
         kernels=_packed(_columns(facts.kernels)),
-        paths=None if facts.paths is None else _packed(_small_paths(facts.paths)),
         launch_share=facts.launch_share,
     )
     return zlib.compress(msgspec.msgpack.encode(stored), 9)
@@ -147,17 +150,17 @@ def _facts(stored: _Stored) -> RankFacts:
         strings=tuple(stored.strings),
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
-        paths=None if stored.paths is None else _whole_paths(_unpacked(stored.paths)),
         launch_share=stored.launch_share,
     )
 
 
-def _columns(table: Steps | Collectives | KernelTimes | Paths) -> dict[str, Ints]:
+def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
     return {column.name: getattr(table, column.name) for column in dataclasses.fields(table)}
 
 
 def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    return kind(**{column.name: columns[column.name] for column in dataclasses.fields(kind)})
+    names = [column.name for column in dataclasses.fields(kind)]
+    return kind(**{name: columns[name] for name in names if name in columns or name not in PATH_COLUMNS})
 
 
 def _fits(table: Any) -> bool:
@@ -175,6 +178,7 @@ def _small(facts: RankFacts) -> dict[str, Ints]:
     columns["launched_ns"] = np.where(calls.launched_ns == UNKNOWN, -1, calls.start_ns - calls.launched_ns)
     for name in ("iteration", "sequence"):
         columns[name] = np.diff(columns[name], prepend=0)
+    _small_paths(columns)
     return columns
 
 
@@ -182,6 +186,7 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
     """The columns that `_small` made differences of."""
     for name in ("iteration", "sequence"):
         columns[name] = np.cumsum(columns[name])
+    _whole_paths(columns)
     calls = _table(Collectives, columns)
     if not _fits(calls):
         raise ValueError("the columns of its collectives differ in length")
@@ -206,30 +211,41 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
     )
 
 
-_UNPROFILED = "unprofiled_"
-_UNIT_NS = 1000
+_USUAL: tuple[tuple[str, Callable[[dict[str, Ints]], Ints]], ...] = (
+    (
+        UNPROFILED + "gpu_after_host_ns",
+        lambda of: of["gpu_after_host_ns"] - of["host_ns"] + of[UNPROFILED + "host_ns"],
+    ),
+    (UNPROFILED + "host_ns", lambda of: of["host_ns"] * 13 // 20),
+    (UNPROFILED + "host_after_gpu_ns", lambda of: of["host_after_gpu_ns"]),
+    (UNPROFILED + "gpu_ns", lambda of: of["gpu_ns"]),
+    ("gpu_after_host_ns", lambda of: of["host_ns"]),
+    ("gpu_ns", lambda of: of["work_ns"] // _PATH_UNIT_NS),
+)
+"""Paths with what they mostly are, by columns that come later."""
 
 
-def _small_paths(paths: Paths) -> dict[str, Ints]:
-    """In microseconds; paths of a host that records nothing as differences to those recorded."""
-    columns = {name: column // _UNIT_NS for name, column in _columns(paths).items()}
-    for name in columns:
-        if name.startswith(_UNPROFILED):
-            columns[name] = columns[name.removeprefix(_UNPROFILED)] - columns[name]
-    return columns
+def _small_paths(columns: dict[str, Ints]) -> None:
+    """Paths in microseconds, as differences to what they mostly are."""
+    for name in PATH_COLUMNS:
+        columns[name] = columns[name] // _PATH_UNIT_NS
+    for name, usual in _USUAL:
+        columns[name] = columns[name] - np.where(columns[name] == _NO_PATH, 0, usual(columns))
 
 
-def _whole_paths(columns: dict[str, Ints]) -> Paths:
-    """The columns that `_small_paths` made differences of."""
-    for name in list(columns):
-        if name.startswith(_UNPROFILED):
-            columns[name] = columns[name.removeprefix(_UNPROFILED)] - columns[name]
-    return _table(
-        Paths, {name: np.where(column == _NO_PATH, NO_PATH, column * _UNIT_NS) for name, column in columns.items()}
-    )
-
-
-_NO_PATH = NO_PATH // _UNIT_NS
+def _whole_paths(columns: dict[str, Ints]) -> None:
+    """The columns that `_small_paths` made differences of; a format without paths has none of them."""
+    if PATHS[0] not in columns:
+        return
+    for name, usual in reversed(_USUAL):
+        columns[name] = columns[name] + np.where(columns[name] == _NO_PATH, 0, usual(columns))
+    for name in PATH_COLUMNS:
+        nothing = columns[name] == _NO_PATH
+        if nothing.all():
+            # As `Collectives` has it, without room.
+            del columns[name]
+            continue
+        columns[name] = np.where(nothing, NO_PATH, columns[name] * _PATH_UNIT_NS)
 
 
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
@@ -283,11 +299,9 @@ def _check(facts: RankFacts) -> None:
             raise ValueError("a collective names a group, data type or module that is not there")
     if len(calls) and (calls.operation.min() < 0 or calls.operation.max() > max(Operation)):
         raise ValueError("an operation is none")
-    if facts.paths is not None and len(facts.paths.gpu_ns) != len(calls):
-        raise ValueError("paths and collectives differ in number")
     if not 0 < facts.launch_share <= 1:
         raise ValueError("the share of launching is none")
-    for table in (facts.steps, calls, facts.kernels, *([] if facts.paths is None else [facts.paths])):
+    for table in (facts.steps, calls, facts.kernels):
         if not _fits(table):
             raise ValueError("columns differ in length")
         for name, column in _columns(table).items():

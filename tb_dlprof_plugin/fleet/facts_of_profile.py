@@ -61,7 +61,6 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         strings=tuple(strings.values),
         mesh=mesh_of(groups, profile.source.rank),
         notes=(),
-        paths=None if device is None else paths_of(view, device, calls, other, communication),
         launch_share=unprofiled_share(view, view.selection()).expected,
     )
 
@@ -130,6 +129,7 @@ def _collectives(
         launched_ns=_in_microseconds(calls),
         module=calls.module,
         stream=calls.stream,
+        **({} if device is None else paths_of(view, device, calls, other, communication)),
     )
 
 

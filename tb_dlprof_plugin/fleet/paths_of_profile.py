@@ -1,4 +1,4 @@
-"""How long GPU and host need from one communication call to the next, from a profile: columns of `rank_facts.Paths`.
+"""How long GPU and host need from one communication call to the next, from a profile: `rank_facts.PATHS`.
 
 The GPU is one server: what runs on its streams side by side counts once. Kernels begin when they are launched and the
 GPU has done what began before them; the host waits where it waited. Between two calls that is a small graph, of which
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls
-from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, UNKNOWN, Paths
+from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATHS, UNKNOWN, UNPROFILED
 from tb_dlprof_plugin.metrics.communication import is_collective
 from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge
@@ -24,8 +24,6 @@ from tb_dlprof_plugin.simulation.recorder_cost import unprofiled_share
 from tb_dlprof_plugin.simulation.replay import LAUNCH_LATENCY_NS
 from tb_dlprof_plugin.simulation.waits import waits
 
-PATHS = ("gpu_ns", "gpu_after_host_ns", "host_ns", "host_after_gpu_ns")
-"""Columns of `Paths`, in the order in which they are computed."""
 MOST_PATHS = 3_000
 """Calls whose paths are kept, unless one step has more: they take four bytes each."""
 _CLOCK_ERROR_NS = 500
@@ -71,7 +69,7 @@ class _Pieces:
 
 def paths_of(
     view: ProfileView, device: int, calls: CommunicationCalls, other: Intervals, communication: Intervals
-) -> Paths | None:
+) -> dict[str, Ints]:
     """The paths to each call from the one before it on this rank.
 
     Args:
@@ -82,10 +80,10 @@ def paths_of(
         communication: when communication ran.
 
     Returns:
-        None where the launch of a call is not recorded.
+        Columns by name; none where the launch of a call is not recorded.
     """
     if not len(calls.start_ns) or (calls.launched_ns == UNKNOWN).any():
-        return None
+        return {}
     work = _work(view, device, communication)
     ready = _ready(calls, work)
     pieces = _pieces(view, calls, work, ready)
@@ -105,9 +103,9 @@ def paths_of(
         "behind_ns": np.maximum(calls.start_ns - ready - exposed, 0).astype(np.float64),
         "contended_ns": contended,
     }
-    for prefix, found in (("", recorded), ("unprofiled_", expected)):
+    for prefix, found in (("", recorded), (UNPROFILED, expected)):
         columns |= {prefix + name: column for name, column in zip(PATHS, found, strict=True)}
-    return Paths(**{name: np.where(kept, _in_microseconds(column), NO_PATH) for name, column in columns.items()})
+    return {name: np.where(kept, _in_microseconds(column), NO_PATH) for name, column in columns.items()}
 
 
 def _kept(iteration: Ints) -> Bools:

@@ -8,13 +8,15 @@ rank's host does between launches (Python, its data loader) is no cost of record
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, Paths, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATH_COLUMNS, PATHS, UNPROFILED, RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
+MOST_CALLS = 1_000_000
+"""Calls of all ranks that are replayed with their hosts: more take minutes."""
 SLOWER_PACE = 2.0
 """Launching time over the median of ranks with the same work, up to which the profiler explains it. Ours: in 38
 recordings of even hosts it was at most 1.6."""
@@ -24,7 +26,7 @@ _LEAST_COST = 0.05
 
 @dataclass(frozen=True, slots=True)
 class PathTimes:
-    """Columns as in `rank_facts.Paths`."""
+    """Columns as in `rank_facts.PATHS`."""
 
     gpu: Floats
     gpu_after_host: Floats
@@ -53,7 +55,7 @@ class PathTimes:
 
 @dataclass(frozen=True, slots=True)
 class CallPaths:
-    """`rank_facts.Paths` of the calls of all ranks, in their order (ns); minus infinity where there is no path.
+    """`rank_facts.PATHS` of the calls of all ranks, in their order (ns); minus infinity where there is no path.
 
     Attributes:
         rank: index of each call's rank.
@@ -84,39 +86,41 @@ def paced_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     """Of the numbers of steps those that all ranks have paths for, and one before; none where there are no paths."""
     has = np.ones(len(numbers), dtype=np.bool_)
     for one in facts:
-        if one.paths is None or not len(one.collectives):
+        if not len(one.collectives):
             return numbers[:0]
-        bad = np.unique(one.collectives.iteration[one.paths.host_ns == NO_PATH])
+        bad = np.unique(one.collectives.iteration[one.collectives.host_ns == NO_PATH])
         has &= ~np.isin(numbers, one.steps.number[bad])
     has[:1] = False
     if not has.any():
         return numbers[:0]
     chosen = np.flatnonzero(has)
-    return numbers[np.unique(np.r_[chosen[0] - 1, chosen])]
+    result: Ints = numbers[np.unique(np.r_[chosen[0] - 1, chosen])]
+    return result
 
 
 def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | None:
-    """Of the given rows of each rank's collectives, 0 where they are not known; None where a rank has no paths."""
-    if any(one.paths is None for one in facts):
+    """Of the given rows of each rank's collectives, 0 where they are not known.
+
+    None where a rank has no paths, or there are more than `MOST_CALLS` rows.
+    """
+    many = sum(len(each) for each in rows) > MOST_CALLS
+    if many or any((one.collectives.host_ns == NO_PATH).all() for one in facts):
         return None
     columns = {
-        column.name: np.concatenate(
-            [getattr(one.paths, column.name)[chosen] for one, chosen in zip(facts, rows, strict=True)]
-        )
-        for column in fields(Paths)
+        name: np.concatenate([getattr(one.collectives, name)[chosen] for one, chosen in zip(facts, rows, strict=True)])
+        for name in PATH_COLUMNS
     }
     unknown = columns["host_ns"] == NO_PATH
     times = {
         name: np.where(unknown, 0.0, np.where(values == NO_PATH, -np.inf, values.astype(np.float64)))
         for name, values in columns.items()
     }
-    names = ("gpu_ns", "gpu_after_host_ns", "host_ns", "host_after_gpu_ns")
     return CallPaths(
         rank=np.repeat(np.arange(len(facts)), [len(each) for each in rows]),
         behind=times["behind_ns"],
         contended=times["contended_ns"],
-        recorded=PathTimes(*(times[name] for name in names)),
-        expected=PathTimes(*(times[f"unprofiled_{name}"] for name in names)),
+        recorded=PathTimes(*(times[name] for name in PATHS)),
+        expected=PathTimes(*(times[UNPROFILED + name] for name in PATHS)),
         share=np.array([one.launch_share for one in facts]),
     )
 

@@ -164,9 +164,9 @@ def _by_step(one: RankFacts, column: str, numbers: Ints) -> Floats | None:
 
 def _work(one: RankFacts) -> Ints:
     """Compute by step, as if no communication had run beside it where that is known of all calls."""
-    paths = one.paths
-    if paths is None or (paths.contended_ns < 0).any():
+    contended = one.collectives.contended_ns
+    if (contended < 0).any():
         return one.steps.compute_ns
     lost = np.zeros(len(one.steps.number), dtype=np.int64)
-    np.add.at(lost, one.collectives.iteration, paths.contended_ns)
+    np.add.at(lost, one.collectives.iteration, contended)
     return one.steps.compute_ns - lost

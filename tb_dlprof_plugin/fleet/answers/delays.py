@@ -14,7 +14,7 @@ from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
 from tb_dlprof_plugin.fleet.answers.charges import charged
 from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
-from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints

@@ -6,7 +6,7 @@ exposed communication.
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import Efficiency
 
 

@@ -15,9 +15,9 @@ from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
-from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
+from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import Matched, match

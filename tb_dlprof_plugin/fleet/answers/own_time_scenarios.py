@@ -11,7 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.calls import Calls, next_to_point_to_point, stage_of
 from tb_dlprof_plugin.fleet.answers.peers import of_others, steps_alike
 from tb_dlprof_plugin.fleet.answers.replay import Wave, recorded_step, recorded_tails, replay
-from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints

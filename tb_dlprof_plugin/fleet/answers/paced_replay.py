@@ -1,7 +1,7 @@
 """Replays a job with the hosts of its ranks: when each call starts, if paths or transfers were other than recorded.
 
 As in `replay` a collective ends one transfer after its last member has started. A member starts when its GPU and its
-host have come so far, each by the longer of its two paths from the call before (`rank_facts.Paths`). The steps are run
+host have come so far, each by the longer of its two paths from the call before (`rank_facts.PATHS`). The steps are run
 again and again until the hosts have the lead that they have in a long training.
 """
 
@@ -18,8 +18,8 @@ from tb_dlprof_plugin.fleet.answers.replay import Wave, ends
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.simulation.replay import LAUNCH_LATENCY_NS
 
-ROUNDS = 4
-"""A host that is faster than its GPU gains its lead within a round, and needs it no more than once."""
+ROUNDS, STEADY = 6, 0.001
+"""The steps are run so often, or until they take as long as the time before but for this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,13 @@ def paced_replay(calls: Calls, later: Sequence[Wave], times: Paced) -> PacedStep
         times: what is replayed.
     """
     machine = _Machine(calls, times)
-    before = machine.end
+    before, length = machine.end, 0.0
     for _ in range(ROUNDS):
-        before = machine.end.copy()
+        last, before = length, machine.end.copy()
         machine.run(later)
+        length = float((machine.end - before).max(initial=0.0))
+        if abs(length - last) <= STEADY * length:
+            break
     of_rank = (machine.end - before) / (calls.steps - 1)
     return PacedStep(float(of_rank.max(initial=0.0)), of_rank, machine.hidden)
 

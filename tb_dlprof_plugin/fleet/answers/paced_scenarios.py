@@ -1,7 +1,7 @@
 """What-if by paths of host and GPU: what a repair wins where hosts set the pace, or waiting slows other ranks down.
 
 NCCL's kernels hold multiprocessors also while they wait, so that kernels beside them are slower: with the late rank
-repaired the others have less to do. How much that is comes from the recording (`rank_facts.Paths.contended_ns`).
+repaired the others have less to do. How much that is comes from the recording (`rank_facts.Collectives.contended_ns`).
 """
 
 from __future__ import annotations
@@ -24,19 +24,17 @@ from tb_dlprof_plugin.fleet.answers.paced_replay import (
 )
 from tb_dlprof_plugin.fleet.answers.peers import of_others, steps_alike
 from tb_dlprof_plugin.fleet.answers.replay import Wave, waves
-from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
-_PACES = (0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
+_PACES = (0.5, 0.75, 1.0, 1.25, 1.6, 2.0)
 """Launching over what is expected without the profiler (`simulation.recorder_cost`), that a measured step may show."""
 _HOSTS_DECIDE = 1.05
 """A step at least this many times as long as with the fastest hosts determines their pace."""
 _TURNS = 3
 """Replays of one job: how long ranks wait depends on how much their waiting slows their own work down."""
-_LARGE = 2_000_000
-"""Calls above which a replay takes seconds: the pace is as expected, and one replay has to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,6 @@ class PacedScenarios(Scenarios):
         self._calls, self._paths = paced, paced.paths
         self._later = later_waves(paced, order if paced is calls else waves(paced))
         self._counted = (paced.step > 0).astype(np.float64)
-        self._large = len(paced.rank) > _LARGE
         self._waited, share = self._recorded_waiting()
         self._paused = pauses(self._paths, self.classes, paced.first, self._counted)
         transfer = paced.transfer.astype(np.float64)
@@ -175,7 +172,7 @@ class PacedScenarios(Scenarios):
 
     def _pace(self, recorded: _Job) -> float:
         """Of launching, over what is expected: as the measured step shows, if hosts determine it."""
-        if self.step is None or self.step.source == "recorded" or self._large:
+        if self.step is None or self.step.source == "recorded":
             return 1.0
         steps = [self._replayed(replace(recorded, paths=self._unprofiled(pace)), 1).step for pace in _PACES]
         steps = np.maximum.accumulate(steps).tolist()
@@ -192,13 +189,13 @@ class PacedScenarios(Scenarios):
         beside = np.maximum(calls.duration - calls.exposed, 0)
         waited = np.minimum(beside, np.maximum(calls.duration - calls.transfer, 0)) * self._counted
         beside = beside * self._counted
-        ranks = (np.bincount(calls.rank, weights=each, minlength=calls.ranks) for each in (waited, beside))
-        waiting, whole = ranks
+        waiting = np.bincount(calls.rank, weights=waited, minlength=calls.ranks).astype(np.float64)
+        whole = np.bincount(calls.rank, weights=beside, minlength=calls.ranks).astype(np.float64)
         return waiting, np.divide(waiting, whole, out=np.zeros(calls.ranks), where=whole > 0)
 
     def _replayed(self, job: _Job, turns: int = _TURNS, joined: bool = True) -> PacedStep:
         calls, left = self._calls, np.zeros(self._calls.ranks)
-        turns = 1 if self._large or not joined or not job.due_to_waiting.any() else turns
+        turns = 1 if not joined or not job.due_to_waiting.any() else turns
         for turn in range(turns):
             less = job.due_to_waiting * (1 - left[calls.rank])
             found = paced_replay(calls, self._later, Paced(job.paths.with_less_work(less), job.transfer, joined))

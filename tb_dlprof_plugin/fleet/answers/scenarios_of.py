@@ -9,7 +9,7 @@ from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
 from tb_dlprof_plugin.fleet.answers.own_time_scenarios import OwnTimeScenarios
 from tb_dlprof_plugin.fleet.answers.paced_scenarios import PacedScenarios
 from tb_dlprof_plugin.fleet.answers.replay import waves
-from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts

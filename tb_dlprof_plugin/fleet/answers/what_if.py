@@ -23,8 +23,8 @@ out such jobs."""
 
 
 LEAST_ERROR = 0.15
-"""Half the interval of what a change wins, as a share of it: repaired ranks of recorded jobs won 0 to 13 % more than their
-even twins show (`benchmarks/ranks`)."""
+"""Half the interval of what a change wins, as a share of it: repaired ranks of recorded jobs won 0 to 13 % more than
+their even twins show (`benchmarks/ranks`)."""
 
 
 class Scenarios(ABC):
