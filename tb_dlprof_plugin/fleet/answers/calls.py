@@ -20,7 +20,7 @@ from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 POINT_TO_POINT = (Operation.SEND, Operation.RECEIVE)
 FROM_ROOT = (Operation.BROADCAST, Operation.SCATTER)
-"""The root sends, and waits for nobody."""
+"""The root sends, and waits for no other member."""
 _ROOT = 1.5
 """Time in calls of `FROM_ROOT` over that of the member with the least of it, up to which a member may be the root: the
 others wait for it."""

@@ -163,7 +163,7 @@ def _by_step(one: RankFacts, column: str, numbers: Ints) -> Floats | None:
 
 
 def _work(one: RankFacts) -> Ints:
-    """Compute by step, as if no communication had run beside it where that is known of all calls."""
+    """Compute by step, as if no communication had run at the same time where that is known of all calls."""
     contended = one.collectives.contended_ns
     if (contended < 0).any():
         return one.steps.compute_ns

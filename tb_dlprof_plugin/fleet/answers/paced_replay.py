@@ -24,7 +24,7 @@ ROUNDS, STEADY = 6, 0.001
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """Times to replay, a row per call (ns). ``joined`` False: nobody waits for a call."""
+    """Times to replay, a row per call (ns). ``joined`` False: no rank waits for a call."""
 
     paths: PathTimes
     transfer: Floats
