@@ -1,4 +1,4 @@
-"""What the answers say about recorded jobs with a planted cause, beside what was planted and what the even twin took.
+"""What the answers say about recorded jobs with a planted cause, next to what was planted and what the even twin took.
 
     python -m benchmarks.ranks.compare DIRECTORY
 
@@ -80,7 +80,7 @@ def measured_ms(found: list[dict[str, Any]], cause: str = "") -> float:
 
 
 def row_of(folder: Path, job: Job | None = None) -> Row:
-    """A job compared with its truth; its twin lies beside it."""
+    """A job compared with its truth; its twin lies next to it."""
     truth = truths(folder)
     planted = truth[0]
     job = job or job_of(read_job([folder]).facts)

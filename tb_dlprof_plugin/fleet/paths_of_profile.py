@@ -188,7 +188,7 @@ def _ready(calls: CommunicationCalls, work: _Work) -> Ints:
     order = np.argsort(work.launched, kind="stable")
     reach = np.maximum.accumulate(np.r_[np.iinfo(np.int64).min, work.stop[order]])
     done = reach[np.searchsorted(work.launched[order], calls.launched_ns, side="left")]
-    # What was launched before it and ran on beside it is not what it waited for.
+    # What was launched before it and ran on next to it is not what it waited for.
     reached = np.maximum.accumulate(np.r_[np.iinfo(np.int64).min, work.stop])
     ended = np.minimum(reached[np.searchsorted(work.start, calls.start_ns, side="left")], calls.start_ns)
     ready = np.where(done <= calls.start_ns + _CLOCK_ERROR_NS, done, ended)

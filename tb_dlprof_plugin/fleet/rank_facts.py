@@ -100,7 +100,7 @@ class Collectives:
         gpu_ns, ..., unprofiled_host_after_gpu_ns: `PATHS`; `NO_PATH` in all where launches are not recorded, and in
             most steps of a rank with many calls.
         behind_ns: how long before its start a call was ready, without exposed communication: it was queued.
-        contended_ns: part of ``gpu_ns`` that kernels took longer than usual because communication ran beside them.
+        contended_ns: part of ``gpu_ns`` that kernels took longer than usual because communication ran at the same time.
     """
 
     iteration: Ints

@@ -112,7 +112,7 @@ def test_hosts_that_launch_at_other_speeds_while_they_are_recorded_delay_nobody(
 
 
 def test_work_that_waiting_slows_down_is_faster_once_nobody_waits(new_rank: NewRank) -> None:
-    # 3 of the 12 ms in the call lie beside work, which takes 2 ms longer for it.
+    # 3 of the 12 ms in the call are hidden by work, which takes 2 ms longer for it.
     early = rank_of(new_rank, 0, 21, duration=15, gpu=10, exposed=11, contended=2, unprofiled=21)
     late = rank_of(new_rank, 1, 21, duration=1, gpu=20, unprofiled=21)
     job = job_of([early, late])

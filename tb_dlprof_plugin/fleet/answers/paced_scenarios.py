@@ -1,6 +1,6 @@
 """What-if by paths of host and GPU: what a repair wins where hosts set the pace, or waiting slows other ranks down.
 
-NCCL's kernels hold multiprocessors also while they wait, so that kernels beside them are slower: with the late rank
+NCCL's kernels hold multiprocessors also while they wait, so that kernels next to them are slower: with the late rank
 repaired the others have less to do. How much that is comes from the recording (`rank_facts.Collectives.contended_ns`).
 """
 
@@ -39,7 +39,7 @@ _TURNS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Times to replay, and how much of the GPU's work is due to waiting in calls beside it."""
+    """Times to replay, and how much of the GPU's work is due to waiting in calls at the same time."""
 
     paths: PathTimes
     due_to_waiting: Floats
