@@ -30,7 +30,10 @@ from tb_dlprof_plugin.store.codec import ProfileError
 def distributed(
     job: Annotated[
         list[str],
-        typer.Argument(help="A run's directory with its ranks, or traces of all ranks: files, folders or globs."),
+        typer.Argument(
+            help="A run's directory with its ranks, or traces of all ranks: files, folders or globs, also remote ones "
+            "(s3://bucket/runs/job)."
+        ),
     ],
     fail_on: Annotated[
         FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
