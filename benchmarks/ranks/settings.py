@@ -1,4 +1,4 @@
-"""Jobs in which a setting of all ranks costs time, each beside its repaired twin: the advice about jobs is held to it.
+"""Jobs in which a setting of all ranks costs time, each with its repaired twin: the advice about jobs is held to it.
 
 Those that are held out have other models and sizes, and some a slow link: rules are written without a look at them.
 """

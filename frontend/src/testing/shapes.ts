@@ -2445,6 +2445,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       name: "",
       module: "",
       b_module: "",
+      listed_in: "",
       op_type: "",
       direction: "",
       role: "backward",
