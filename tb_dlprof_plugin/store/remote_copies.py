@@ -31,7 +31,7 @@ _fetched: dict[Path, str] = {}
 def path_here(source: str | os.PathLike[str]) -> Path:
     """A path with the same files as ``source``: itself, or the directory or file that a remote address was copied to.
 
-    Of a remote directory with event files only these are copied, with dumps of the flight recorder beside them; of a
+    Of a remote directory with event files only these are copied, with dumps of the flight recorder next to them; of a
     pattern what it matches.
 
     Raises:
