@@ -132,6 +132,20 @@ class Efficiency:
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineShape:
+    """Of a job with several pipeline stages; ``microbatches`` of a step, None where no call shows them.
+
+    ``bubble_percent`` is the share of the step in which ranks wait for other stages, ``formula_percent`` that of even
+    stages with these microbatches.
+    """
+
+    stages: int
+    microbatches: int | None
+    bubble_percent: float
+    formula_percent: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Heat:
     """Ranks x iterations: by how many percent the rank worked longer by itself than the median rank of the iteration.
 
@@ -167,3 +181,4 @@ class Job:
     mesh: list[tuple[str, int]]
     mesh_places: list[tuple[int, ...]]
     notes: list[str]
+    pipeline: PipelineShape | None = None
