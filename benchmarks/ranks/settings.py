@@ -47,24 +47,24 @@ def _of(
     ]
 
 
-_SYNCED = {"synced": ("no_sync_missing", {"no_sync": False})}
-_BUCKETS = {
+_SYNCED: dict[str, tuple[str, dict[str, Any]]] = {"synced": ("no_sync_missing", {"no_sync": False})}
+_BUCKETS: dict[str, tuple[str, dict[str, Any]]] = {
     "one": ("one_bucket", {"bucket_mb": 100_000}),
     "tiny": ("tiny_buckets", {"bucket_mb": 1}),
     "bf16": ("", {"hook": "bf16"}),
 }
-_SEARCH = {
+_SEARCH: dict[str, tuple[str, dict[str, Any]]] = {
     "unused_search": ("find_unused_parameters", {"find_unused": True}),
     "static": ("", {"static_graph": True}),
     "unused_search_static": ("", {"find_unused": True, "static_graph": True}),
 }
-_UNITS = {
+_UNITS: dict[str, tuple[str, dict[str, Any]]] = {
     "one_unit": ("one_unit", {"one_unit": True}),
     "tiny_units": ("tiny_units", {"tiny_units": True}),
     "no_reshard": ("", {"reshard": False}),
     "bf16": ("", {"reduce": "bf16"}),
 }
-_FEW_PARTS = {"few": ("few_microbatches", {"parts": 2})}
+_FEW_PARTS: dict[str, tuple[str, dict[str, Any]]] = {"few": ("few_microbatches", {"parts": 2})}
 
 SETTINGS = [
     *_of("ddp", _WIDE, "wide", _BUCKETS | {"copied": ("", {"bucket_view": False})}),

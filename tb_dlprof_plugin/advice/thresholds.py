@@ -328,8 +328,8 @@ COMMUNICATION_SLOWDOWN = SpeedupRange(0.15, 0.27, 0.5)
 not show its own: 0.22 to 0.30 on seven recordings of two H200s over NVLink (benchmarks/ranks)."""
 
 BUCKETED_SHARE = SpeedupRange(0.4, 0.75, 0.95)
-"""Of an exchange that the backward pass could hide, what still lengthens the step: on two H200s over NVLink buckets of 25
-MB in place of one of 1.2 GB saved 16 % of it (benchmarks/ranks); over slower links kernels are slowed down less."""
+"""Of an exchange that the backward pass could hide, what still lengthens the step: on two H200s over NVLink buckets of
+25 MB in place of one of 1.2 GB saved 16 % of it (benchmarks/ranks); over slower links kernels are slowed down less."""
 
 MICROBATCH_CPU = SpeedupRange(0.6, 1.0, 1.6)
 """Share of the CPU's time of a step that is in proportion to the number of microbatches. Above one where more of them

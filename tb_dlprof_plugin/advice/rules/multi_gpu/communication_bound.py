@@ -216,10 +216,10 @@ def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
         low,
         expected,
         high,
-        f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
-        f"run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: "
-        f"{100 * slower.low:.0f} to {100 * slower.high:.0f} % of that, expected {100 * slower.expected:.0f} %, comes on "
-        "top. At the least six tenths of the exposed time, because launches may come late.",
+        f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They "
+        f"also run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: "
+        f"{100 * slower.low:.0f} to {100 * slower.high:.0f} % of that, expected {100 * slower.expected:.0f} %, is "
+        "added. At the least six tenths of the exposed time, because launches may come late.",
     )
 
 

@@ -60,8 +60,8 @@ def check(context: RuleContext) -> Finding | Silent:
         f"{gpu_ns / 1e6:.2f} ms of GPU time.",
         readings=[Reading("Copies per step", count, "count", 0), Reading("Their GPU time per step", gpu_ns, "ns")],
         evidence=op_rows(context, launches),
-        change="Make gradients views of the buckets: gradient_as_bucket_view=True. The copies go, and the memory of one "
-        "set of gradients.",
+        change="Make gradients views of the buckets: gradient_as_bucket_view=True. The copies go, and the memory of "
+        "one set of gradients.",
         code="model = DistributedDataParallel(model, gradient_as_bucket_view=True)\n",
         saving=estimate,
         confidence="high",

@@ -15,8 +15,8 @@ from tb_dlprof_plugin.metrics.iterations import percent
 RULE = Rule(
     id="microbatches",
     title="Another number of microbatches would be faster",
-    looks_for="Pipelines whose stages wait for their first and after their last microbatch, or whose CPU launches so many "
-    "small ones that the GPU waits for it.",
+    looks_for="Pipelines whose stages wait for their first and after their last microbatch, or whose CPU launches so "
+    "many small ones that the GPU waits for it.",
     why="Of p stages with m microbatches each is idle for (p - 1) / (m + p - 1) of the step. But the CPU launches all "
     "kernels once for each microbatch: with half as many it has half as much to do, for the same work of the GPU.",
     fix="Choose the number of microbatches for which neither the pipeline's bubble nor the CPU sets the pace.",
@@ -34,6 +34,12 @@ RULE = Rule(
 
 _FACTORS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)
 _MOST = 64
+_UNSURE_PERCENT = 20.0
+"""Of the step, that more microbatches must save: kernels of smaller ones are less efficient, and what the CPU needs for
+them does not show where it waits for the GPU. On two H200s eight took 1.8 times as long as two, whose bubble is
+larger."""
+_HOST_SHARE = 0.25
+"""Of the step, in which a stage idles for its CPU: such a step has no part that another number leaves as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,8 @@ def check(context: RuleContext) -> Finding | Silent:
     best = min(steps, key=lambda one: one.expected_ns, default=None)
     won = 0.0 if best is None else context.step_ns - best.expected_ns
     numbers = f"{now} microbatches on {pipeline.stages} stages: {pipeline.bubble_percent:.0f} % of the step is bubble."
-    if best is None or (percent(won, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
+    share = percent(won, context.step_ns) or 0.0
+    if best is None or share < (thresholds.WORTHWHILE_SAVING_PERCENT if best.count < now else _UNSURE_PERCENT):
         return Silent(numbers)
     host_ns = context.simulation.host_ends_ns[1]
     fewer = best.count < now
@@ -72,10 +79,11 @@ def check(context: RuleContext) -> Finding | Silent:
         context.step_ns - best.best_ns,
         f"A stage's work is the same in {best.count} microbatches; the bubble is then "
         f"{100 * _idle(pipeline.stages, best.count):.0f} % on even stages. The CPU needs {host_ns / 1e6:.2f} ms of a "
-        f"step for {now}, in proportion to their number; at worst {100 * thresholds.MICROBATCH_CPU.low:.0f} % of it is.",
+        f"step for {now}, in proportion to their number; at worst "
+        f"{100 * thresholds.MICROBATCH_CPU.low:.0f} % of it is.",
     )
     return RULE.finding(
-        title=f"{best.count} microbatches instead of {now} would make the step {100 * won / context.step_ns:.0f} % shorter",
+        title=f"{best.count} microbatches instead of {now} would make the step {share:.0f} % shorter",
         seen=f"{numbers} "
         + (
             f"The CPU sets the pace: it launches every kernel {now} times."
@@ -103,7 +111,8 @@ def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -
     work = 1e6 * max(row.compute_ms + row.transfer_ms for row in job.account)
     # Next to work and bubble a step has an optimizer, copies and the like, which the number leaves as they are; where
     # the CPU sets the pace they are hidden in it.
-    host_paced = not context.simulation.step().gpu_paced
+    idle = 1e6 * max(row.host_ms for row in job.account)
+    host_paced = not context.simulation.step().gpu_paced or idle > _HOST_SHARE * step
     rest = 0.0 if host_paced else max(step - work * _stretch(pipeline.stages, now), 0.0)
     gpu = rest + work * _stretch(pipeline.stages, count)
     per_step, spread = context.simulation.host_ends_ns, thresholds.MICROBATCH_CPU
@@ -112,9 +121,7 @@ def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -
         return cpu_ns * (1 - share + share * count / now)
 
     shares = (spread.high, spread.expected, spread.low) if count < now else (spread.low, spread.expected, spread.high)
-    best, expected, worst = (
-        max(gpu, host(cpu, share)) for cpu, share in zip(per_step, shares, strict=True)
-    )
+    best, expected, worst = (max(gpu, host(cpu, share)) for cpu, share in zip(per_step, shares, strict=True))
     return _Steps(count, expected, best, worst)
 
 
