@@ -22,7 +22,7 @@ from tb_dlprof_plugin.cli.run.results import (
     why_nothing,
 )
 from tb_dlprof_plugin.cli.run.script import Script
-from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
+from tb_dlprof_plugin.cli.run.summary import TOP_FINDINGS, print_details, print_summary, print_totals, print_where
 from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
@@ -148,7 +148,7 @@ class RunSession:
         if self.request.simple:
             print_totals(written, self.output.script)
         else:
-            print_summary(written, self.output.script, *([None] if verbose else []), job=job)
+            print_summary(written, self.output.script, None if verbose else TOP_FINDINGS, job)
         if verbose:
             print_details(written, processes)
         if paths:

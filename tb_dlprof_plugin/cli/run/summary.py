@@ -19,12 +19,13 @@ from tb_dlprof_plugin.model.shell_path import shell_path
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.recorded_line import iterations_text
 
-_TOP_FINDINGS = 3
+TOP_FINDINGS = 3
+"""Shown at the end of a run, unless all are asked for."""
 _TOP_KERNELS = 5
 
 
 def print_summary(
-    written: list[Written], script: str, findings: int | None = _TOP_FINDINGS, job: Job | None = None
+    written: list[Written], script: str, findings: int | None = TOP_FINDINGS, job: Job | None = None
 ) -> None:
     """Summary of the lowest rank's profile in a few lines, and of the job where there are several ranks.
 
