@@ -186,6 +186,10 @@ def _figures(job: Job) -> list[tuple[str, str]]:
         )
     if efficiency.wasted_gpu_share is not None:
         figures.append(("wasted by uneven ranks", f"{_share(efficiency.wasted_gpu_share)} of the GPU time"))
+    if efficiency.wasted_gpu_hours_per_day is not None:
+        figures.append(("", f"{efficiency.wasted_gpu_hours_per_day:,.1f} GPU-hours a day, on {job.world_size} GPUs"))
+    if efficiency.flops_utilization is not None:
+        figures.append(("FLOPs utilization", f"{_share(efficiency.flops_utilization)} of the GPUs' BF16 peak"))
     return figures
 
 

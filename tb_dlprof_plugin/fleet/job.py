@@ -121,7 +121,12 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Factors of the POP metrics (0 to 1), from one job."""
+    """Factors of the POP metrics (0 to 1), from one job.
+
+    ``flops_utilization`` is what the matrix products of a step are of the GPUs' BF16 peak over the step, 0 to 1:
+    Chowdhery et al., PaLM (https://arxiv.org/abs/2204.02311), call it HFU, because recomputed products count; without
+    recomputation it is MFU. ``wasted_gpu_hours_per_day`` is `wasted_gpu_share` of all GPUs' hours.
+    """
 
     parallel: float | None
     load_balance: float | None
@@ -129,6 +134,8 @@ class Efficiency:
     serialisation: float | None
     transfer: float | None
     wasted_gpu_share: float | None
+    flops_utilization: float | None = None
+    wasted_gpu_hours_per_day: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
