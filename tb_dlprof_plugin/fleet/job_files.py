@@ -17,6 +17,7 @@ from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.store.choice import newest, newest_of_ranks
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import EventFileStore, no_such_path, runs_below
+from tb_dlprof_plugin.store.remote_copies import path_here
 
 _MAGIC = "*?["
 
@@ -59,7 +60,7 @@ def read_job(sources: Iterable[str | Path]) -> JobFiles:
 def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
     paths: list[Path] = []
     for source in sources:
-        path = Path(source)
+        path = path_here(source)
         if path.exists() or not any(sign in str(source) for sign in _MAGIC):
             paths.append(path)
             continue

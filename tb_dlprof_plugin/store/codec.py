@@ -41,6 +41,7 @@ from tb_dlprof_plugin.model.run_facts import (
     ClockLimit,
     DataLoaderFacts,
     DdpFacts,
+    FsdpFacts,
     GarbageCollection,
     Gpu,
     GpuEnergy,
@@ -73,7 +74,17 @@ _BYTES_OF_AN_ENTRY = 4
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     kind.__name__: kind
-    for kind in (ClockLimit, DataLoaderFacts, DdpFacts, GarbageCollection, Gpu, GpuEnergy, LossScale, Storages)
+    for kind in (
+        ClockLimit,
+        DataLoaderFacts,
+        DdpFacts,
+        FsdpFacts,
+        GarbageCollection,
+        Gpu,
+        GpuEnergy,
+        LossScale,
+        Storages,
+    )
 }
 """What a message inside another becomes, by its name."""
 _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}

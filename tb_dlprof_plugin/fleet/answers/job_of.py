@@ -84,6 +84,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = ()) -> Job:
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
         notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(whole, calls)],
+        pipeline=None if stages is None else stages.shape,
     )
 
 
