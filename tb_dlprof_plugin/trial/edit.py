@@ -14,7 +14,7 @@ _MOST_FILES = 50
 """A patch is for the script and its own modules; a larger project is shown the code instead."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Edit:
     """Replaces the characters from ``start`` to ``end`` of a file by ``text``. Insertions have ``start == end``."""
 
@@ -119,8 +119,8 @@ class SourceFile:
             return None
         return Edit(self.path, start, end, "")
 
-    def after_imports(self, *lines: str) -> Edit:
-        """Insert lines behind the last import at the top of the file."""
+    def after_imports(self, *lines: str, module: str = "torch") -> list[Edit]:
+        """Insert lines behind the last import at the top of the file, and the import of ``module`` where it has none."""
         last = None
         for statement in self.tree.body:
             docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -129,9 +129,13 @@ class SourceFile:
             elif not docstring and last is not None:
                 break
         at = 0 if last is None else self.line_end(last)
-        text = "".join(f"{line}\n" for line in lines)
-        newline = "" if at == 0 or self.text[at - 1 : at] == "\n" else "\n"
-        return Edit(self.path, at, at, f"{newline}\n{text}" if at else text)
+        texts = [] if self.imports(module) else [f"import {module}\n"]
+        texts += ["\n"] if at else []
+        texts += [f"{line}\n" for line in lines]
+        if at and self.text[at - 1] != "\n":
+            texts.insert(0, "\n")
+        # An edit per line: what two remedies insert alike is inserted once.
+        return [Edit(self.path, at, at, text) for text in texts]
 
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The node above each node."""
@@ -191,7 +195,9 @@ class ScriptSource:
         """
         lines: list[str] = []
         for file in self.files:
-            own = sorted({edit for edit in edits if edit.path == file.path})
+            own = [edit for edit in dict.fromkeys(edits) if edit.path == file.path]
+            # Insertions at one place stay in the order of the edits.
+            own.sort(key=lambda edit: (edit.start, edit.end))
             if not own:
                 continue
             after = edited(file.text, own)

@@ -21,7 +21,7 @@ _MODULE_COMPILE = (2, 2)
 
 class _Compile(Remedy):
     mode = ""
-    rules = ("no_fusion", "pointwise_chains", "launch_bound", "small_kernels")
+    rules = ("no_fusion", "launch_bound", "small_kernels")
     changes = Changes.ROUNDING
     may_change = "Fused kernels round in another order; random numbers of dropout are drawn otherwise."
     group = "compile"

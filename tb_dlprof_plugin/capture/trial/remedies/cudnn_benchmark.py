@@ -51,7 +51,7 @@ class CudnnBenchmark(Remedy):
         return f"{_LINE}\n"
 
     def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
-        return [script.script.after_imports("import torch", _LINE)]
+        return script.script.after_imports(_LINE)
 
 
 REMEDIES: tuple[type[Remedy], ...] = (CudnnBenchmark,)

@@ -58,7 +58,7 @@ class Tf32(Remedy):
     def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
         if script.calls("torch.set_float32_matmul_precision"):
             return None
-        return [script.script.after_imports("import torch", *self.code().splitlines())]
+        return script.script.after_imports(*self.code().splitlines())
 
 
 def _switch_on(hooks: TrialHooks) -> None:
