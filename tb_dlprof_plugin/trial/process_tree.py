@@ -19,7 +19,9 @@ def descendants(pid: int) -> list[int]:
             if entry.name.isdigit():
                 with contextlib.suppress(OSError, ValueError, IndexError):
                     # The name, in parentheses, may hold anything.
-                    parent = int((_PROC / entry.name / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+                    parent = int(
+                        (_PROC / entry.name / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+                    )
                     children.setdefault(parent, []).append(int(entry.name))
     found, left = [], [pid]
     while left:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 from torch.compiler import is_compiling
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
-from tb_dlprof_plugin.capture.launcher.first_call import FirstCallHook
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
-from tb_dlprof_plugin.capture.trial import outputs, remedies
+from tb_dlprof_plugin.capture.trial import outputs
+from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 from tb_dlprof_plugin.capture.trial.gate import Gate
-from tb_dlprof_plugin.capture.trial.hooks import TrialHooks
 from tb_dlprof_plugin.capture.trial.observation import Observation
-from tb_dlprof_plugin.capture.trial.remedy import Remedy
 from tb_dlprof_plugin.capture.trial.seeds import fix_seeds
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.protocol import WARMUP_STEPS, Ready, TrialRequest
@@ -39,67 +35,27 @@ def attach(folder: str) -> None:
     TrialProcess(TrialRequest.read(Path(folder))).begin()
 
 
-class CalledModels(FirstCallHook):
-    """Reports each module with parameters that the script itself calls, before its first call."""
-
-    def __init__(self, on_model: Any) -> None:
-        self._seen: set[int] = set()
-        self._on_model = on_model
-        self._local = threading.local()
-        super().__init__(on_model)
-
-    def _make_call(self) -> Any:
-        original = self._call
-
-        def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if not self._waiting or getattr(self._local, "inside", False) or is_compiling():
-                return original(module, *args, **kwargs)
-            self._report_model(module)
-            self._local.inside = True
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                self._local.inside = False
-
-        return __call__
-
-    def _report_model(self, module: nn.Module) -> None:
-        if not self._waiting or id(module) in self._seen:
-            return
-        if torch.utils.data.get_worker_info() is None and next(module.parameters(), None) is not None:
-            self._seen.add(id(module))
-            self._on_model(module)
-
-
 class TrialProcess:
     """The remedies and the gate of one process."""
 
     def __init__(self, request: TrialRequest) -> None:
         self._request = request
         self._pid = os.getpid()
-        self._hooks = TrialHooks()
-        self._remedies: list[Remedy] = [remedies.make(name) for name in request.remedies]
+        self._remedies = AppliedRemedies(request.remedies)
         self._ends = StepBoundary()
         self._gate = Gate(request.socket) if request.socket else None
         self._observation: Observation | None = None
-        self._models = CalledModels(self._on_model)
         self._steps = 0
         self._stepped = False
 
     def begin(self) -> None:
         """Install everything."""
         fix_seeds(self._request.seed, self._request.seed_offset)
-        for remedy in self._remedies:
-            remedy.on_import(self._hooks)
-        self._models.start()
+        self._remedies.start()
+        if self._gate is not None:
+            self._observation = Observation()
         register_optimizer_step_post_hook(self._after_step)
         self._count_skipped_steps()
-
-    def _on_model(self, model: nn.Module) -> None:
-        for remedy in self._remedies:
-            remedy.on_model(model, self._hooks)
-        if self._observation is None and self._gate is not None:
-            self._observation = Observation()
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._stepped = True
@@ -121,24 +77,19 @@ class TrialProcess:
 
     def _step(self, skipped: bool) -> None:
         number, self._steps = self._steps, self._steps + 1
-        for remedy in self._remedies:
-            remedy.on_step(number)
+        self._remedies.step_ended(number)
         if number == 0:
             outputs.redirect_libraries()
-        if self._gate is None:
+        if self._gate is None or self._observation is None:
             return
         if self._gate.open:
             self._gate.step()
-            return
-        if self._observation is None:
-            self._observation = Observation()
             return
         if self._observation.steps < self._request.steps:
             self._observation.step(skipped)
             if self._observation.steps == self._request.steps:
                 self._observation.stop()
         elif number >= self._request.steps + WARMUP_STEPS:
-            self._models.stop()
             self._gate.arrive(self._ready())
 
     def _ready(self) -> Ready:
@@ -151,7 +102,7 @@ class TrialProcess:
             self._steps,
             time.monotonic() - _STARTED_S,
             self._observation.checks(),
-            {one.name: why for one in self._remedies if (why := one.no_effect()) is not None},
+            self._remedies.no_effect(),
             torch.__version__,
             cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         )

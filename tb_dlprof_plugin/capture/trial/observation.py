@@ -26,7 +26,6 @@ class Observation:
         self._norm: Any = None
         self._update: Any = None
         self._before: dict[int, list[Any]] = {}
-        self._stepped = self._scaler_skipped = False
         self._rows: list[tuple[Any, Any, Any, bool, dict[str, float]]] = []
         self._group: dict[str, float] = {}
         self._handles = [

@@ -306,15 +306,11 @@ class _Layer:
         if not self.is_own(real) and self._exists(real):
             self._removed.add(real)
 
-    def rename(
-        self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
-    ) -> None:
+    def rename(self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
         """As `os.rename`."""
         self._move("rename", src, dst, src_dir_fd, dst_dir_fd)
 
-    def replace(
-        self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
-    ) -> None:
+    def replace(self, src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
         """As `os.replace`."""
         self._move("replace", src, dst, src_dir_fd, dst_dir_fd)
 
