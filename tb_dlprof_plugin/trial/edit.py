@@ -120,7 +120,7 @@ class SourceFile:
         return Edit(self.path, start, end, "")
 
     def after_imports(self, *lines: str, module: str = "torch") -> list[Edit]:
-        """Insert lines behind the last import at the top of the file, and the import of ``module`` where it has none."""
+        """Insert lines behind the imports at the top of the file, and the import of ``module`` where it has none."""
         last = None
         for statement in self.tree.body:
             docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
