@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, Gain, gain, is_lost
+from tb_dlprof_plugin.trial.statistics import LOOKS, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
 BLOCK_S = 0.5
@@ -28,6 +28,7 @@ class Measured:
         gain: of time per sample.
         before_ms, after_ms: of a step; ``after_ms`` per as many samples as a step of the other one has.
         peak_bytes: the most that tensors held, of the variant.
+        stopped: why no more quads were measured.
     """
 
     gain: Gain
@@ -35,6 +36,7 @@ class Measured:
     after_ms: float
     peak_bytes: int | None
     log_ratios: list[float] = field(default_factory=list)
+    stopped: str = ""
 
 
 class Bench:
@@ -96,15 +98,17 @@ class Bench:
             if told is not None:
                 told(found)
             took = self._clock() - began
-            if self._is_enough(found) or self._clock() + took > until:
-                return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios)
+            stopped = self._enough(found) or ("the time is up" if self._clock() + took > until else "")
+            if stopped:
+                return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
 
-    def _is_enough(self, found: Gain) -> bool:
-        if found.quads not in LOOKS and found.quads < LOOKS[-1] and not (found.quads == 2 and is_lost(found)):
-            return False
-        if found.quads >= LOOKS[-1] or is_lost(found):
-            return True
-        return found.quads >= LEAST_QUADS and found.half_width <= self._precision
+    def _enough(self, found: Gain) -> str:
+        """Why no more quads are needed; "" where they are."""
+        if is_lost(found):
+            return "it clearly loses"
+        if found.quads in LOOKS and found.half_width <= self._precision:
+            return "the interval is as narrow as asked"
+        return "no more looks are planned" if found.quads >= LOOKS[-1] else ""
 
     def _turn(self, variant: Variant, other: Variant) -> tuple[float, int | None]:
         """Seconds of a step in a block, and the peak of memory."""

@@ -83,11 +83,11 @@ class Search:
     baseline_step_ms: float = math.nan
     ready: list[Ready] = field(default_factory=list)
     rows: list[TriedRemedy] = field(default_factory=list)
+    sets: list[TriedRemedy] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _seeds: list[Checks] = field(default_factory=list)
     _repeated: Checks | None = None
     _start_s: float = 0.0
-    _verdicts: dict[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.baseline = Variant(self.laboratory)
@@ -113,8 +113,8 @@ class Search:
         if first.cuda and first.free_memory_bytes is not None and first.free_memory_bytes < needed:
             self.bench.exclusive = True
             self.notes.append(
-                "The GPU has no memory for two processes of this training: they take turns as fresh processes, which takes "
-                "longer for the same interval."
+                "The GPU has no memory for two processes of this training: they take turns as fresh processes, and "
+                "the same interval takes longer."
             )
         return first
 
@@ -140,7 +140,7 @@ class Search:
             else:
                 self._repeated = checks
 
-    def try_alone(self, candidates: Sequence[Candidate], forecasts: Mapping[str, float]) -> list[TriedRemedy]:
+    def try_alone(self, candidates: Sequence[Candidate], forecasts: Mapping[str, float]) -> None:
         """Each remedy against the unchanged script, those with the highest forecast first, while the budget lasts.
 
         Args:
@@ -150,34 +150,37 @@ class Search:
         ordered = sorted(candidates, key=lambda one: -forecasts.get(one.name, -1.0))
         end_s = self.clock() + _SINGLE_SHARE * self.left_s
         for number, candidate in enumerate(ordered):
-            row = TriedRemedy(
-                candidate.name,
-                candidate.title,
-                may_change=candidate.may_change,
-                code=candidate.code(),
-                rules=list(candidate.rules),
-                forecast_percent=forecasts.get(candidate.name),
-            )
-            self.rows.append(row)
-            left = len(ordered) - number
-            share = (end_s - self.clock()) / left
+            row = self.row_of(candidate, forecasts)
+            share = (end_s - self.clock()) / (len(ordered) - number)
             if end_s - self.clock() < self._start_s + 4:
-                row.detail = "the budget was used before its turn; give a larger --budget"
+                row.not_tried = "The budget was used before its turn: give a larger --budget."
             else:
                 self._measure(row, [candidate], max(share - self._start_s, 3.0))
+            self.rows.append(row)
             self.listener.row(row)
-        self.rows.sort(key=lambda one: (one.status != "measured", -(one.gain_percent or 0.0)))
-        return self.rows
+        self.rows.sort(key=lambda one: (one.gain_percent is None, bool(one.not_tried), -(one.gain_percent or 0.0)))
+
+    def row_of(self, candidate: Candidate, forecasts: Mapping[str, float]) -> TriedRemedy:
+        """The row of a remedy before it is tried."""
+        return TriedRemedy(
+            remedy=candidate.name,
+            title=candidate.title,
+            changes=candidate.may_change,
+            code=candidate.code(),
+            samples=candidate.samples,
+            forecast_percent=forecasts.get(candidate.name),
+            baseline_start_s=self._start_s,
+        )
 
     def combine(self, candidates: Sequence[Candidate]) -> BestSet:
         """The set of remedies that gains most: the winners, best first, each added where the set then gains more than
         before, measured against the set without it; then the set against the unchanged script."""
         known = {one.name: one for one in candidates}
-        winners = [row for row in self.rows if row.certain and row.verdict != BROKEN and (row.gain_percent or 0) > 0]
+        winners = [row for row in self.rows if row.is_gain and row.verdict != BROKEN]
         if not winners:
-            return BestSet(before_ms=self.baseline_step_ms)
+            return BestSet()
         chosen = [known[winners[0].remedy]]
-        best: TriedRemedy = winners[0]
+        best = winners[0]
         reference: Variant | None = None
         try:
             for row in winners[1:]:
@@ -186,39 +189,51 @@ class Search:
                     continue
                 # The last measurement, of the whole set, has to fit as well.
                 if self.left_s < 3 * self._start_s + 12:
-                    self.notes.append("The budget was used before all sets were tried; give a larger --budget.")
+                    self.notes.append("The budget was used before all sets were tried: give a larger --budget.")
                     break
                 if reference is None:
                     reference = self._variant(chosen)
+                    self.baseline.end()
                     reference.start(self._start_timeout_s)
                     self.bench.warm_up(reference, self._start_timeout_s)
-                    self.baseline.end()
-                both = TriedRemedy(" + ".join(other.name for other in (*chosen, one)))
-                added = self._measure(both, [*chosen, one], (self.left_s - self._start_s) / 2, reference)
-                if added is None or both.verdict == BROKEN or added.gain.percent < _WORTH or added.gain.low <= 0:
+                added = self._row_of_set([*chosen, one])
+                found = self._measure(added, [*chosen, one], (self.left_s - self._start_s) / 2, reference)
+                if found is None or added.verdict == BROKEN or found.gain.percent < _WORTH or found.gain.low <= 0:
                     continue
                 chosen.append(one)
                 reference.end()
                 reference = None
         except VariantError as error:
-            self.notes.append(f"{' + '.join(other.name for other in chosen)}: {error}.")
+            self.notes.append(f"{_name(chosen)}: {error}.")
         finally:
             if reference is not None:
                 reference.end()
         if len(chosen) > 1:
-            best = TriedRemedy(" + ".join(one.name for one in chosen), "; ".join(one.title for one in chosen), rules=[])
-            self._measure(best, chosen, max(self.left_s - 2 * self._start_s, 4.0))
-            if best.gain_percent is None or best.gain_percent < (winners[0].gain_percent or 0.0):
-                best, chosen = winners[0], [known[winners[0].remedy]]
+            whole = self._row_of_set(chosen)
+            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, 4.0))
+            self.sets.append(whole)
+            self.listener.row(whole)
+            if whole.gain_percent is not None and whole.gain_percent >= (best.gain_percent or 0.0):
+                best = whole
+            else:
+                chosen = chosen[:1]
         return BestSet(
-            [one.name for one in chosen],
-            best.gain_percent or 0.0,
-            best.low_percent or 0.0,
-            best.high_percent or 0.0,
-            best.before_ms,
-            best.after_ms,
-            best.verdict,
-            best.detail,
+            remedies=[one.name for one in chosen],
+            gain_percent=best.gain_percent,
+            low_percent=best.low_percent,
+            high_percent=best.high_percent,
+            verdict=best.verdict,
+            verdict_text=best.verdict_text,
+            memory_bytes=best.memory_bytes,
+        )
+
+    def _row_of_set(self, chosen: Sequence[Candidate]) -> TriedRemedy:
+        return TriedRemedy(
+            remedy=_name(chosen),
+            title="; ".join(one.title for one in chosen),
+            changes=" ".join(dict.fromkeys(one.may_change for one in chosen)),
+            samples=math.prod(one.samples for one in chosen),
+            baseline_start_s=self._start_s,
         )
 
     def end(self) -> None:
@@ -252,7 +267,6 @@ class Search:
             if self.bench.exclusive:
                 other.end()
             first = variant.start(self._start_timeout_s)[0]
-            row.setup_s = max(0.0, self.clock() - began - self._start_s)
             same = compare(
                 self.ready[0].checks,
                 first.checks,
@@ -261,30 +275,33 @@ class Search:
                 random=any(_changes(one) == "random numbers" for one in candidates),
                 training="; ".join(one.may_change for one in candidates if _changes(one) == "training"),
             )
-            row.verdict, row.detail = same.verdict, same.detail
+            row.verdict, row.verdict_text = same.verdict, same.detail
             if len(first.no_effect) == len(candidates):
-                row.status, row.verdict = "no effect", ""
-                row.detail = " ".join(first.no_effect.values())
+                row.verdict, row.verdict_text = None, ""
+                row.no_effect = " ".join(first.no_effect.values())
                 return None
             self.bench.warm_up(variant, self._start_timeout_s)
+            row.start_s = self.clock() - began
             measured = self.bench.compare(
                 other, variant, seconds, lambda found: self.listener.progress(row.remedy, found)
             )
         except VariantError as error:
-            row.status, row.verdict, row.detail = "failed", "", str(error)
+            row.verdict, row.verdict_text, row.error = None, "", str(error)
             return None
         finally:
             variant.end()
         found = measured.gain
-        row.status, row.quads, row.certain = "measured", found.quads, found.certain
+        row.quads, row.is_gain, row.stopped = found.quads, found.certain, measured.stopped
         row.before_ms, row.after_ms = measured.before_ms, measured.after_ms
         row.gain_percent = found.percent
         row.low_percent = found.low if math.isfinite(found.low) else None
         row.high_percent = found.high if math.isfinite(found.high) else None
-        row.peak_memory_mb = None if measured.peak_bytes is None else measured.peak_bytes / 1e6
-        peak = self.ready[0].peak_bytes
-        row.baseline_memory_mb = None if peak is None else peak / 1e6
+        row.memory_bytes = measured.peak_bytes
         return measured
+
+
+def _name(chosen: Sequence[Candidate]) -> str:
+    return "+".join(one.name for one in chosen)
 
 
 def _changes(candidate: Candidate) -> str:

@@ -79,7 +79,7 @@ class Laboratory:
             try:
                 return subprocess.Popen(
                     self.command,
-                    env=self._environment(folder) | more,
+                    env={**self._environment(folder), **more},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -10,15 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from tb_dlprof_plugin.model.trial_result import Verdict
 from tb_dlprof_plugin.trial.protocol import Checks
 
-SAME, NOISE, DIFFERS, BROKEN, UNKNOWN = "same to the bit", "within noise of the seed", "differs", "broken", "unknown"
+SAME: Final = "same to the bit"
+NOISE: Final = "within noise of the seed"
+DIFFERS: Final = "differs"
+BROKEN: Final = "broken"
 _SERIES = ("loss", "gradient_norm", "update_norm")
 _WORDS = {"loss": "loss", "gradient_norm": "gradient norm", "update_norm": "parameter update"}
 _LEAST_SPREAD = 0.02
-"""A relative difference that is within noise in any case: BF16 has a relative rounding error of 0.4 % per operation, and
-gradients add up some of them."""
+"""A relative difference that is within noise in any case: BF16 has a relative rounding error of 0.4 % per operation,
+and gradients add up some of them."""
 _FEW_SKIPPED = 4
 """A GradScaler may skip its first steps while it looks for a scale."""
 _FACTOR = 2.0
@@ -31,7 +36,7 @@ _HARMFUL = 10.0
 class Sameness:
     """The verdict with the reason."""
 
-    verdict: str
+    verdict: Verdict | None
     detail: str = ""
 
 
@@ -64,7 +69,7 @@ def compare(
         return Sameness(DIFFERS, changed)
     skipped = sum(variant.skipped) - sum(baseline.skipped)
     if not any(_values(getattr(variant, name)) for name in _SERIES):
-        return Sameness(UNKNOWN, "no loss and no gradient was seen")
+        return Sameness(None, "no loss and no gradient was seen")
     if all(_equal(getattr(baseline, name), getattr(variant, name)) for name in _SERIES):
         return Sameness(SAME)
     worst: tuple[float, str] | None = None
@@ -101,7 +106,7 @@ def _broken(baseline: Checks, variant: Checks) -> str:
         bound = _HARMFUL * max(max(losses), 1e-12)
         bad = next((i for i, value in enumerate(variant.loss) if value is not None and abs(value) > bound), None)
         if bad is not None:
-            return f"the loss leaves its range at step {bad}: {variant.loss[bad]:.4g}, never above {max(losses):.4g} before"
+            return f"the loss leaves its range at step {bad}: {variant.loss[bad]:.4g}, before at most {max(losses):.4g}"
     return ""
 
 

@@ -39,11 +39,11 @@ def redirect_libraries() -> None:
     """Redirect what libraries write from native code; those that are imported by now."""
     if _layer is None:
         return
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     if torch is not None and not hasattr(torch.save, "_redirected"):
         torch.save = _by_file(torch.save)
         torch.serialization.save = torch.save
-    safetensors = sys.modules.get("safetensors.torch")
+    safetensors: Any = sys.modules.get("safetensors.torch")
     if safetensors is not None and not hasattr(safetensors.serialize_file, "_redirected"):
         safetensors.serialize_file = _by_path(safetensors.serialize_file, _layer)
 
