@@ -63,6 +63,14 @@ _ALL = (
         starts_another=True,
     ),
     Command(
+        "try",
+        "try_remedies:try_remedies",
+        "Try remedies on an unchanged training script.",
+        "SCRIPT.py",
+        prints="nothing: text and JSON only",
+        starts_another=True,
+    ),
+    Command(
         "summary",
         "summary:summary",
         "Show where the time of a step goes.",

@@ -143,8 +143,10 @@ def decode(line: bytes) -> tuple[str, Any]:
 def lines(buffer: bytearray) -> Iterable[bytes]:
     """The complete lines of what was received, which are taken out of it."""
     while (end := buffer.find(b"\n")) >= 0:
-        yield bytes(buffer[:end])
+        line = bytes(buffer[:end])
+        # Before it is passed on: the caller may look at one line alone.
         del buffer[: end + 1]
+        yield line
 
 
 def _only(cls: type[T], given: dict[str, Any]) -> T:

@@ -110,7 +110,7 @@ class TrialProcess:
             ready.cuda = True
             ready.gpu = probe(torch.cuda.get_device_name) or ""
             ready.compute_capability = probe(torch.cuda.get_device_capability)
-            free, total = probe(torch.cuda.mem_get_info) or (None, None)
+            free, _ = probe(torch.cuda.mem_get_info) or (None, None)
             ready.free_memory_bytes, ready.memory_bytes = free, probe(torch.cuda.max_memory_reserved)
             ready.peak_bytes = probe(torch.cuda.max_memory_allocated)
         return ready

@@ -1,7 +1,7 @@
 """Keeps all that a script writes in a folder of its own: its files stay as they are.
 
-A layer of copies over Python's functions for files: what is written, made or removed is so below the scratch folder, and is
-seen from there when it is looked for again. What libraries write from native code is redirected where it is known how
+A layer of copies over Python's functions for files: what is written, made or removed is so below the scratch folder,
+and is seen from there when it is looked for again. What libraries write from native code is redirected where it is known how
 (`torch.save`, safetensors); the rest is refused by the kernel where it can (`tb_dlprof_plugin.trial.landlock`).
 Installed at the start of Python, before the script or a library runs. Of the standard library alone.
 """
@@ -77,7 +77,7 @@ class _Layer:
         self._folders: dict[str, str] = {}
         self._os = {name: getattr(os, name) for name in _REPLACED}
         self._open = io.open
-        self._os["makedirs"](self._root, exist_ok=True)
+        os.makedirs(self._root, exist_ok=True)
 
     # ---- paths
 
@@ -201,14 +201,13 @@ class _Layer:
     def install(self) -> None:
         """Replace Python's functions."""
         for name in _REPLACED:
-            setattr(os, name, functools.wraps(self._os[name])(getattr(self, name)))
+            setattr(os, name, _function(self._os[name], getattr(self, name)))
         for name in _REPLACED:
             # `shutil.rmtree` and others ask whether a function takes a descriptor of a directory.
             for group in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks, os.supports_effective_ids):
                 if self._os[name] in group:
                     group.add(getattr(os, name))
-        opened = functools.wraps(self._open)(self.open_file)
-        builtins.open = io.open = opened  # type: ignore[assignment]
+        builtins.open = io.open = _function(self._open, self.open_file)
         os.unlink = os.remove
 
     def open_file(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
@@ -435,6 +434,14 @@ class _Scan:
         close = getattr(self._entries, "close", None)
         if close is not None:
             close()
+
+
+def _function(original: Any, method: Callable[..., Any]) -> Any:
+    @functools.wraps(original)
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs)
+
+    return replacement
 
 
 def _fd(dir_fd: int | None) -> dict[str, int]:

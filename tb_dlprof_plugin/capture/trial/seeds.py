@@ -14,7 +14,7 @@ _MASK = 2**32 - 1
 
 
 def fix_seeds(seed: int, offset: int) -> None:
-    """Seed torch, `random` and numpy, now where it is imported; the offset is added here and to each later seed that is a
+    """Seed torch, `random` and numpy, where it is imported; the offset is added here and to each later seed that is a
     whole number. Called once in a process."""
     random.seed((seed + offset) & _MASK)
     torch.manual_seed((seed + offset) & _MASK)

@@ -158,7 +158,12 @@ def _run_hidden_sitecustomize() -> None:
 # The script sees the path that it would see without us.
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 if _TRIAL:
-    _begin_trial()
+    try:
+        _begin_trial()
+    except Exception as _error:
+        # Not one line of the script may run unguarded.
+        _report_failure("python", _TRIAL, _error)
+        os._exit(1)
 if _FOLDER or _TRIAL:
     for _framework in _FRAMEWORKS:
         if _framework in sys.modules:
