@@ -2,9 +2,10 @@
 
     python benchmarks/formats/agreement.py DIR          # DIR/<kind>/, as record.py leaves them
 
-For each kind and recorder: kernels of a step, kernel time of a step, share of it on Tensor Cores, the share of kernel
-time that lies in an op, and the step that the recording shows against the one timed without a profiler in the same
-process. Last, op types whose GPU time differs by more than 2 % of the step's kernel time between two recorders.
+For each kind and recorder: kernels of a step, kernel time of a step, the shares of it on Tensor Cores and of which that
+is unknown, the share of kernel time that lies in an op, and the step that the recording shows against the one timed
+without a profiler in the same process. Last, op types whose GPU time differs by more than 2 % of the step's kernel time
+between two recorders.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Step:
     kernels: float
     kernel_ms: float
     tensor_core_percent: float
+    unknown_percent: float
     in_ops_percent: float
     step_ms: float
     unprofiled_ms: float | None
@@ -52,13 +54,15 @@ def measure(view: ProfileView, unprofiled_ms: float | None) -> Step:
     kernels = inside & (profile.kernels.kind[profile.launches.kernel] == KernelKind.KERNEL)
     duration = profile.launches.duration_ns
     total = int(duration[kernels].sum())
-    tensor = kernels & (profile.kernels.tensor_core[profile.launches.kernel] == Verdict.YES)
+    verdict = profile.kernels.tensor_core[profile.launches.kernel]
+    tensor, unknown = (kernels & (verdict == one) for one in (Verdict.YES, Verdict.UNKNOWN))
     linked = kernels & (profile.launches.attribution != Attribution.UNATTRIBUTED)
     share = 100 / total if total else float("nan")
     return Step(
         kernels=float(kernels.sum()) / selection.count,
         kernel_ms=total / 1e6 / selection.count,
         tensor_core_percent=float(duration[tensor].sum()) * share,
+        unknown_percent=float(duration[unknown].sum()) * share,
         in_ops_percent=float(duration[linked].sum()) * share,
         step_ms=step_estimate(view, selection).ns / 1e6,
         unprofiled_ms=unprofiled_ms,
@@ -97,7 +101,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("folder", type=Path)
     args = parser.parse_args()
-    print(f"{'kind':26s} {'recorder':10s} kernels  kernel ms  Tensor Cores  in ops    step ms  unprofiled  error")
+    print(f"{'kind':26s} {'recorder':10s} kernels  kernel ms  on TC    unknown  in ops    step ms  unprofiled  error")
     differences = []
     for folder in sorted(path for path in args.folder.iterdir() if path.is_dir()):
         found: dict[str, Step] = {}
@@ -113,8 +117,8 @@ def main() -> None:
             off = f"{100 * step.step_ms / step.unprofiled_ms - 100:+5.1f} %" if step.unprofiled_ms else ""
             print(
                 f"{folder.name:26s} {recorder:10s} {step.kernels:7.1f} {step.kernel_ms:10.4f} "
-                f"{step.tensor_core_percent:11.1f} % {step.in_ops_percent:6.1f} % {step.step_ms:9.3f} "
-                f"{step.unprofiled_ms or float('nan'):9.3f}  {off}"
+                f"{step.tensor_core_percent:5.1f} % {step.unknown_percent:6.1f} % {step.in_ops_percent:6.1f} % "
+                f"{step.step_ms:9.3f} {step.unprofiled_ms or float('nan'):9.3f}  {off}"
             )
         differences += _type_differences(folder.name, found)
     print("\nop types that differ by more than 2 % of the step's kernel time:", *differences or ["none"], sep="\n")

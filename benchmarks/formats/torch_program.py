@@ -2,6 +2,7 @@
 
     python torch_program.py --kind resnet50_fp32 --recorder profiler --out /tmp/out
     nsys profile -c cudaProfilerApi ... python torch_program.py --kind resnet50_fp32 --recorder nsys --out /tmp/out
+    tb-dlprof run --iter-start 95 torch_program.py --kind resnet50_fp32 --recorder none --out /tmp/out
 
 Writes ``truth.json`` (steps without a profiler, milliseconds) and, for ``profiler``, a trace of ``torch.profiler``.
 """
@@ -23,6 +24,7 @@ from torch import nn
 
 STEPS = 5
 TIMED, BLOCKS = 20, 3
+AROUND = 80
 Step = Callable[[], object]
 
 
@@ -80,7 +82,32 @@ def _gpt() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     return _Gpt().cuda().train(), (torch.randint(0, 8192, (8, 256), device="cuda"),)
 
 
-MODELS = {"resnet50": _resnet50, "bert": _bert, "gpt": _gpt}
+def _vit() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import torchvision
+
+    return torchvision.models.vit_b_16().cuda().train(), (torch.randn(32, 3, 224, 224, device="cuda"),)
+
+
+def _mobilenet() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import torchvision
+
+    return torchvision.models.mobilenet_v3_large().cuda().train(), (torch.randn(16, 3, 224, 224, device="cuda"),)
+
+
+def _convnext() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    import torchvision
+
+    return torchvision.models.convnext_tiny().cuda().train(), (torch.randn(32, 3, 224, 224, device="cuda"),)
+
+
+MODELS = {
+    "resnet50": _resnet50,
+    "bert": _bert,
+    "gpt": _gpt,
+    "vit": _vit,
+    "mobilenet": _mobilenet,
+    "convnext": _convnext,
+}
 KINDS = tuple(
     f"{model}_{way}" for model in MODELS for way in ("fp32", "bf16", "bf16_compiled", "bf16_graph", "bf16_ddp")
 )
@@ -159,11 +186,18 @@ def record_profiler(step: Step, trace: Path) -> None:
     plain.unlink()
 
 
+def train(step: Step) -> list[float]:
+    """Steps for a recorder from outside, which records some of them; then the steps without a profiler again."""
+    for _ in range(AROUND):
+        step()
+    return time_steps(step)
+
+
 def main() -> None:
     """Entry point of the script."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--kind", choices=KINDS, required=True)
-    parser.add_argument("--recorder", choices=("nsys", "profiler"), required=True)
+    parser.add_argument("--recorder", choices=("nsys", "profiler", "none"), required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -177,6 +211,8 @@ def main() -> None:
         blocks = time_steps(step)
         if args.recorder == "nsys":
             record_nsys(step)
+        elif args.recorder == "none":
+            blocks += train(step)
         else:
             record_profiler(step, args.out / f"rank{rank}.pt.trace.json.gz")
     truth = {

@@ -7,7 +7,7 @@ of the time outside ops add up to the difference of the steps, to the nanosecond
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,14 +52,16 @@ class OpSide(msgspec.Struct, frozen=True):
 class OpPair(msgspec.Struct, frozen=True):
     """An op of both runs; a side is None if its run lacks the op, with the cause in ``reason``.
 
-    ``module`` is that of the base where it has the op; ``b_module`` that of the candidate. ``low_ns`` to ``high_ns`` is
-    the 95 % interval of b - a, None where a side has a single iteration or lacks the op. ``buckets`` has the time by
-    the clock of both sides, per iteration, for each bucket in which the op has any.
+    ``module`` is that of the base where it has the op; ``b_module`` that of the candidate; ``listed_in`` is the module
+    that it counts to, which differs between runs of two frameworks. ``low_ns`` to ``high_ns`` is the 95 % interval of
+    b - a, None where a side has a single iteration or lacks the op. ``buckets`` has the time by the clock of both
+    sides, per iteration, for each bucket in which the op has any.
     """
 
     id: str
     module: str
     b_module: str
+    listed_in: str
     op_type: str
     role: int
     dims: InputShapes
@@ -123,7 +125,8 @@ class Comparison:
 
     ``steps`` are those without the profiler. ``step_ns`` are their lengths in whole nanoseconds; ``buckets`` sum to
     them on each side. ``step_interval_ns`` is the 95 % interval of their difference, b - a. ``speedup`` and its
-    interval are base over candidate; None where unknown.
+    interval are base over candidate; None where unknown. ``module_names`` are those of each run's modules, as
+    `OpPair.listed_in` has them.
     """
 
     basis: Basis
@@ -136,6 +139,7 @@ class Comparison:
     speedup_interval: tuple[float, float] | None
     shares: tuple[Shares, Shares]
     batches: Batches | None
+    module_names: tuple[frozenset[str], frozenset[str]]
     _sides: tuple[_Side, _Side]
     _row_of: dict[str, int]
 
@@ -210,7 +214,7 @@ def compare(
     matching = match_sites(*runs)
     rows = gather(*runs, matching)
     sides = (_Side(runs[0], rows.of_a, rows.group_a, basis), _Side(runs[1], rows.of_b, rows.group_b, basis))
-    pairs = _pairs(rows, *sides)
+    pairs = _pairs(rows, *sides, matching.names)
     pairs.sort(key=lambda pair: (-abs(pair.difference_ns), pair.id))
     steps = (sides[0].step, sides[1].step)
     return Comparison(
@@ -227,6 +231,7 @@ def compare(
             shares_of(runs[1], rows, rows.of_b, basis),
         ),
         batches=matching.batches,
+        module_names=(frozenset(matching.names[0].values()), frozenset(matching.names[1].values())),
         _sides=sides,
         _row_of={_pair_id(rows, index, *sides): index for index in range(len(rows))},
     )
@@ -355,7 +360,7 @@ class _Side:
         return ["+".join(sorted(names)) for names in found]
 
 
-def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
+def _pairs(rows: Rows, a: _Side, b: _Side, names: tuple[Mapping[str, str], Mapping[str, str]]) -> list[OpPair]:
     intervals = differences(a.by_iteration, b.by_iteration)
     keys = list(a.times.labels)
     pairs = []
@@ -365,14 +370,15 @@ def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
             # Views and similar ops: their CPU time is in the remaining bucket.
             continue
         module_a, module_b = (_module(side, group) for side, group in ((a, rows.group_a[row]), (b, rows.group_b[row])))
-        named = a if rows.group_a[row] >= 0 else b
+        named, module, of = (a, module_a, names[0]) if rows.group_a[row] >= 0 else (b, module_b, names[1])
         group = named.groups[row]
         interval = _known(intervals.low[row], intervals.high[row]) if side_a and side_b else None
         pairs.append(
             OpPair(
                 id=_pair_id(rows, row, a, b),
-                module=module_a if rows.group_a[row] >= 0 else module_b,
+                module=module,
                 b_module=module_b if rows.group_b[row] >= 0 else module_a,
+                listed_in=of.get(module, module),
                 op_type=named.run.view.profile.strings[named.run.view.groups.op_type[group]],
                 role=int(named.run.view.groups.role[group]),
                 dims=rows.dims[row],

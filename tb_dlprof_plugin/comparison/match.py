@@ -4,19 +4,21 @@ In turn, and always within a part of the step (forward, backward, optimizer ...)
 and running number, with the input dims as the check; then without the node, whose name may change with the precision
 (``CudnnBatchNormBackward0`` and ``NativeBatchNormBackward0``); then by aligning what is left as sequences of op type
 and input dims, for renamed modules and runs without module paths; then by module path and op type whatever the dims,
-for layers whose width changed. Where the batch sizes differ, dims are compared in multiples of the batch.
+for layers whose width changed. Where the batch sizes differ, dims are compared in multiples of the batch. Runs of two
+frameworks name their ops differently: equal sequences say nothing there, and modules have the names of both runs.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from tb_dlprof_plugin.comparison.align import align
+from tb_dlprof_plugin.comparison.module_names import shared_modules
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, every_tensor
@@ -45,12 +47,14 @@ class Matching:
     """``of_a`` has the site of run b for each site of run a, ``of_b`` the other way, -1 for none.
 
     ``how`` has a value for each pair, by the site of run a. ``batches`` is None where neither recording tells.
+    ``names`` has for each run the names under which its modules are compared, by their paths.
     """
 
     of_a: Ints
     of_b: Ints
     how: dict[int, How]
     batches: Batches | None
+    names: tuple[Mapping[str, str], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,21 @@ class _Label:
 
 def match_sites(a: Run, b: Run) -> Matching:
     """The sites of run a with those of run b."""
-    labels = (_labels(a), _labels(b))
+    across = a.view.profile.source.framework != b.view.profile.source.framework
+    paths = (modules_of(a.view), modules_of(b.view))
+    names = shared_modules(*paths) if across else ({path: path for path in paths[0]}, {path: path for path in paths[1]})
+    labels = (_labels(a, names[0]), _labels(b, names[1]))
     batches = _batches(a, b, labels)
     matcher = _Matcher(labels, batches)
     # Casts and GradScaler's work exist in one precision only: they match their own kind or nothing.
     matcher.by_key(lambda label: (label.role, label.module, label.op_type, label.node, label.amp_only), "module")
     matcher.exclude_amp_ops()
     matcher.by_key(lambda label: (label.role, label.module, label.op_type), "module")
-    matcher.by_sequence()
+    if not across:
+        matcher.by_sequence()
     matcher.by_key(lambda label: (label.role, label.module, label.op_type), "resized", dims_matter=False)
-    return matcher.result()
+    of_a, of_b, how = matcher.result()
+    return Matching(of_a, of_b, how, batches, names)
 
 
 def modules_of(view: ProfileView) -> set[str]:
@@ -90,7 +99,7 @@ class _Matcher:
     """The sites that are not matched yet."""
 
     def __init__(self, labels: tuple[list[_Label], list[_Label]], batches: Batches | None) -> None:
-        self._labels, self._batches = labels, batches
+        self._labels = labels
         self._left = tuple(list(range(len(side))) for side in labels)
         self._pairs: dict[int, tuple[int, How]] = {}
         scale = (batches.a, batches.b) if batches and batches.differ else (0, 0)
@@ -137,11 +146,12 @@ class _Matcher:
             for left, labels in zip(self._left, self._labels, strict=True)
         )
 
-    def result(self) -> Matching:
+    def result(self) -> tuple[Ints, Ints, dict[int, How]]:
+        """The partners of each run's sites, and how each pair was found."""
         of_a, of_b = (np.full(len(side), -1, dtype=np.int64) for side in self._labels)
         for site, (partner, _) in self._pairs.items():
             of_a[site], of_b[partner] = partner, site
-        return Matching(of_a, of_b, {site: how for site, (_, how) in self._pairs.items()}, self._batches)
+        return of_a, of_b, {site: how for site, (_, how) in self._pairs.items()}
 
     def _take(self, pairs: Iterable[tuple[int, int]], how: How) -> None:
         for site, partner in pairs:
@@ -154,10 +164,10 @@ class _Matcher:
         )
 
 
-def _labels(run: Run) -> list[_Label]:
+def _labels(run: Run, names: Mapping[str, str]) -> list[_Label]:
     groups, strings, sites = run.view.groups, run.view.profile.strings, run.sites
     of_group = [
-        (role, strings[module], strings[op_type])
+        (role, names.get(strings[module], strings[module]), strings[op_type])
         for role, module, op_type in zip(
             groups.role.tolist(), groups.module.tolist(), groups.op_type.tolist(), strict=True
         )

@@ -7,12 +7,13 @@ input dims tell the ops apart that a model has many of.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.match import How, Matching, modules_of
+from tb_dlprof_plugin.comparison.match import How, Matching
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes
@@ -62,7 +63,7 @@ def gather(a: Run, b: Run, matching: Matching) -> Rows:
     for side, (run, other, mine, theirs) in enumerate(
         ((a, b, matching.of_a, matching.of_b), (b, a, matching.of_b, matching.of_a))
     ):
-        builder.leave_alone(side, _reasons(run, other, mine, theirs))
+        builder.leave_alone(side, _reasons(run, other, mine, theirs, (matching.names[side], matching.names[1 - side])))
     return builder.rows()
 
 
@@ -124,11 +125,13 @@ def _has_module(run: Run) -> list[bool]:
     return [bool(run.view.profile.strings[module]) for module in run.view.groups.module.tolist()]
 
 
-def _reasons(run: Run, other: Run, partner: Ints, others_partner: Ints) -> dict[int, Reason | Literal["node"]]:
+def _reasons(
+    run: Run, other: Run, partner: Ints, others_partner: Ints, shown: tuple[Mapping[str, str], Mapping[str, str]]
+) -> dict[int, Reason | Literal["node"]]:
     """Per unmatched site of ``run`` why ``other`` has none."""
-    sites, names, others = run.sites, _group_names(run), _group_names(other)
+    sites, names, others = run.sites, _group_names(run, shown[0]), _group_names(other, shown[1])
     strings, strings_there = run.view.profile.strings, other.view.profile.strings
-    modules = modules_of(other.view)
+    modules = set(shown[1].values())
     nodes_there: dict[_Name, set[str]] = defaultdict(set)
     for group, node in zip(other.sites.group.tolist(), other.sites.node.tolist(), strict=True):
         nodes_there[others[group]].add(strings_there[node])
@@ -155,10 +158,10 @@ def _reasons(run: Run, other: Run, partner: Ints, others_partner: Ints) -> dict[
     return result
 
 
-def _group_names(run: Run) -> list[_Name]:
+def _group_names(run: Run, shown: Mapping[str, str]) -> list[_Name]:
     groups, strings = run.view.groups, run.view.profile.strings
     return [
-        (role, strings[module], strings[op_type])
+        (role, shown.get(strings[module], strings[module]), strings[op_type])
         for role, module, op_type in zip(
             groups.role.tolist(), groups.module.tolist(), groups.op_type.tolist(), strict=True
         )

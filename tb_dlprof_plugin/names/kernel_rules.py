@@ -21,7 +21,7 @@ WHOLE_GRAPH = "cuda-graph"
 """Rule of CUDA graphs that were recorded whole, "CUDA graph 7"."""
 
 # XLA numbers equal instructions; ROCm adds what stands for "kernel descriptor".
-_XLA_END = r"([._]\d+)*(\.kd)?$"
+_XLA_END = r"([._]+\d+)*(\.kd)?$"
 
 # Which rules the counters of which GPU have confirmed; tests/names/test_oracle.py holds it to the recordings.
 VERIFIED: dict[str, frozenset[str]] = {
@@ -300,7 +300,14 @@ RULES: tuple[KernelRule, ...] = (
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
     # -- XLA names kernels that it generates after their instruction. Products are in Triton's GEMM fusions alone: all
     # other instructions with a dot or a convolution become calls of cuBLAS or cuDNN.
-    _rule("xla-gemm-fusion", r"^(nested_)?gemm_fusion(_|\.|$)", None, "gemm", where="sm_70+"),
+    _rule(
+        "xla-gemm-fusion",
+        r"^((nested_)?gemm_fusion|triton_gemm)(_|\.|$)",
+        None,
+        "gemm",
+        where="sm_70+",
+    ),
+    _rule("xla-softmax", rf"^triton_softmax{_XLA_END}", False, "softmax"),
     _rule("xla-reduction", rf"^(input|wrapped)_(\w+_)?reduce(_window)?(_fusion)?{_XLA_END}", False, "reduction"),
     _rule("xla-transpose", rf"^(input|loop|wrapped)_(\w+_)?transpose(_fusion)?{_XLA_END}", False, "transpose"),
     _rule(

@@ -217,7 +217,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     differ = different_models(comparison, left.model, right.model)
     models = (left.model, right.model) if differ else None
     frameworks = tuple(side.view.profile.source.framework for side in (a, b))
-    ops, modules = op_rows(comparison), module_rows(comparison, a.view, b.view)
+    ops, modules = op_rows(comparison), module_rows(comparison)
     return ComparePage(
         a=left,
         b=right,

@@ -8,7 +8,6 @@ from typing import Literal
 import msgspec
 
 from tb_dlprof_plugin.comparison import Comparison, OpPair, OpSide
-from tb_dlprof_plugin.comparison.match import modules_of
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.direction import Direction, direction_of
@@ -33,7 +32,6 @@ REASONS: dict[str, str] = {
 """What `CompareOp.reason` says in words."""
 
 _MOST_MODULES = 500
-_PROGRAMS = ("jit_", "pjit_", "pmap_")
 
 
 class CompareOp(msgspec.Struct, frozen=True):
@@ -43,13 +41,15 @@ class CompareOp(msgspec.Struct, frozen=True):
     runs have a GPU, else CPU time; ``low_ns`` to ``high_ns`` is the 95 % interval of the difference, ``noise`` whether
     0 lies in it. ``how`` is the way of matching, ``reason`` the cause of a missing side. ``a_buckets`` and
     ``b_buckets`` are by the clock; ``change_ns`` is the difference of their sums, and ``change_percent`` its share of
-    the change of the step. ``a_roof_percent`` is how much of its roofline ceiling the op reached.
+    the change of the step. ``a_roof_percent`` is how much of its roofline ceiling the op reached. ``listed_in`` is the
+    row of the modules that it counts to.
     """
 
     id: str
     name: str
     module: str
     b_module: str
+    listed_in: str
     op_type: str
     direction: Direction
     role: Role
@@ -82,7 +82,8 @@ class CompareOp(msgspec.Struct, frozen=True):
 
 
 class CompareModule(msgspec.Struct, frozen=True):
-    """The ops of one module itself, without the modules inside it; "" for ops outside all modules.
+    """The ops of one module itself, without the modules inside it; "" for ops outside all modules. Where the runs are
+    of two frameworks, with those modules inside it that only one of them names.
 
     Times are sums over its ops, per iteration, None where a run has none of them; ``status`` says whether only one run
     has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
@@ -138,23 +139,14 @@ def op_rows(comparison: Comparison) -> list[CompareOp]:
     return [_op(pair, step) for pair in comparison.pairs]
 
 
-def module_rows(comparison: Comparison, a: ProfileView, b: ProfileView) -> list[CompareModule]:
+def module_rows(comparison: Comparison) -> list[CompareModule]:
     """Modules by falling absolute change of the step."""
     step = comparison.step_ns[1] - comparison.step_ns[0]
-    across = a.profile.source.framework != b.profile.source.framework
-    named = _without_program if across else str
-    there = tuple({named(path) for path in modules_of(view)} for view in (a, b))
     by_module: dict[str, list[OpPair]] = defaultdict(list)
     for pair in comparison.pairs:
-        by_module[named(pair.module)].append(pair)
-    rows = [_module(comparison, name, pairs, step, there) for name, pairs in by_module.items()]
+        by_module[pair.listed_in].append(pair)
+    rows = [_module(comparison, name, pairs, step) for name, pairs in by_module.items()]
     return sorted(rows, key=lambda row: (-abs(row.change_ns), row.module))
-
-
-def _without_program(path: str) -> str:
-    """A module's path in the model: XLA's begin with the compiled program, such as "jit_train_step"."""
-    first, _, rest = path.partition(".")
-    return rest if first.startswith(_PROGRAMS) else path
 
 
 def shown_modules(rows: list[CompareModule]) -> list[CompareModule]:
@@ -186,6 +178,7 @@ def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
         name=op_name(pair.module, pair.op_type),
         module=pair.module,
         b_module=pair.b_module,
+        listed_in=pair.listed_in,
         op_type=pair.op_type,
         direction=direction_of(pair.role),
         role=ROLES[pair.role],
@@ -218,13 +211,12 @@ def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
     )
 
 
-def _module(
-    comparison: Comparison, name: str, pairs: list[OpPair], step_change_ns: int, there: tuple[set[str], ...]
-) -> CompareModule:
+def _module(comparison: Comparison, name: str, pairs: list[OpPair], step_change_ns: int) -> CompareModule:
     a, b = [pair.a for pair in pairs if pair.a], [pair.b for pair in pairs if pair.b]
     a_ns, b_ns = (sum(side.time_ns for side in sides) for sides in (a, b))
     interval = comparison.interval(pairs)
     change = sum(pair.change_ns for pair in pairs)
+    there = comparison.module_names
     status: Status = ""
     if name and all(there):
         # A module that was renamed is in neither run's list, and has two sides.

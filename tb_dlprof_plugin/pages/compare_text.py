@@ -99,8 +99,9 @@ def across_frameworks(frameworks: tuple[str, ...]) -> list[str]:
         return []
     names = " and ".join(framework_title(one) or "an unknown framework" for one in frameworks)
     text = (
-        f"The runs are of {names}, which name their ops differently: compare kernels by family, and modules where the "
-        "model names them alike; ops have counterparts only by chance."
+        f"The runs are of {names}, which name their ops differently: compare kernels by family, and modules. Modules "
+        "are the same where their paths are, but for a root, numbering, plural and case; what only one framework names "
+        "counts to the module around it."
     )
     return [text]
 

@@ -62,7 +62,7 @@ def test_without_nsys_one_sentence_says_what_to_install(run, monkeypatch, tmp_pa
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--nsys", "--iter-start", 3], "--nsys records no iterations apart"),
+        (["--nsys", "--iter-start", 3, "--delay", 2], "--nsys records iterations or a time"),
         (["--nsys", "--reports", "all"], "--nsys writes no reports"),
         (["--cuda-graph-nodes"], "are for --nsys"),
     ],
@@ -103,3 +103,54 @@ def test_without_a_report_the_run_fails(run, monkeypatch, tmp_path: Path) -> Non
     result = run("--nsys", "--", "true")
     assert result.exit_code == 1
     assert not (tmp_path / "runs" / "true").exists()
+
+
+TRAINING = """
+import types, torch
+from tb_dlprof_plugin.capture.launcher import nsys_steps
+
+said = []
+note = lambda what: lambda *rest: said.append((what, *rest)) or 1
+torch.cuda.synchronize = lambda: None
+torch.cuda.cudart = lambda: types.SimpleNamespace(cudaProfilerStart=note("start"), cudaProfilerStop=note("stop"))
+torch.cuda.nvtx.range_start, torch.cuda.nvtx.range_end = note("begin"), note("end")
+
+class emit_nvtx:
+    def __init__(self, record_shapes): said.append(("ranges", record_shapes))
+    def __enter__(self): return self
+    def __exit__(self, *why): said.append(("no ranges",))
+
+nsys_steps.emit_nvtx = emit_nvtx
+weight = torch.ones(1, requires_grad=True)
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for step in range(14):
+    said.append(("step", step))
+    weight.square().sum().backward()
+    optimizer.step()
+open("said.txt", "w").write(chr(10).join(" ".join(map(str, one)) for one in said))
+"""
+
+
+def test_iterations_of_a_training_are_counted_recorded_and_timed_around(run, monkeypatch, tmp_path: Path) -> None:
+    runs_the_script = '( while [ "${1%/python*}" = "$1" ]; do shift; done; "$@" )'
+    nsys_that(tmp_path, monkeypatch, runs_the_script + '; : > "$out.nsys-rep"; exit 0')
+    (tmp_path / "train.py").write_text(TRAINING)
+    result = run("--nsys", "--iter-start", 6, "--iter-stop", 7, "train.py")
+    assert result.exit_code == 0, result.output
+    said = (tmp_path / "said.txt").read_text().splitlines()
+    first = said.index("start")
+    assert said[first - 1 : first + 9] == [
+        "step 5", "start", "ranges True", "begin ProfilerStep#6", "step 6", "end 1", "begin ProfilerStep#7", "step 7",
+        "end 1", "no ranges",
+    ]  # fmt: skip
+    (stored,) = read_profiles(tmp_path / "runs" / "train")
+    facts = stored.profile.facts
+    assert (len(facts.unprofiled_before_ns), len(facts.unprofiled_after_ns)) == (4, 6)
+
+
+def test_what_trains_nothing_is_told_of(run, monkeypatch, tmp_path: Path) -> None:
+    nsys_that(tmp_path, monkeypatch, "exit 0")
+    result = run("--nsys", "--iter-start", 6, "--", "true")
+    assert result.exit_code == 1
+    assert "did not import" in result.stderr
+    assert "without --iter-start and --iter-stop the whole program is recorded" in result.stderr

@@ -154,6 +154,8 @@ OFF_TENSOR_CORES = [
     ("fmha_cutlassF_f32_aligned_64x64_rf_sm70(Params)", "attention"),
     ("triton_poi_fused_add_relu_0", "elementwise"),
     ("triton_red_fused_native_layer_norm_2", "elementwise"),
+    ("triton_softmax_3_0", "softmax"),
+    ("loop_add_fusion_3__1", "elementwise"),
     ("Memcpy HtoD (Pinned -> Device)", "copy"),
     ("Memset (Device)", "set"),
 ]  # fmt: skip
@@ -163,6 +165,9 @@ UNKNOWN = [
     "fused_linear_fwd_v3",
     "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN",
     "triton_tem_fused_mm_0",
+    "gemm_fusion_dot_143",
+    "nested_gemm_fusion_dot_4",
+    "triton_gemm_dot_12",
     "RNN_block_persist_fp_LSTM",
     # cuSOLVER: on Tensor Cores in double precision, not in single.
     "void kernel<getrf_wo_pivot_params_<float, 0, 256, 1, 64, 64, 68, 8, 1, 1> >(int, int, void*)",

@@ -8,9 +8,9 @@ import pytest
 from support.nsys_database import NsysDatabase
 
 from tb_dlprof_plugin.analysis import analyze_ranks
-from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.model.profile import CallKind, Profile, Role
 from tb_dlprof_plugin.model.shapes import TensorList
-from tb_dlprof_plugin.model.timeline import HostKind
+from tb_dlprof_plugin.model.timeline import HostKind, StatedOp
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.readers.nvtx import pyprof, tensorflow, tensorrt, xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import EmitNvtx
@@ -124,7 +124,7 @@ class TestTensorRt:
     )
     def test_a_layer_s_type_is_read_from_its_name(self, name: str, kind: str) -> None:
         found = tensorrt.meaning(name)
-        assert (found.kind, found.name, found.op_type) == (HostKind.OP, name, kind)
+        assert (found.kind, found.name, found.stated) == (HostKind.OP, name, StatedOp(kind))
         assert found.module
 
     def test_layers_are_ops_and_executions_are_iterations(self, database) -> None:
@@ -151,12 +151,41 @@ class TestXla:
             database.launch("fusion_12", at + 25, at + 40, 20)
         profile = only(database)
         assert profile.source.framework == "jax"
-        assert ops_of(profile) == {"jit_step/fusion.12"}
+        assert ops_of(profile) == {"jit_step/fusion"}
         assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
 
     def test_names_are_those_of_hlo(self) -> None:
-        assert xla.meaning("Thunk:#hlo_op=fusion.12#").name == "fusion.12"
-        assert xla.meaning("TfOp").kind is HostKind.ANNOTATION
+        assert xla.Xla([]).meaning("Thunk:#hlo_op=fusion.12#").name == "fusion.12"
+        assert xla.Xla([]).meaning("TfOp").kind is HostKind.ANNOTATION
+
+    def test_paths_of_names_say_module_type_and_part_of_the_step(self) -> None:
+        texts = [
+            f"Thunk:#name=jit(step){path},hlo_op={op},unique_hlo_op_id=3#"
+            for path, op in (
+                ("/jvp(layer_0)/attention/dot_general", "gemm_fusion_dot.1"),
+                ("/transpose(jvp(layer_0))/attention/bqhd,bkhd->bhqk/transpose", "gemm_fusion_dot.2"),
+                ("/transpose(jvp(layer_0))/mlp/transpose", "custom-call.1"),
+                ("/jvp(layer_0)/attention", "loop_add_fusion.3"),
+                ("", "loop_subtract_fusion"),
+            )
+        ]
+        found = xla.Xla(texts)
+        assert [found.meaning(text).stated for text in texts] == [
+            StatedOp("dot_general", "jit_step.layer_0.attention", Role.FORWARD),
+            StatedOp("dot_general", "jit_step.layer_0.attention", Role.BACKWARD),
+            StatedOp("dot_general", "jit_step.layer_0.mlp", Role.BACKWARD),
+            StatedOp("loop_add_fusion", "jit_step.layer_0.attention", Role.FORWARD),
+            StatedOp("loop_subtract_fusion", "jit_step", Role.OTHER),
+        ]
+
+    def test_instructions_of_two_programs_with_one_name_are_two_ops(self) -> None:
+        texts = [f"Thunk:#name=jit({step})/jvp({layer})/mul,hlo_op=fusion.1#" for step, layer in ("ta", "vb")]
+        found = xla.Xla(texts)
+        assert [found.meaning(text).name for text in texts] == ["fusion.1", "jit_v/fusion.1"]
+
+    def test_without_paths_of_names_the_part_of_the_step_is_not_guessed(self) -> None:
+        text = "Thunk:#hlo_op=loop_add_fusion.12#"
+        assert xla.Xla([text]).meaning(text).stated == StatedOp("loop_add_fusion", "", Role.OTHER)
 
 
 class TestRangesByHand:

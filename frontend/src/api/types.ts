@@ -2350,7 +2350,8 @@ export interface CompareKernelFamily {
 }
 
 /**
- * The ops of one module itself, without the modules inside it; "" for ops outside all modules.
+ * The ops of one module itself, without the modules inside it; "" for ops outside all modules. Where the runs are
+ * of two frameworks, with those modules inside it that only one of them names.
  *
  * Times are sums over its ops, per iteration, None where a run has none of them; `status` says whether only one run
  * has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
@@ -2386,13 +2387,15 @@ export interface CompareModule {
  * runs have a GPU, else CPU time; `low_ns` to `high_ns` is the 95 % interval of the difference, `noise` whether
  * 0 lies in it. `how` is the way of matching, `reason` the cause of a missing side. `a_buckets` and
  * `b_buckets` are by the clock; `change_ns` is the difference of their sums, and `change_percent` its share of
- * the change of the step. `a_roof_percent` is how much of its roofline ceiling the op reached.
+ * the change of the step. `a_roof_percent` is how much of its roofline ceiling the op reached. `listed_in` is the
+ * row of the modules that it counts to.
  */
 export interface CompareOp {
   id: string;
   name: string;
   module: string;
   b_module: string;
+  listed_in: string;
   op_type: string;
   direction: Direction;
   role: Role;

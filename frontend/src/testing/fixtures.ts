@@ -885,6 +885,7 @@ const PAIR = {
   a_buckets: {},
   b_buckets: {},
   b_module: "",
+  listed_in: "",
   role: "other",
 } as const;
 
@@ -1046,6 +1047,7 @@ export const compare = filled("ComparePage", {
       name: row.name,
       module: row.module,
       b_module: row.module,
+      listed_in: row.module,
       op_type: row.op_type,
       direction: row.direction,
       role: row.role,

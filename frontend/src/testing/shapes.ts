@@ -2508,6 +2508,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       name: "",
       module: "",
       b_module: "",
+      listed_in: "",
       op_type: "",
       direction: "",
       role: "backward",

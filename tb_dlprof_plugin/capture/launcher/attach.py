@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
-from tb_dlprof_plugin.capture.launcher.recorder import Recorder
 
 
 def attach(folder: str) -> None:
@@ -16,7 +15,15 @@ def attach(folder: str) -> None:
     Raises:
         Exception: whatever goes wrong; the caller reports it.
     """
-    recorder = Recorder(RunRequest.read(Path(folder)), Path(folder))
+    request = RunRequest.read(Path(folder))
+    if request.under_nsys:
+        from tb_dlprof_plugin.capture.launcher.nsys_steps import NsysSteps
+
+        NsysSteps(request, Path(folder)).begin()
+        return
+    from tb_dlprof_plugin.capture.launcher.recorder import Recorder
+
+    recorder = Recorder(request, Path(folder))
     recorder.begin()
     atexit.register(recorder.end)
     if hasattr(os, "register_at_fork"):

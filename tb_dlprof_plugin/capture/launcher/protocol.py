@@ -43,6 +43,8 @@ class RunRequest:
     """Record from torch.cuda.profiler.start() to stop() and nothing else."""
     simple: bool = False
     """Record GPU kernels only."""
+    under_nsys: bool = False
+    """Nsight Systems records, between the calls of cudaProfilerStart and Stop that are made for it."""
 
     def write(self, folder: Path) -> None:
         """Raises OSError."""

@@ -169,19 +169,10 @@ def run(
     if names or dump_model_data:
         _make_folder(output_path, "--output-path")
     if nsys:
-        _check_nsys(iter_start, iter_stop, reports, dump_model_data)
+        _check_nsys(iter_start is not None or iter_stop is not None, delay, duration, reports, dump_model_data)
     elif nsys_opts or cuda_graph_nodes:
         refuse("--nsys-opts and --cuda-graph-nodes are for --nsys; add it, or leave them out")
     output = choose_output_directory(logdir, run_name, line, force)
-    if nsys:
-        under_nsys = NsysRun(
-            line, output, verbosity.level, mode is Mode.simple, cuda_graph_nodes, delay, duration, profile_range,
-            nsys_opts,
-        )  # fmt: skip
-        try:
-            raise typer.Exit(end_like(under_nsys.run()))
-        finally:
-            output.remove_if_empty()
     request = RunRequest(
         run_directory=str(output.directory),
         began_s=time.time(),
@@ -192,14 +183,21 @@ def run(
         duration_s=duration,
         between_marks=profile_range,
         simple=mode is Mode.simple,
+        under_nsys=nsys,
     )
     folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))
     try:
-        session = RunSession(
-            line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
-            dump_model_data,
-        )  # fmt: skip
-        status = session.run()
+        if nsys:
+            counted = iter_start is not None or iter_stop is not None
+            status = NsysRun(
+                line, output, verbosity.level, mode is Mode.simple, cuda_graph_nodes, delay, duration, profile_range,
+                nsys_opts, request if counted else None, folder if counted else None,
+            ).run()  # fmt: skip
+        else:
+            status = RunSession(
+                line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
+                dump_model_data,
+            ).run()  # fmt: skip
     except ScriptError as error:
         refuse(str(error))
     finally:
@@ -226,9 +224,9 @@ def _check_range(
         )
 
 
-def _check_nsys(first: int | None, last: int | None, reports: str | None, dump: bool) -> None:
-    if first is not None or last is not None:
-        refuse("--nsys records no iterations apart; leave out --iter-start and --iter-stop, or name them to report")
+def _check_nsys(counted: bool, delay: float, duration: float | None, reports: str | None, dump: bool) -> None:
+    if counted and (delay or duration is not None):
+        refuse("--nsys records iterations or a time; leave out --delay and --duration, or --iter-start and --iter-stop")
     if reports is not None or dump:
         refuse("--nsys writes no reports; leave out --reports and --dump-model-data, and run `tb-dlprof report` then")
 

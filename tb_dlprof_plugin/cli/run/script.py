@@ -70,7 +70,7 @@ class Script:
         self._signals = HeldSignals()
         self._signals.hold()
         try:
-            self._process = subprocess.Popen(command, env=_environment(folder), preexec_fn=self._signals.free_in_child)
+            self._process = subprocess.Popen(command, env=environment(folder), preexec_fn=self._signals.free_in_child)
         except (OSError, subprocess.SubprocessError) as error:
             self._signals.let_go()
             why = getattr(error, "strerror", None) or error
@@ -126,7 +126,8 @@ def end_like(status: int) -> int:
     return 128 - status
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
+    """Of a script whose iterations are counted, for the request in ``folder``."""
     env = dict(os.environ)
     env[VARIABLE] = str(folder)
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(INJECTED), env.get("PYTHONPATH"))))

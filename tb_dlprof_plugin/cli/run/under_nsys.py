@@ -1,6 +1,8 @@
 """``tb-dlprof run --nsys``: any program under the user's own Nsight Systems, and the recording imported at its end.
 
-For what has no Python of ours in it: C++, TensorRT's server, TensorFlow. The report stays in the run's directory.
+For what has no Python of ours in it: C++, TensorRT's server, TensorFlow. Of a PyTorch training, single iterations can
+be asked for: they are counted as without nsys, and those before and after are timed. The report stays in the run's
+directory.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from tb_dlprof_plugin.analysis import analyze_ranks
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
-from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old
+from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old, why_nothing
+from tb_dlprof_plugin.cli.run.script import environment
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
 from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, find_nsys
@@ -33,7 +40,8 @@ _HELP_S = 60
 
 @dataclass(frozen=True, slots=True)
 class NsysRun:
-    """What is run, and how it is recorded. Times in seconds."""
+    """What is run, and how it is recorded. Times in seconds; ``request`` asks for single iterations, and ``folder`` is
+    where it and the processes' statuses lie."""
 
     command: Sequence[str]
     output: OutputDirectory
@@ -44,6 +52,8 @@ class NsysRun:
     duration_s: float | None = None
     between_marks: bool = False
     options: str = ""
+    request: RunRequest | None = None
+    folder: Path | None = None
 
     def line(self, nsys: str, pytorch: bool) -> list[str]:
         """The command line; ``pytorch`` says that this nsys can turn on PyTorch's ranges."""
@@ -53,13 +63,13 @@ class NsysRun:
         ]  # fmt: skip
         if self.graph_nodes:
             line.append("--cuda-graph-trace=node")
-        if pytorch and not self.simple:
+        if pytorch and not self.simple and self.request is None:
             line.append(f"--pytorch={_PYTORCH}")
         if self.delay_s:
             line.append(f"--delay={_seconds(self.delay_s)}")
         if self.duration_s is not None:
             line.append(f"--duration={_seconds(self.duration_s)}")
-        if self.between_marks:
+        if self.between_marks or self.request is not None:
             line += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
         return [*line, *shlex.split(self.options), *self.command]
 
@@ -74,8 +84,12 @@ class NsysRun:
         line = self.line(nsys, _has_pytorch_option(nsys))
         if self.level is Level.verbose:
             tell(f"tb-dlprof: {shlex.join(line)}")
-        status = _wait(line)
-        written = self._import()
+        env = None
+        if self.request is not None and self.folder is not None:
+            self.request.write(self.folder)
+            env = environment(self.folder)
+        status = _wait(line, env)
+        written = self._import(status)
         if not written:
             return status or 1
         remove_old(self.output.before)
@@ -86,15 +100,21 @@ class NsysRun:
     def _report(self) -> Path:
         return self.output.directory / self.output.directory.name
 
-    def _import(self) -> list[Written]:
+    def _import(self, status: int) -> list[Written]:
         names = [self._report.with_name(self._report.name + ending) for ending in REPORT_ENDINGS]
         report = next((one for one in names if one.is_file()), None)
+        processes = [] if self.folder is None else read_statuses(self.folder)
+        if report is None and self.request is not None and not any(one.phase == "recorded" for one in processes):
+            tell(f"tb-dlprof: {why_nothing(processes, self.output.script, status, False)}")
+            tell("tb-dlprof: without --iter-start and --iter-stop the whole program is recorded.")
+            return []
         if report is None:
             tell("tb-dlprof: nsys wrote no report; its own messages above say why.")
             return []
         options = ReadOptions(Markers.NONE if self.simple else Markers.AUTO)
         try:
-            for profile in analyze_ranks(report, session=self._report.name, options=options):
+            profiles = analyze_ranks(report, session=self._report.name, options=options)
+            for profile in _with_timed_steps(profiles, processes):
                 write_run(self.output.directory, profile)
         except (TraceError, OSError) as error:
             tell(f"tb-dlprof: {error}")
@@ -116,6 +136,19 @@ class NsysRun:
         print_where(self.output.directory, self.simple)
 
 
+def _with_timed_steps(profiles: Sequence[Profile], processes: Sequence[ProcessStatus]) -> Iterator[Profile]:
+    """The profiles with the steps that their processes timed without nsys: nsys numbers processes as they started."""
+    recorded = sorted((one for one in processes if one.phase == "recorded"), key=lambda one: one.pid)
+    if len(recorded) != len(profiles):
+        yield from profiles
+        return
+    for profile, process in zip(profiles, recorded, strict=True):
+        facts = msgspec.structs.replace(
+            profile.facts, unprofiled_before_ns=process.before_ns, unprofiled_after_ns=process.after_ns
+        )
+        yield replace(profile, facts=facts)
+
+
 def _seconds(value: float) -> str:
     return str(max(1, round(value)))
 
@@ -130,10 +163,10 @@ def _has_pytorch_option(nsys: str) -> bool:
     return _PYTORCH in done.stdout
 
 
-def _wait(line: Sequence[str]) -> int:
+def _wait(line: Sequence[str], env: dict[str, str] | None) -> int:
     with _interrupts_left_to_the_program():
         try:
-            return subprocess.run(line, check=False).returncode
+            return subprocess.run(line, env=env, check=False).returncode
         except OSError as error:
             refuse(f"{line[0]} cannot be started: {error.strerror}")
 

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.shapes import InputShapes, InputTable
 from tb_dlprof_plugin.model.string_table import StringTable
-from tb_dlprof_plugin.model.timeline import HostKind, Ints
+from tb_dlprof_plugin.model.timeline import HostKind, Ints, StatedOp
 from tb_dlprof_plugin.readers.nvtx import emit_nvtx, pyprof, tensorflow, tensorrt, xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.ranges import Meaning
@@ -34,7 +34,7 @@ class Tables:
     strings: StringTable = field(default_factory=StringTable)
     shapes: InputTable[InputShapes] = field(default_factory=lambda: InputTable[InputShapes](()))
     dtypes: InputTable[InputDtypes] = field(default_factory=lambda: InputTable[InputDtypes](()))
-    op_types: dict[str, str] = field(default_factory=dict)
+    stated: dict[str, StatedOp] = field(default_factory=dict)
     places: StringTable = field(default_factory=StringTable)
 
 
@@ -81,8 +81,8 @@ def meanings(pairs: Sequence[tuple[str | Emitted, str]], markers: Markers, table
         if one.kind is None:
             rows.append(nothing)
             continue
-        if one.op_type and one.op_type != one.name:
-            tables.op_types.setdefault(one.name, one.op_type)
+        if one.stated is not None:
+            tables.stated.setdefault(one.name, one.stated)
         rows.append(
             (
                 int(one.kind), strings.add(one.name), one.sequence_number, one.op_id, one.backward,
@@ -102,7 +102,8 @@ class _Conventions:
 
     def __init__(self, pairs: Sequence[tuple[str | Emitted, str]], markers: Markers) -> None:
         self.seen: set[Markers] = set()
-        names = (text.name if isinstance(text, Emitted) else text for text, _ in pairs)
+        names = [text.name if isinstance(text, Emitted) else text for text, _ in pairs]
+        self._of_xla = xla.Xla(names)
         namespaces = any(name.startswith(("aten::", "autograd::", "c10")) for name in names)
         self._emitted = emit_nvtx.EmitNvtx(namespaces)
         self._counts: Callable[[Markers], bool] = (
@@ -139,5 +140,5 @@ class _Conventions:
             return tensorrt.meaning(text)
         if self._xla and (domain == xla.DOMAIN or xla.is_xla(text)):
             self.seen.add(Markers.XLA)
-            return xla.meaning(text)
+            return self._of_xla.meaning(text)
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.shapes import InputShapes
-from tb_dlprof_plugin.model.timeline import HostKind, Ints
+from tb_dlprof_plugin.model.timeline import HostKind, Ints, StatedOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Meaning:
         shapes: of the inputs, None where not recorded.
         dtypes: of the inputs, None where not recorded.
         module: path of the module that the op works for, "" for none.
-        op_type: where the name is not the type.
+        stated: type, module and part of the step where the text says more than a name; None where it does not.
         place: of the call in the user's files, such as "train.py:12".
     """
 
@@ -37,7 +37,7 @@ class Meaning:
     shapes: InputShapes | None = None
     dtypes: InputDtypes | None = None
     module: str = ""
-    op_type: str = ""
+    stated: StatedOp | None = None
     place: str = ""
 
 

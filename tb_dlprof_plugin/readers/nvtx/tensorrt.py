@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tb_dlprof_plugin.model.timeline import HostKind
+from tb_dlprof_plugin.model.timeline import HostKind, StatedOp
 from tb_dlprof_plugin.readers.nvtx.ranges import Meaning
 
 DOMAIN = "TensorRT"
@@ -33,7 +33,7 @@ def meaning(text: str) -> Meaning:
     """What a range of the domain says. A layer's name is its module, too: a network has many of a type."""
     if text.startswith(_NO_LAYER):
         return Meaning(HostKind.ANNOTATION, f"{DOMAIN}:{text}")
-    return Meaning(HostKind.OP, text, module=_path(text), op_type=layer_type(text))
+    return Meaning(HostKind.OP, text, module=_path(text), stated=StatedOp(layer_type(text)))
 
 
 def layer_type(name: str) -> str:

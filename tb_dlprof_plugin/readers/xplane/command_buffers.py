@@ -10,8 +10,8 @@ from __future__ import annotations
 import bisect
 import re
 
+from tb_dlprof_plugin.readers.op_names import base_of
 from tb_dlprof_plugin.readers.xplane.hlo import Instruction
-from tb_dlprof_plugin.readers.xplane.op_names import base_of
 
 _HELPER = re.compile(r"^(Memset|MEMSET)|^memset|splitK|cublasLt::|^Memcpy|reduce_\d+_kernel")
 

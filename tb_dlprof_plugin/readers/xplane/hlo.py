@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from tb_dlprof_plugin.model.dtypes import InputDtypes, dtype_named
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.timeline import StatedOp
-from tb_dlprof_plugin.readers.xplane import op_names
+from tb_dlprof_plugin.readers import op_names
 from tb_dlprof_plugin.readers.xplane.event_table import named_stats, text_of
 from tb_dlprof_plugin.readers.xplane.xplane_pb2 import HloComputation, HloInstruction, HloModule, HloProto, XPlane
 

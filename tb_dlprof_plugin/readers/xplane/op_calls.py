@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.shapes import InputShapes, InputTable
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Bools, Ints, StatedOp
-from tb_dlprof_plugin.readers.xplane import op_names
+from tb_dlprof_plugin.readers import op_names
 from tb_dlprof_plugin.readers.xplane.command_buffers import align
 from tb_dlprof_plugin.readers.xplane.device_events import DeviceRows
 from tb_dlprof_plugin.readers.xplane.event_table import EventTable, distinct

@@ -195,7 +195,7 @@ export function CompareOps({ data }: { data: ComparePage }) {
         rows={data.ops}
         rowId={(row) => row.id}
         selected={pairParam.value}
-        onSelect={(row) => drill(data, pairParam.to(row.id), pairModuleParam.to(keyOfModule(row.module)))}
+        onSelect={(row) => drill(data, pairParam.to(row.id), pairModuleParam.to(keyOfModule(row.listed_in)))}
         totalRows={data.total_rows}
       />
     </Card>

@@ -37,7 +37,7 @@ export function modulesOf(data: ComparePage, bucket: string | null): CompareModu
 
 /** Ops of a module with time in the bucket. */
 export function opsOf(data: ComparePage, bucket: string | null, moduleKey: string): CompareOp[] {
-  const ops = data.ops.filter((row) => keyOfModule(row.module) === moduleKey);
+  const ops = data.ops.filter((row) => keyOfModule(row.listed_in) === moduleKey);
   return bucket === null
     ? ops
     : ops.filter((row) => bucket in row.a_buckets || bucket in row.b_buckets).sort(byChange(bucket));

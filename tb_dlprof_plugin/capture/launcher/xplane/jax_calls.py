@@ -25,6 +25,8 @@ def attach(folder: str) -> None:
         Exception: whatever goes wrong; the caller reports it.
     """
     request = RunRequest.read(Path(folder))
+    if request.under_nsys:
+        return
     profiler = JaxProfiler()
     recorder = CallRecorder(request, Path(folder), profiler)
     recorder.begin()

@@ -60,8 +60,8 @@ class StepFunction:
         return known.calls
 
     def is_apart(self, key: int) -> bool:
-        """A function that is not the step's is called: whether it is no part of most iterations, as an evaluation is
-        not. False while no iteration has ended."""
+        """Another function than the step's is called: whether most iterations do without it, as without an evaluation.
+        False while no iteration has ended."""
         if self._iteration < 2 or key == self._chosen:
             return False
         known = self._functions.get(key)

@@ -22,6 +22,8 @@ def attach(folder: str) -> None:
         Exception: whatever goes wrong; the caller reports it.
     """
     request = RunRequest.read(Path(folder))
+    if request.under_nsys:
+        return
     recorder = CallRecorder(request, Path(folder), TensorFlowProfiler())
     recorder.begin()
     _count_calls(recorder)

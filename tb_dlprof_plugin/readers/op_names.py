@@ -1,17 +1,22 @@
 """What the name of an op says: its type, the module it computes for and its part of the training step.
 
 XLA keeps the path of names that JAX gave an op, ``jit(step)/transpose(jvp(block_0))/attention/dot_general``: the
-program, scopes (``jax.named_scope``, Flax's modules), transformations around them, and last the primitive. TensorFlow
-names nodes of its graph ``gradient_tape/model/dense/MatMul``, with the type apart.
+program, scopes (``jax.named_scope``, Flax's modules), transformations around them, and last the primitive. Of
+instructions that XLA makes of several, it keeps the names of all, with ";" between them. TensorFlow names nodes of its
+graph ``gradient_tape/model/dense/MatMul``, with the type apart.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.model.timeline import StatedOp
+
+PROGRAMS = ("jit(", "pjit(", "pmap(")
+"""Beginnings of paths of names: the function that was compiled."""
 
 _TRANSFORMED = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _SCOPES_OF = frozenset({"jvp", "transpose", "remat", "checkpoint", "rematted_computation"})
@@ -31,6 +36,8 @@ _DATA = re.compile(
     r"^(Iterator::Root$|IteratorGetNext)|(^|: |/)IteratorGetNext|MultiDeviceIteratorGetNext|InfeedDequeue"
 )
 _INSTANCE = re.compile(r"[._]\d+$")
+_EINSUM = re.compile(r"[\w.,]*->[\w.]*")
+"""``jnp.einsum`` puts its products into a scope of the formula, "bqhd,bkhd->bhqk", which is no module."""
 
 
 def of_xla(program: str, op_name: str, op_type: str, opcode: str, differentiated: bool) -> StatedOp:
@@ -44,12 +51,13 @@ def of_xla(program: str, op_name: str, op_type: str, opcode: str, differentiated
         differentiated: whether any op of the program was differentiated: what lies in no part of it then is forward
             only where its path says so.
     """
-    parts = _split(op_name)
-    scopes: list[str] = []
+    parts = split(op_name)
+    if len(parts) == 1:
+        # "params[0]": an instruction that works on an argument, or the program itself.
+        parts = [*parts, ""] if parts[0].startswith(PROGRAMS) else ["", ""]
     backward = any(part.startswith("transpose(") or part in _GRADIENTS for part in parts)
     forward = any("jvp(" in part for part in parts)
-    for part in parts[:-1]:
-        scopes += _scopes(part)
+    scopes = scopes_of(parts[:-1])
     last = parts[-1] if parts else ""
     primitive = _TRANSFORMED.sub(r"\1", last).partition("[")[0]
     kind = op_type or primitive or opcode
@@ -62,6 +70,11 @@ def of_xla(program: str, op_name: str, op_type: str, opcode: str, differentiated
     elif forward or not differentiated:
         role = Role.FORWARD
     return StatedOp(op_type=kind, module=".".join([program, *scopes] if program else scopes), role=role)
+
+
+def scopes_of(parts: Sequence[str]) -> tuple[str, ...]:
+    """The user's scopes in parts of a path of names."""
+    return tuple(scope for part in parts for scope in _scopes(part))
 
 
 def of_tensorflow(node: str, op_type: str, differentiated: bool) -> StatedOp:
@@ -101,10 +114,13 @@ def base_of(name: str) -> str:
     return name
 
 
-def _split(op_name: str) -> list[str]:
-    """The parts of a path; what stands in brackets is one part."""
+def split(op_name: str) -> list[str]:
+    """The parts of a path, of several the first; what stands in brackets is one part."""
     parts, depth, begin = [], 0, 0
     for at, letter in enumerate(op_name):
+        if letter == ";" and depth == 0:
+            op_name = op_name[:at]
+            break
         if letter in "([":
             depth += 1
         elif letter in ")]":
@@ -120,7 +136,11 @@ def _scopes(part: str) -> list[str]:
     """The user's scopes in one part of a path."""
     found = _TRANSFORMED.fullmatch(part)
     if found is None:
-        return [] if part in _NO_SCOPES or part in _GRADIENTS or _BRANCH.fullmatch(part) else [part]
+        return (
+            []
+            if part in _NO_SCOPES or part in _GRADIENTS or _BRANCH.fullmatch(part) or _EINSUM.fullmatch(part)
+            else [part]
+        )
     if found[1] not in _SCOPES_OF:
         return []
-    return [scope for inner in _split(found[2]) for scope in _scopes(inner)]
+    return [scope for inner in split(found[2]) for scope in _scopes(inner)]
