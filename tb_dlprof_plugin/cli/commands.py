@@ -147,6 +147,13 @@ _ALL = (
         prints="the step's energy as recorded, in other precisions and with other batch sizes",
     ),
     Command(
+        "tried",
+        "tried:tried",
+        "Show what `tb-dlprof try` measured with a run as its baseline.",
+        page="tried",
+        prints="a row per remedy that was measured",
+    ),
+    Command(
         "runs",
         "runs:runs",
         "List runs in one table, each compared with its base.",

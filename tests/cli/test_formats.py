@@ -8,16 +8,20 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyarrow import parquet
+from support.recorded_runs import recorded_view
+from support.stored_profiles import trial_result
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.api.page_result import tables_of
 from tb_dlprof_plugin.cli.commands import COMMANDS, Command
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.reports.table import csv_text
+from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.web.typescript import answers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +41,9 @@ def _run(*args: object) -> Result:
 
 def _called(command: str, tmp_path: Path, *options: object) -> Result:
     places = PLACES | ({"RUNS": tmp_path / "runs"} if command == "import" else {})
+    if command == "tried":
+        places["RUN"] = tmp_path / "tried"
+        write_profile(places["RUN"], replace(recorded_view(RUN).profile, trial=trial_result()))
     return _run(command, *(places.get(word, word) for word in COMMANDS[command].example.split()), *options)
 
 

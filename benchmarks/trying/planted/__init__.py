@@ -69,3 +69,9 @@ GOOD = (
     Script("good_gpu_compiled_mlp"),
     Script("good_gpu_wide"),
 )
+GRIDS = {
+    Script("slow_gpu_transformer"): ("tf32", "bf16_autocast", "fused_optimizer", "fused_attention"),
+    Script("slow_gpu_convnet"): ("tf32", "bf16_autocast", "channels_last", "cudnn_benchmark"),
+    Script("slow_cpu"): ("loader_workers_1", "fused_optimizer", "omp_threads_all"),
+}
+"""Scripts with several faults, and the remedies of which each subset is measured."""
