@@ -43,6 +43,7 @@ class Remedy:
         may_change: the same in one sentence.
         group: of one group only one remedy is applied at a time; "": it excludes no other.
         samples: samples per step relative to the baseline's: where it is not 1, the time per sample is compared.
+        in_running_process: whether it can be switched on and off between the steps of a training that has begun.
     """
 
     name: str = ""
@@ -52,6 +53,7 @@ class Remedy:
     may_change: str = ""
     group: str = ""
     samples: float = 1.0
+    in_running_process: bool = False
 
     def why_not(self, facts: TrialFacts) -> str | None:
         """Called in the command, before: why it cannot or need not be tried, in one sentence; None: it can."""

@@ -21,6 +21,7 @@ class ActivationCheckpointing(Remedy):
     changes = Changes.NOTHING
     may_change = "Nothing: random numbers of dropout are drawn again as before. Steps take longer and need less memory."
     group = "checkpointing"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._blocks = 0

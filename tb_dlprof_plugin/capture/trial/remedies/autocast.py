@@ -82,6 +82,7 @@ class Bf16Autocast(_Autocast):
     rules = ("amp_not_used",)
     may_change = "Products are rounded to 8 bits of mantissa (BF16), sums stay in FP32; the range is FP32's."
     dtype = "bfloat16"
+    in_running_process = True
 
     def why_not(self, facts: TrialFacts) -> str | None:
         return needs_ampere(facts) or super().why_not(facts)

@@ -22,6 +22,7 @@ class ChannelsLast(Remedy):
     rules = ("channels_last",)
     changes = Changes.ROUNDING
     may_change = "Shapes and formulas stay; other kernels may add in another order."
+    in_running_process = True
 
     def __init__(self) -> None:
         self._converted: set[int] = set()

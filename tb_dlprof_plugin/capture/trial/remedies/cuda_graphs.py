@@ -21,6 +21,7 @@ class CudaGraphs(Remedy):
     changes = Changes.ROUNDING
     may_change = "The same kernels; batch norms see the first batch several times more, before the first step."
     group = "compile"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._replayed = 0

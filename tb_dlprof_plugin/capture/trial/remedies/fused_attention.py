@@ -28,6 +28,7 @@ class FusedAttention(Remedy):
         "The same formula, rounded in another order; dropout draws other numbers. "
         "Attention weights that nn.MultiheadAttention returns are None."
     )
+    in_running_process = True
 
     def __init__(self) -> None:
         self._changed = 0

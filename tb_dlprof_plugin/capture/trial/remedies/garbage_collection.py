@@ -24,6 +24,7 @@ class FrozenGarbage(Remedy):
     rules = ("gpu_gaps",)
     changes = Changes.NOTHING
     may_change = "Nothing; what is frozen is not collected before the end."
+    in_running_process = True
 
     def __init__(self) -> None:
         self._frozen = 0
@@ -54,6 +55,7 @@ class NoEmptyCache(Remedy):
     rules = ("allocator_churn",)
     changes = Changes.NOTHING
     may_change = "Nothing; the process keeps memory of the GPU that it has freed."
+    in_running_process = True
 
     def __init__(self) -> None:
         self._calls = 0

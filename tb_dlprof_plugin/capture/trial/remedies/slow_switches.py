@@ -82,6 +82,7 @@ class Nondeterministic(Remedy):
     changes = Changes.ROUNDING
     may_change = "Sums are added in an order that may differ from run to run."
     group = "determinism"
+    in_running_process = True
 
     def __init__(self) -> None:
         self._off = 0

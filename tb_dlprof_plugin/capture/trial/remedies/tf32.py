@@ -22,6 +22,7 @@ class Tf32(Remedy):
     rules = ("tf32_off",)
     changes = Changes.ROUNDING
     may_change = "Inputs of products are rounded to 10 bits of mantissa; range and sums stay FP32's."
+    in_running_process = True
 
     def __init__(self) -> None:
         self._was_on = False

@@ -21,6 +21,7 @@ class ZeroGradToNone(Remedy):
         "Nothing for parameters that get a gradient in each step; others are passed over, "
         "where weight decay or momentum changed them."
     )
+    in_running_process = True
 
     def __init__(self) -> None:
         self._changed = self._calls = 0
