@@ -34,7 +34,8 @@ def tried(page: TriedPage) -> None:
         if note:
             say(note)
     if page.patch:
-        say("", page.patch)
+        # A line each: a line break within one would be shown as an escape.
+        say("", *page.patch.splitlines())
 
 
 def _print_rows(rows: Sequence[TriedRow]) -> None:

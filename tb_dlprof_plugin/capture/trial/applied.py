@@ -56,6 +56,11 @@ class AppliedRemedies:
         """By name of the remedy, why it changed nothing; without those that changed something."""
         return {remedy.name: said for remedy in self.remedies if (said := remedy.no_effect()) is not None}
 
+    @property
+    def skipped_steps(self) -> int:
+        """How many steps the remedies have kept optimizers from so far, because gradients were not finite."""
+        return sum(remedy.skipped_steps for remedy in self.remedies)
+
     def stop(self) -> None:
         """Undo all that can be undone in a running process."""
         self._calls.stop()

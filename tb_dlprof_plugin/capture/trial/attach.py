@@ -47,6 +47,7 @@ class TrialProcess:
         self._observation: Observation | None = None
         self._steps = 0
         self._stepped = False
+        self._skipped = 0
 
     def begin(self) -> None:
         """Install everything."""
@@ -60,7 +61,8 @@ class TrialProcess:
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._stepped = True
         if not is_compiling() and os.getpid() == self._pid and self._ends.ends(optimizer):
-            self._step(skipped=False)
+            before, self._skipped = self._skipped, self._remedies.skipped_steps
+            self._step(skipped=self._skipped > before)
 
     def _count_skipped_steps(self) -> None:
         """A step that GradScaler leaves out is a step, too."""

@@ -7,6 +7,7 @@ import socket
 import time
 
 import torch
+from torch.cuda import synchronize  # As it is before a remedy replaces it.
 
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.protocol import Block, Ready, decode, encode, lines
@@ -82,4 +83,4 @@ def leave() -> None:
 
 def _idle() -> None:
     if torch.cuda.is_initialized():
-        torch.cuda.synchronize()
+        synchronize()

@@ -18,9 +18,14 @@ _INITIAL_SCALE, _GROWTH, _BACKOFF, _GROWTH_INTERVAL = 65536.0, 2.0, 0.5, 2000
 
 
 class LossScaling:
-    """Installed once per process."""
+    """Installed once per process.
 
-    def __init__(self) -> None:
+    Args:
+        device_type: losses on other devices are left alone.
+    """
+
+    def __init__(self, device_type: str = "cuda") -> None:
+        self._device_type = device_type
         self.skipped_steps = 0
         self._scaled = 0
         self._of_script = False
@@ -39,6 +44,11 @@ class LossScaling:
         if self._of_script:
             return "The script scales its losses itself."
         return self._unfit or "No backward pass of a single loss was seen."
+
+    @property
+    def scale(self) -> float | None:
+        """The current one; None before the first loss. Waits for the GPU."""
+        return None if self._scale is None else float(self._scale)
 
     def install(self, hooks: TrialHooks) -> None:
         """Replace the backward pass, and hook into the steps of all optimizers."""
@@ -73,7 +83,7 @@ class LossScaling:
             **kwargs: Any,
         ) -> None:
             loss = tensors[0] if isinstance(tensors, tuple | list) and len(tensors) == 1 else tensors
-            single = isinstance(loss, torch.Tensor) and loss.is_cuda and loss.numel() == 1
+            single = isinstance(loss, torch.Tensor) and loss.device.type == self._device_type and loss.numel() == 1
             given = grad_tensors[0] if isinstance(grad_tensors, tuple | list) and grad_tensors else grad_tensors
             if self._of_script or not single or given is not None or create_graph:
                 if not self._of_script:

@@ -77,6 +77,11 @@ class Remedy:
         """Called after the warm-up: why it changed nothing, in one sentence; None: it changed something."""
         return None
 
+    @property
+    def skipped_steps(self) -> int:
+        """How many steps it has kept the optimizer from so far, because gradients were not finite."""
+        return 0
+
     def code(self) -> str:
         """Python code that shows how to write it into a script."""
         return ""

@@ -10,6 +10,7 @@ import pytest
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.capture.trial.hooks import TrialHooks
+from tb_dlprof_plugin.capture.trial.loss_scaling import LossScaling
 from tb_dlprof_plugin.capture.trial.remedies import classes, make
 from tb_dlprof_plugin.capture.trial.remedy import Remedy
 from tb_dlprof_plugin.trial.facts import TrialFacts
@@ -318,3 +319,48 @@ def test_old_gpus_are_not_asked_for_what_they_lack() -> None:
 def test_more_workers_than_cpus_are_not_tried() -> None:
     assert "2 CPUs" in (make("loader_workers_4").why_not(TrialFacts(cpu_count=2)) or "")
     assert make("loader_workers_2").why_not(TrialFacts(cpu_count=2)) is None
+
+
+def test_scaled_losses_leave_gradients_as_they_are_and_skip_steps_that_overflow(hooks: TrialHooks) -> None:
+    scaling = LossScaling(device_type="cpu")
+    scaling.install(hooks)
+    weight = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    for _ in range(2):
+        # Gradients of two backward passes add up.
+        (weight * 3).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [6.0, 6.0]
+    optimizer.step()
+    assert (weight.tolist(), scaling.skipped_steps) == ([-2.0, -2.0], 0)
+    optimizer.zero_grad()
+    (weight * 1e36).sum().backward()
+    optimizer.step()
+    assert (weight.tolist(), scaling.skipped_steps) == ([-2.0, -2.0], 1)
+    assert scaling.scale == 32768.0
+
+
+def test_a_closure_runs_before_its_gradients_are_checked(hooks: TrialHooks) -> None:
+    scaling = LossScaling(device_type="cpu")
+    scaling.install(hooks)
+    weight = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (weight * 1e36).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    assert (weight.tolist(), scaling.skipped_steps) == ([1.0], 1)
+
+
+def test_a_script_with_a_scaler_of_its_own_is_left_alone(hooks: TrialHooks) -> None:
+    scaling = LossScaling(device_type="cpu")
+    scaling.install(hooks)
+    weight = nn.Parameter(torch.ones(1))
+    torch.amp.GradScaler("cpu").scale((weight * 2).sum()).backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [2 * 65536.0]
+    assert scaling.no_effect == "The script scales its losses itself."

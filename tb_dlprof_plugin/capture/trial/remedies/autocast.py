@@ -119,6 +119,10 @@ class Fp16Autocast(_Autocast):
     def no_effect(self) -> str | None:
         return super().no_effect() or self._scaling.no_effect
 
+    @property
+    def skipped_steps(self) -> int:
+        return self._scaling.skipped_steps
+
     def code(self) -> str:
         from tb_dlprof_plugin.advice.code_snippets import FP16
 

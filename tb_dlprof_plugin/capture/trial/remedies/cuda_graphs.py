@@ -84,8 +84,18 @@ def _capture(forward: Any, module: nn.Module, args: tuple[Any, ...]) -> Any:
 
     buffers = [(buffer, buffer.detach().clone()) for buffer in module.buffers()]
     samples = tuple(one.detach().clone().requires_grad_(one.requires_grad) for one in args)
-    stand = Stand().train(module.training)
-    graphed = torch.cuda.make_graphed_callables(stand, samples)
+    stand = Stand()
+    # Not `train()`: the module may have parts in evaluation mode.
+    stand.training = module.training
+    # Casts that autocast keeps would lie outside of the graph.
+    uncached = torch.autocast(
+        "cuda",
+        dtype=torch.get_autocast_dtype("cuda"),
+        enabled=torch.is_autocast_enabled("cuda"),
+        cache_enabled=False,
+    )
+    with uncached:
+        graphed = torch.cuda.make_graphed_callables(stand, samples, allow_unused_input=True)
     with torch.no_grad():
         for buffer, before in buffers:
             buffer.copy_(before)
