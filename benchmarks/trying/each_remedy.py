@@ -23,7 +23,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 from tb_dlprof_plugin.capture.trial.remedies import classes
-from trying.planted.parts import Block, convnet
+
+from .planted.parts import Block, convnet
 
 _STEPS = 12
 _LAST = ("compile", "compile_reduce_overhead", "cuda_graphs", "compile_max_autotune")

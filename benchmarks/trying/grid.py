@@ -1,9 +1,9 @@
-"""The best set that `tb-dlprof try` finds against the best of an exhaustive grid, and planted faults that it has to find.
+"""The best set that `tb-dlprof try` finds against the best of an exhaustive grid, and planted faults.
 
     python -m benchmarks.trying.grid --deadline 580 [--budget 60] [--only slow_gpu_transformer gpu_fp32 ...]
 
-Every subset of a grid's remedies runs in a process of its own (`timed_script`), the best three a second time, so that no
-lucky run wins; `try` gets the same remedies. Its best set is measured in the same way, on the same clock. Then `try`
+Every subset of a grid's remedies runs in a process of its own (`timed_script`), the best three a second time, so that
+no lucky run wins; `try` gets the same remedies. Its best set is measured in the same way, on the same clock. Then `try`
 runs on planted scripts, each with the remedy of the fault among others, as long as there is time.
 """
 
@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from trying.planted import GOOD, GRIDS, PLANTED, Script
-from trying.planted_pairs import measure
+from .planted import GOOD, GRIDS, PLANTED, Script
+from .planted_pairs import measure
 
 _OTHERS_GPU = ("tf32", "bf16_autocast", "fused_optimizer", "no_empty_cache")
 _OTHERS_CPU = ("fused_optimizer", "loader_workers_1", "no_checkpointing", "slow_switches_off")

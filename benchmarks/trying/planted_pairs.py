@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_dlprof_plugin.capture.trial.applied import environment_of
-from trying.planted import GOOD, PLANTED, Script
+
+from .planted import GOOD, PLANTED, Script
 
 _TIMED = Path(__file__).parent / "timed_script.py"
 _LONGEST_S = 90

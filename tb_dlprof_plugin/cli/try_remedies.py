@@ -141,7 +141,7 @@ def try_remedies(
 
 
 class _Trial:
-    """One trial, whatever becomes of it: its processes and folders are gone at the end."""
+    """One trial; its processes and folders are gone at the end, however it ends."""
 
     def __init__(self, command: Sequence[str], line: Sequence[str], logdir: Path, record_runs: Record) -> None:
         self._command, self._record = command, record_runs
@@ -212,7 +212,7 @@ class _Trial:
         return result
 
     def _record_run(self, name: str, remedies: Sequence[Remedy]) -> ProfileView | None:
-        """Record a run of the logdir; None where that fails, which is told."""
+        """Record a run of the logdir; None where that fails, with a message."""
         if self._record is Record.none:
             return None
         directory = (self.directory / name).absolute()

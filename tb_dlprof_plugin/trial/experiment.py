@@ -11,7 +11,7 @@ from tb_dlprof_plugin.trial.statistics import LOOKS, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
 BLOCK_S = 0.5
-"""Seconds of a block: long beside the microseconds of a start from an idle GPU, short beside drifts of clocks."""
+"""Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
 _LEAST_STEPS, _MOST_STEPS = 2, 2000
 _WARM_BLOCKS = 6
 """At most, until the step is steady."""
@@ -115,7 +115,7 @@ class Bench:
         if self.exclusive and other.alive:
             other.end()
         if not variant.alive:
-            # Anew: warm it up as at first.
+            # Started again: warm it up as at first.
             self.warm_up(variant, _LONGEST_BLOCK_S * 5)
         block = variant.run(self._steps.get(id(variant), _LEAST_STEPS), _LONGEST_BLOCK_S)
         return block.seconds / block.steps, block.peak_bytes

@@ -1,4 +1,4 @@
-"""What forecasts of remedies promised and what trials then measured, of all trials on this machine.
+"""What remedies were forecast to gain and what trials then measured, of all trials on this machine.
 
 One JSON line for each remedy in ``$XDG_DATA_HOME/tb_dlprof/forecasts.jsonl`` (by default below ``~/.local/share``).
 """

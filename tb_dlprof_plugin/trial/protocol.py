@@ -1,7 +1,7 @@
 """What ``tb-dlprof try`` and the processes of the script tell each other: JSON lines over a Unix socket.
 
 A request lies as a file in the folder that the environment names. Each process that trains connects when its first
-steps are over, says `Ready`, and waits at this gate. It runs as many steps as it is told to and answers with a `Block`.
+steps are over, says `Ready`, and waits at this gate. It runs as many steps as are requested and answers with a `Block`.
 Of the standard library alone: the script's environment may have no more than its framework.
 """
 

@@ -29,7 +29,7 @@ _WORTH = 0.5
 
 
 class Candidate(Protocol):
-    """What the search needs to know of a remedy; `capture.trial.remedy.Remedy` is one."""
+    """What the search reads of a remedy; `capture.trial.remedy.Remedy` is one."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Candidate(Protocol):
 
 
 class Listener(Protocol):
-    """Is told how it goes."""
+    """Receives the progress of a search."""
 
     def phase(self, text: str) -> None:
         """Something begins that takes seconds."""
@@ -71,7 +71,7 @@ class Search:
         laboratory: what its processes share.
         bench: measures.
         deadline_s: of `clock`.
-        listener: is told.
+        listener: receives the progress.
     """
 
     laboratory: Laboratory

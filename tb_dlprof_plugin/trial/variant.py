@@ -189,7 +189,7 @@ class Variant:
         """Run steps; the time of the rank that needs longest.
 
         Raises:
-            VariantError: the script failed; or it ended, and ended again when started anew.
+            VariantError: the script failed; or it ended, and ended again when started again.
         """
         for again in (True, False):
             if self._process is None:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.utils.data import Dataset
 
 _STEPS = 1_000_000
-"""More than any trial runs: whoever starts the script ends it."""
+"""More than any trial runs: the process is ended from outside."""
 
 
 class Images(Dataset[tuple[torch.Tensor, int]]):

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.protocol import Checks
 
 _SAMPLE = 4_000_000
-"""Elements of parameters whose change is measured: the copy must stay small beside the model."""
+"""Elements of parameters whose change is measured: the copy must stay small next to the model."""
 _IMPLEMENTATION = ("foreach", "fused", "capturable", "differentiable", "params", "param_names", "step")
 """Keys of parameter groups that do not change what is computed."""
 

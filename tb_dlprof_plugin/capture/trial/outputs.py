@@ -1,8 +1,9 @@
 """Keeps all that a script writes in a folder of its own: its files stay as they are.
 
 A layer of copies over Python's functions for files: what is written, made or removed is so below the scratch folder,
-and is seen from there when it is looked for again. What libraries write from native code is redirected where it is known how
-(`torch.save`, safetensors); the rest is refused by the kernel where it can (`tb_dlprof_plugin.trial.landlock`).
+and is seen from there when it is looked for again. What libraries write from native code is redirected where
+it is known how (`torch.save`, safetensors); the rest is refused by the kernel where it can
+(`tb_dlprof_plugin.trial.landlock`).
 Installed at the start of Python, before the script or a library runs. Of the standard library alone.
 """
 
