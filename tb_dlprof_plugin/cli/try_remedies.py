@@ -18,12 +18,13 @@ from typing import Annotated, Any
 import typer
 
 from tb_dlprof_plugin.advice.engine import advise
+from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.capture.trial.remedies import classes, make
 from tb_dlprof_plugin.capture.trial.remedy import Remedy
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
-from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_json, print_table
+from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
@@ -103,8 +104,6 @@ def try_remedies(
     tb-dlprof try --budget 5m --remedies tf32,autocast_bf16 --write-patch faster.patch train.py
     tb-dlprof try -- torchrun --nproc-per-node 2 train.py
     """
-    if output not in (OutputFormat.text, OutputFormat.json):
-        refuse("try prints text or JSON; give --format text or --format json")
     check_output(output)
     if list_all:
         _list()
@@ -123,10 +122,7 @@ def try_remedies(
         refuse(str(error))
     trial = _Trial(command, line, logdir, record_runs)
     result = trial.run(chosen, budget_s, percent)
-    if output is OutputFormat.json:
-        print_json(result)
-    else:
-        _print(result, trial)
+    print_page(result, output, text=lambda: _print(result, trial), main=lambda: rows_table(TriedRemedy, result.rows))
     if write_patch is not None and result.best.patch:
         write_patch.write_text(result.best.patch)
         tell(f"tb-dlprof: {write_patch} has the patch; `git apply {write_patch}` or `patch -p1 < {write_patch}`.")
