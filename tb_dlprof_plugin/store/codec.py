@@ -51,6 +51,7 @@ from tb_dlprof_plugin.model.run_facts import (
     System,
 )
 from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.input_codec import (
@@ -132,6 +133,8 @@ def encode(profile: Profile) -> bytes:
     )
     _fill(message.system, profile.system)
     _fill(message.facts, profile.facts)
+    if profile.trial is not None:
+        message.trial = encode_trial(profile.trial)
     return _packed(message.SerializeToString())
 
 
@@ -223,6 +226,7 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
             for group in message.process_groups
         ],
         kernel_counters=_decode_counters(wire.table("kernel_counters")),
+        trial=decode_trial(message.trial),
     )
 
 
