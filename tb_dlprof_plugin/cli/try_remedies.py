@@ -48,6 +48,8 @@ from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_fol
 NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 """Exit statuses: the script cannot be tried; `--fail-on-gain`; Ctrl-C."""
 _RECORDING_S = 300.0
+_PERHAPS = 2.0
+"""Percent: a gain that is likely to be one, even where it is not certain."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -69,7 +71,9 @@ def try_remedies(
             show_default=False,
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(metavar="TIME", help="For all measurements, such as 90s, 5m or 1h.")] = "10m",
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="For all measurements, such as 90s, 5m or 1h; recording takes more.")
+    ] = "10m",
     precision: Annotated[
         str, typer.Option(metavar="PERCENT", help="Half of the interval at which a measurement ends, such as 1%.")
     ] = "1%",
@@ -174,8 +178,11 @@ class _Trial:
                 result.baseline_ms = search.baseline_step_ms
                 self.torch_version = ready.torch_version
                 result.device = ready.gpu or "CPU"
+                recording = time.monotonic()
                 view = self._record_run("baseline", ())
-                search.measure_seeds()
+                # The budget is for measurements.
+                search.deadline_s += time.monotonic() - recording
+                search.measure_seed()
                 facts = _facts(view, ready)
                 tried, left_out = [], []
                 for one in candidates:
@@ -349,8 +356,12 @@ def _print(result: TrialResult, trial: _Trial) -> None:
             say(f"  {make(name).title}:", *(f"    {line}" for line in make(name).code().splitlines()))
         if best.patch:
             say("  --write-patch FILE writes it as a patch of the script.")
+    elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(
+        (row.gain_percent or 0.0) > _PERHAPS and not row.is_gain for row in done
+    ):
+        say("No gain is certain yet: the rows with ? need a larger --budget.")
     elif done:
-        say("No remedy gains anything for certain: the script is as fast as these can make it here.")
+        say("No remedy gains anything here: the script is as fast as these can make it.")
     if result.interrupted:
         say("Interrupted: this is what was measured by then.")
     kept = forecast_record.kept()
