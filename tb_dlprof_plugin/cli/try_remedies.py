@@ -26,7 +26,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
 from tb_dlprof_plugin.cli.run.output_dir import script_name
-from tb_dlprof_plugin.cli.run.results import wait_for_analyses
+from tb_dlprof_plugin.cli.run.results import remove_old, wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
@@ -230,7 +230,7 @@ class _Trial:
             return {VARIABLE: str(folder)}
 
         try:
-            old = set(event_files(directory)) if directory.is_dir() else set()
+            old = frozenset(event_files(directory)) if directory.is_dir() else frozenset()
             directory.mkdir(parents=True, exist_ok=True)
             record(
                 self._laboratory,
@@ -241,8 +241,7 @@ class _Trial:
                 lambda folder: _finish(folder, directory),
                 _RECORDING_S,
             )
-            for path in old:
-                path.unlink(missing_ok=True)
+            remove_old(old)
             stored = read_profiles(directory)
             return ProfileView(stored[0].profile) if stored else None
         except (VariantError, ProfileError, OSError) as error:
