@@ -118,7 +118,8 @@ def mutated(document: Any, source: random.Random) -> Any:
     result = json.loads(json.dumps(document))
     events = [one for one in (result["traceEvents"] if isinstance(result, dict) else result) if isinstance(one, dict)]
     for _ in range(source.choice((1, 1, 2, 3, 6))):
-        source.choice(MUTATIONS)(events, source)
+        if events:
+            source.choice(MUTATIONS)(events, source)
     if isinstance(result, dict):
         if source.random() < 0.15:
             result[source.choice([key for key in result if key != "traceEvents"] or ["x"])] = source.choice(VALUES)
