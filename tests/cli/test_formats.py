@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.api.page_result import tables_of
@@ -19,6 +18,8 @@ from tb_dlprof_plugin.cli.commands import COMMANDS, Command
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.reports.table import csv_text
 from tb_dlprof_plugin.web.typescript import answers
+
+parquet = pytest.importorskip("pyarrow.parquet")
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "demo" / "recorded" / "lenet" / "fp32"
