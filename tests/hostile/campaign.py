@@ -34,7 +34,7 @@ BLOCK = {"traces": 400, "answers": 10, "event-files": 1_000, "requests": 500, "n
 
 @dataclass
 class Counts:
-    """What came of the inputs of a kind. ``next`` is the number of the first that nobody has tried."""
+    """What came of the inputs of a kind. ``next`` is the number of the first input that is in no block yet."""
 
     next: int = 0
     tried: int = 0
