@@ -54,7 +54,7 @@ def python_of(version: str) -> str | None:
 
 
 def make(name: str, python: str) -> Path:
-    """Makes an environment anew; returns its Python."""
+    """Makes an environment, again where it is there; returns its Python."""
     folder = PLACE / name
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([*_uv(), "venv", "--quiet", "--python", python, str(folder)], check=True)

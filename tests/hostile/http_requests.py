@@ -64,7 +64,7 @@ class Server:
         finally:
             logger.removeHandler(handler)
         if failed:
-            return f"{shown} failed: {failed[0]}"[:600]
+            return f"{failed[0]}, {shown}"[:600]
         if response.status_code not in _STATUSES:
             return f"{shown} is answered with {response.status_code}: {body[:200]!r}"
         if len(body) > MAX_RESPONSE_BYTES and path.lstrip("/") in ROUTES:
