@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 from support.recorded_runs import recorded_view
 from support.stored_profiles import trial_result
 from typer.testing import CliRunner, Result
@@ -23,6 +22,8 @@ from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.reports.table import csv_text
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.web.typescript import answers
+
+parquet = pytest.importorskip("pyarrow.parquet")
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "demo" / "recorded" / "lenet" / "fp32"

@@ -284,7 +284,8 @@ def test_a_script_that_handles_sigterm_ends_as_it_likes(tmp_path: Path) -> None:
     with started(tmp_path, prepare=textwrap.dedent(handler)) as process:
         os.kill(process.pid, signal.SIGTERM)
         out, _ = process.communicate(timeout=60)
-    assert (process.returncode, out.removeprefix("40 steps\n")) == (7, "saving\n")
+    # A signal within the writing of a line is handled before the rest of that line is written.
+    assert (process.returncode, set(out.splitlines()) - {"40 steps"}) == (7, {"saving"})
 
 
 @pytest.mark.slow
@@ -328,13 +329,24 @@ def test_what_was_recorded_of_a_script_that_is_killed_is_kept(tmp_path: Path) ->
 
 @pytest.mark.long
 def test_delay_begins_after_that_time(tmp_path: Path) -> None:
-    script = write(tmp_path, "open('begun', 'w').write(str(__import__('time').time()))\n" + LOOP)
-    before = time.time()
+    ended = textwrap.dedent("""
+        import time
+
+        ended, train_once = open("ended", "w", buffering=1), train
+
+        def train(*arguments):
+            train_once(*arguments)
+            ended.write(f"{time.time()}\\n")
+    """)
+    script = write(tmp_path, ended + LOOP)
+    over = time.time() + 12
     run("--run-name", "r", "--delay", "12", "--duration", "0.3", script, cwd=tmp_path)
     (profile,) = profiles(tmp_path / "runs" / "r")
     first_s = profile.base_time_unix_ns / 1e9 + float(profile.iterations.host_start_ns[0]) / 1e9
-    assert first_s - before > 12
-    assert numbers(profile)[0] > 12
+    assert first_s > over
+    # How many there are depends on how fast the machine is.
+    before = sum(float(line) < over for line in (tmp_path / "ended").read_text().splitlines())
+    assert numbers(profile)[0] >= before
 
 
 # ---- torchrun
