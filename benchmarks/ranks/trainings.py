@@ -191,7 +191,7 @@ class Training:
         reduced = self._half if options.get("reduce") == "bf16" else torch.float32
         policy = MixedPrecisionPolicy(param_dtype=self._half, reduce_dtype=reduced)
         model = self._transformer()
-        blocks: list[nn.Module] = [] if options.get("one_unit", False) else list(model.blocks.children())
+        blocks: list[nn.Module] = [] if options.get("one_unit", False) else list(model.blocks.children())  # type: ignore[union-attr,operator]
         if options.get("tiny_units", False):
             blocks = [part for block in blocks for part in block.modules() if isinstance(part, nn.Linear)] + blocks
         for block in blocks:
