@@ -67,7 +67,7 @@ _ALL = (
         "try_remedies:try_remedies",
         "Try remedies on an unchanged training script.",
         "SCRIPT.py",
-        prints="nothing: text and JSON only",
+        prints="a row per remedy",
         starts_another=True,
     ),
     Command(
@@ -149,7 +149,7 @@ _ALL = (
     Command(
         "tried",
         "tried:tried",
-        "Show what `tb-dlprof try` measured with a run as its baseline.",
+        "Show what `tb-dlprof try` measured on a run.",
         page="tried",
         prints="a row per remedy that was measured",
     ),

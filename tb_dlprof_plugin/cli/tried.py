@@ -20,7 +20,7 @@ def _rows(page: TriedPage) -> Report:
 
 @page_command(tried_page, _rows)
 def tried(page: TriedPage) -> None:
-    """Show what `tb-dlprof try` measured with a run as its baseline."""
+    """Show what `tb-dlprof try` measured on a run."""
     say(page.headline, "")
     if page.baseline_ns is not None:
         say(f"{page.command} on {page.device or 'the CPU'}: {_ms(page.baseline_ns)} a step without a remedy.", "")

@@ -18,14 +18,15 @@ from typing import Annotated, Any
 import typer
 
 from tb_dlprof_plugin.advice.engine import advise
+from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.capture.trial.remedies import classes, make
 from tb_dlprof_plugin.capture.trial.remedy import Remedy
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
-from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_json, print_table
+from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
 from tb_dlprof_plugin.cli.run.output_dir import script_name
-from tb_dlprof_plugin.cli.run.results import wait_for_analyses
+from tb_dlprof_plugin.cli.run.results import remove_old, wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
@@ -47,6 +48,8 @@ from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_fol
 NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 """Exit statuses: the script cannot be tried; `--fail-on-gain`; Ctrl-C."""
 _RECORDING_S = 300.0
+_PERHAPS = 2.0
+"""Percent: a gain that is likely to be one, even where it is not certain."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -68,7 +71,9 @@ def try_remedies(
             show_default=False,
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(metavar="TIME", help="For all measurements, such as 90s, 5m or 1h.")] = "10m",
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="For all measurements, such as 90s, 5m or 1h; recording takes more.")
+    ] = "10m",
     precision: Annotated[
         str, typer.Option(metavar="PERCENT", help="Half of the interval at which a measurement ends, such as 1%.")
     ] = "1%",
@@ -103,8 +108,6 @@ def try_remedies(
     tb-dlprof try --budget 5m --remedies tf32,autocast_bf16 --write-patch faster.patch train.py
     tb-dlprof try -- torchrun --nproc-per-node 2 train.py
     """
-    if output not in (OutputFormat.text, OutputFormat.json):
-        refuse("try prints text or JSON; give --format text or --format json")
     check_output(output)
     if list_all:
         _list()
@@ -123,10 +126,7 @@ def try_remedies(
         refuse(str(error))
     trial = _Trial(command, line, logdir, record_runs)
     result = trial.run(chosen, budget_s, percent)
-    if output is OutputFormat.json:
-        print_json(result)
-    else:
-        _print(result, trial)
+    print_page(result, output, text=lambda: _print(result, trial), main=lambda: rows_table(TriedRemedy, result.rows))
     if write_patch is not None and result.best.patch:
         write_patch.write_text(result.best.patch)
         tell(f"tb-dlprof: {write_patch} has the patch; `git apply {write_patch}` or `patch -p1 < {write_patch}`.")
@@ -178,8 +178,11 @@ class _Trial:
                 result.baseline_ms = search.baseline_step_ms
                 self.torch_version = ready.torch_version
                 result.device = ready.gpu or "CPU"
+                recording = time.monotonic()
                 view = self._record_run("baseline", ())
-                search.measure_seeds()
+                # The budget is for measurements.
+                search.deadline_s += time.monotonic() - recording
+                search.measure_seed()
                 facts = _facts(view, ready)
                 tried, left_out = [], []
                 for one in candidates:
@@ -227,7 +230,7 @@ class _Trial:
             return {VARIABLE: str(folder)}
 
         try:
-            old = set(event_files(directory)) if directory.is_dir() else set()
+            old = frozenset(event_files(directory)) if directory.is_dir() else frozenset()
             directory.mkdir(parents=True, exist_ok=True)
             record(
                 self._laboratory,
@@ -238,8 +241,7 @@ class _Trial:
                 lambda folder: _finish(folder, directory),
                 _RECORDING_S,
             )
-            for path in old:
-                path.unlink(missing_ok=True)
+            remove_old(old)
             stored = read_profiles(directory)
             return ProfileView(stored[0].profile) if stored else None
         except (VariantError, ProfileError, OSError) as error:
@@ -353,8 +355,12 @@ def _print(result: TrialResult, trial: _Trial) -> None:
             say(f"  {make(name).title}:", *(f"    {line}" for line in make(name).code().splitlines()))
         if best.patch:
             say("  --write-patch FILE writes it as a patch of the script.")
+    elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(
+        (row.gain_percent or 0.0) > _PERHAPS and not row.is_gain for row in done
+    ):
+        say("No gain is certain yet: the rows with ? need a larger --budget.")
     elif done:
-        say("No remedy gains anything for certain: the script is as fast as these can make it here.")
+        say("No remedy gains anything here: the script is as fast as these can make it.")
     if result.interrupted:
         say("Interrupted: this is what was measured by then.")
     kept = forecast_record.kept()

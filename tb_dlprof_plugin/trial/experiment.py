@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tb_dlprof_plugin.trial.statistics import LOOKS, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
-BLOCK_S = 0.5
+BLOCK_S = 0.4
 """Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
 _LEAST_STEPS, _MOST_STEPS = 2, 2000
 _WARM_BLOCKS = 6

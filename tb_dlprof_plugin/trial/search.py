@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
-from tb_dlprof_plugin.trial.experiment import Bench, Measured
+from tb_dlprof_plugin.trial.experiment import BLOCK_S, Bench, Measured
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
-from tb_dlprof_plugin.trial.statistics import Gain
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, Gain
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import BROKEN, compare
 
@@ -20,6 +20,8 @@ _SINGLE_SHARE = 0.6
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
 """A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
 _OTHER_SEED = 1
+_LEAST_S = (LEAST_QUADS + 1) * 4 * 1.2 * BLOCK_S
+"""Seconds of a measurement in which a gain can be certain."""
 _MARGIN = 1.1
 """Of the baseline's memory that must be free for a second process."""
 _CONTEXT_BYTES = 600e6
@@ -86,7 +88,6 @@ class Search:
     sets: list[TriedRemedy] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _seeds: list[Checks] = field(default_factory=list)
-    _repeated: Checks | None = None
     _start_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -118,27 +119,18 @@ class Search:
             )
         return first
 
-    def measure_seeds(self) -> None:
-        """Run the first steps again with the same seed and with another one: the yardstick for what is the same."""
-        for offset, words in (
-            (0, "The unchanged script again, with the same seed"),
-            (_OTHER_SEED, "... and with another"),
-        ):
-            self.listener.phase(words)
-            variant = Variant(self.laboratory, seed_offset=offset)
-            try:
-                if self.bench.exclusive:
-                    self.baseline.end()
-                checks = variant.start(self._start_timeout_s)[0].checks
-            except VariantError as error:
-                self.notes.append(f"{words}: {error}.")
-                continue
-            finally:
-                variant.end()
-            if offset:
-                self._seeds.append(checks)
-            else:
-                self._repeated = checks
+    def measure_seed(self) -> None:
+        """Run the first steps with another seed: the yardstick for what is the same."""
+        self.listener.phase("The unchanged script with another seed")
+        variant = Variant(self.laboratory, seed_offset=_OTHER_SEED)
+        try:
+            if self.bench.exclusive:
+                self.baseline.end()
+            self._seeds.append(variant.start(self._start_timeout_s)[0].checks)
+        except VariantError as error:
+            self.notes.append(f"With another seed: {error}.")
+        finally:
+            variant.end()
 
     def try_alone(self, candidates: Sequence[Candidate], forecasts: Mapping[str, float]) -> None:
         """Each remedy against the unchanged script, those with the highest forecast first, while the budget lasts.
@@ -151,11 +143,13 @@ class Search:
         end_s = self.clock() + _SINGLE_SHARE * self.left_s
         for number, candidate in enumerate(ordered):
             row = self.row_of(candidate, forecasts)
-            share = (end_s - self.clock()) / (len(ordered) - number)
-            if end_s - self.clock() < self._start_s + 4:
+            left_s = end_s - self.clock()
+            if left_s < self._start_s + _LEAST_S:
                 row.not_tried = "The budget was used before its turn: give a larger --budget."
             else:
-                self._measure(row, [candidate], max(share - self._start_s, 3.0))
+                # Fewer remedies, each for as long as a verdict needs, rather than all of them for too short.
+                share = left_s / (len(ordered) - number) - self._start_s
+                self._measure(row, [candidate], max(share, _LEAST_S))
             self.rows.append(row)
             self.listener.row(row)
         self.rows.sort(key=lambda one: (one.gain_percent is None, bool(one.not_tried), -(one.gain_percent or 0.0)))
@@ -188,7 +182,7 @@ class Search:
                 if any(one.group and one.group == other.group for other in chosen):
                     continue
                 # The last measurement, of the whole set, has to fit as well.
-                if self.left_s < 3 * self._start_s + 12:
+                if self.left_s < 3 * self._start_s + 2 * _LEAST_S:
                     self.notes.append("The budget was used before all sets were tried: give a larger --budget.")
                     break
                 if reference is None:
@@ -210,7 +204,7 @@ class Search:
                 reference.end()
         if len(chosen) > 1:
             whole = self._row_of_set(chosen)
-            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, 4.0))
+            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, _LEAST_S))
             self.sets.append(whole)
             self.listener.row(whole)
             if whole.gain_percent is not None and whole.gain_percent >= (best.gain_percent or 0.0):
@@ -271,7 +265,6 @@ class Search:
                 self.ready[0].checks,
                 first.checks,
                 self._seeds,
-                repeated=self._repeated,
                 random=any(_changes(one) == "random numbers" for one in candidates),
                 training="; ".join(one.may_change for one in candidates if _changes(one) == "training"),
             )
