@@ -1,6 +1,6 @@
 """How often ``tb-dlprof try`` calls a gain where there is none: a script against itself, on a busy machine.
 
-Each trial starts the unchanged script anew as the variant, as for a remedy, and measures it against the unchanged
+Each trial starts the unchanged script again as the variant, as for a remedy, and measures it against the unchanged
 script that runs already: so the differences of two processes (where their memory lies, which cores they got) are part
 of it. Meanwhile other processes come and go. At 95 %, at most 5 % of the trials may call a gain.
 
