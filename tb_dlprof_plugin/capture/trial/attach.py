@@ -51,6 +51,7 @@ class TrialProcess:
 
     def begin(self) -> None:
         """Install everything."""
+        outputs.redirect_libraries()
         fix_seeds(self._request.seed, self._request.seed_offset)
         self._remedies.start()
         if self._gate is not None:
@@ -81,6 +82,7 @@ class TrialProcess:
         number, self._steps = self._steps, self._steps + 1
         self._remedies.step_ended(number)
         if number == 0:
+            # Once more: for what was imported after torch.
             outputs.redirect_libraries()
         if self._gate is None or self._observation is None:
             return
