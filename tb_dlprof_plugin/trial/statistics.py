@@ -27,6 +27,7 @@ class Gain:
         percent: the estimate; nan without a quad.
         low, high: ends of its 95 % interval, infinite where there are too few quads.
         certain: whether it is a gain even after all looks that may be taken.
+        certain_loss: the same of a loss.
         quads: number of them.
     """
 
@@ -35,6 +36,7 @@ class Gain:
     high: float
     certain: bool
     quads: int
+    certain_loss: bool = False
 
     @property
     def half_width(self) -> float:
@@ -55,12 +57,13 @@ def gain(log_ratios: Sequence[float]) -> Gain:
     half = student(1 - _LEVEL / 2, count - 1) * error
     strict = student(1 - _LEVEL / 2 / len(LOOKS), count - 1) * error
     certain = count >= LEAST_QUADS and mean + strict < 0
-    return Gain(_saved(mean), _saved(mean + half), _saved(mean - half), certain, count)
+    lost = count >= LEAST_QUADS and mean - strict > 0
+    return Gain(_saved(mean), _saved(mean + half), _saved(mean - half), certain, count, lost)
 
 
 def is_lost(found: Gain) -> bool:
-    """Whether a variant clearly loses, so that no further quad is worth its time."""
-    return found.quads >= 2 and found.high < 0
+    """Whether a variant clearly loses, so that no further quad is worth its time: as certain as a gain has to be."""
+    return found.certain_loss
 
 
 def student(probability: float, degrees: int) -> float:
