@@ -13,7 +13,7 @@ from tb_dlprof_plugin.trial.experiment import BLOCK_S, Bench, Measured
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, Gain, gain
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
-from tb_dlprof_plugin.trial.verdict import BROKEN, compare
+from tb_dlprof_plugin.trial.verdict import BROKEN, DIFFERS, compare
 
 _SINGLE_SHARE = 0.6
 """Of the budget for remedies alone; the rest is for sets of them."""
@@ -28,6 +28,8 @@ _MARGIN = 1.1
 """Of the baseline's memory that must be free for a second process."""
 _CONTEXT_BYTES = 600e6
 """Of a CUDA context with its libraries."""
+_OTHER_TRAININGS = (BROKEN, DIFFERS)
+"""Verdicts with which a remedy is in no best set."""
 _WORTH = 0.5
 """Percent that one more remedy must add to a set."""
 
@@ -172,7 +174,7 @@ class Search:
         """The set of remedies that gains most: the winners, best first, each added where the set then gains more than
         before, measured against the set without it; then the set against the unchanged script."""
         known = {one.name: one for one in candidates}
-        winners = [row for row in self.rows if row.is_gain and row.verdict != BROKEN]
+        winners = [row for row in self.rows if row.is_gain and row.verdict not in _OTHER_TRAININGS]
         if not winners:
             return BestSet()
         chosen = [known[winners[0].remedy]]
@@ -194,7 +196,12 @@ class Search:
                     self.bench.warm_up(reference, self._start_timeout_s)
                 added = self._row_of_set([*chosen, one])
                 found = self._measure(added, [*chosen, one], (self.left_s - self._start_s) / 2, reference)
-                if found is None or added.verdict == BROKEN or found.gain.percent < _WORTH or found.gain.low <= 0:
+                if (
+                    found is None
+                    or added.verdict in _OTHER_TRAININGS
+                    or found.gain.percent < _WORTH
+                    or found.gain.low <= 0
+                ):
                     continue
                 chosen.append(one)
                 reference.end()
