@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tb_dlprof_plugin.advice import advise
@@ -51,7 +52,9 @@ class Run:
     @property
     def step_ns(self) -> int | None:
         """The median step without the profiler."""
-        return self.view.profile.facts.unprofiled_step_ns
+        facts = self.view.profile.facts
+        # Files of version 0.1 have the median alone.
+        return round(median(facts.unprofiled_before_ns)) if facts.unprofiled_before_ns else facts.unprofiled_step_ns
 
     @property
     def batch_size(self) -> int | None:
@@ -62,6 +65,14 @@ class Run:
 
 OF_JOBS = {"straggler": "imbalanced_gpu"}
 """Rules about all ranks, whose trainings are those of benchmarks/ranks, and the one here that has their fault too."""
+SETTINGS = RECORDED.parents[1] / "ranks" / "settings_recorded"
+OF_SETTINGS = {
+    "fsdp_units": ("sharded_tiny_units", "sharded"),
+    "gradient_bucket_copies": ("wide_copied", "wide"),
+    "gradient_buckets": ("wide_one", "wide"),
+    "microbatches": ("gpipe", "gpipe_few"),
+}
+"""Rules about settings of all ranks: a job of `SETTINGS` with the fault, and the fixed one."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,9 @@ def held(rule: str, recorded: Path = RECORDED) -> Held:
         for run in runs
         if run["rule"] == rule
     ]
+    if rule in OF_SETTINGS and recorded == RECORDED:
+        fault, fixed = (SETTINGS / job for job in OF_SETTINGS[rule])
+        return Held(rule, "two NVIDIA H200, torch 2.11.0+cu130", Run(fault), Run(fixed))
     directory = recorded / rule
     return Held(rule, machines[0] if machines else "", Run(directory / "fault"), Run(directory / "fixed"))
 

@@ -14,6 +14,7 @@ from torch.compiler import is_compiling
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tb_dlprof_plugin.capture.parameters import Gradients, state_bytes
+from tb_dlprof_plugin.capture.stepped_parameters import SteppedParameters
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -41,6 +42,7 @@ class OptimizerWatch:
         self._checks: list[torch.Tensor] = []
         self._stepped: Callable[[], Any] = _nothing
         self._gradients = Gradients()
+        self._parameters = SteppedParameters()
         self._seen = False
         self._handle: Any = None
 
@@ -57,12 +59,14 @@ class OptimizerWatch:
         self._scaler = self._stepped = _nothing
         self._checks = []
         self._gradients.forget()
+        self._parameters.forget()
 
     def new_cycle(self) -> None:
         """Observe the next recorded step again."""
         self._seen = False
         self._checks = []
         self._gradients.forget()
+        self._parameters.forget()
 
     def fill(self, facts: RunFacts, optimizer: Any = None, model: Any = None) -> None:
         """Fill the optimizer's, its parameters' and the scaler's fields.
@@ -76,6 +80,7 @@ class OptimizerWatch:
         if stepped is not None:
             facts.optimizer_state_bytes = probe(lambda: state_bytes(stepped))
         probe(lambda: self._gradients.fill(facts, model))
+        probe(lambda: self._parameters.fill(facts, model))
         facts.grad_scaler = self.grad_scaler
         scaler = self._scaler()
         if not self.grad_scaler or scaler is None:
@@ -100,6 +105,7 @@ class OptimizerWatch:
         recording = bool(autograd_profiler._is_profiler_enabled)
         if recording:
             probe(lambda: self._keep_check(optimizer))
+            probe(lambda: self._parameters.look(optimizer))
         if self._seen:
             return
         if recording:

@@ -11,14 +11,18 @@ import dataclasses
 import functools
 import itertools
 import zlib
-from collections.abc import Container, Hashable
+from collections.abc import Callable, Container, Hashable
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.fleet.rank_facts import (
+    NO_PATH,
+    PATH_COLUMNS,
+    PATHS,
     UNKNOWN,
+    UNPROFILED,
     Collectives,
     Group,
     KernelTimes,
@@ -31,9 +35,8 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
-_FORMAT = 2
-_ONE_PIECE = 1
-"""The format before: everything deflated as a whole."""
+FORMAT = 3
+"""1 had no paths of host and GPU, 1 and 2 were deflated as a whole."""
 _ZLIB_BEGINS = b"\x78"
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
@@ -45,6 +48,8 @@ _DIFFERENCES = ("iteration", "sequence")
 _MOST_SHARED = 1000
 SharedColumns: TypeAlias = dict[Hashable, Ints]
 """Columns of other ranks by what was stored, for equal ones of further ranks: they take time and room once."""
+_PATH_UNIT_NS = 1000
+_NO_PATH = NO_PATH // _PATH_UNIT_NS
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 
 
@@ -83,6 +88,7 @@ class _Stored(msgspec.Struct, array_like=True):
     steps: dict[str, _Column]
     collectives: dict[str, _Column]
     kernels: dict[str, _Column]
+    launch_share: float = 1.0
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -100,7 +106,7 @@ def encode_facts(facts: RankFacts) -> bytes:
     calls = facts.collectives
     shared, pieces = _pieces(calls, facts.steps)
     stored = _Stored(
-        format=_FORMAT,
+        format=FORMAT,
         rank=facts.rank,
         world_size=facts.world_size,
         host=facts.host,
@@ -117,9 +123,10 @@ def encode_facts(facts: RankFacts) -> bytes:
         steps=_packed(_columns(facts.steps)),
         collectives=shared,
         kernels=_packed(_columns(facts.kernels)),
+        launch_share=facts.launch_share,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
-    return msgspec.msgpack.encode(_Steps(_FORMAT, head, [_deflated(piece) for piece in pieces]))
+    return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
 
 
 def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[dict[str, _Column]]]:
@@ -134,22 +141,26 @@ def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[
     return shared, [{name: piece[name] for name in piece.keys() - shared.keys()} for piece in pieces]
 
 
-def decode_facts(data: bytes, numbers: Container[int] | None = None, shared: SharedColumns | None = None) -> RankFacts:
-    """What `encode_facts` stored.
+def decode_facts(
+    data: bytes, numbers: Container[int] | None = None, shared: SharedColumns | None = None, oldest: int = 1
+) -> RankFacts:
+    """What `encode_facts` stored, of this version or an earlier one.
 
     Args:
         data: the bytes.
         numbers: of the steps whose calls are wanted; all by default.
         shared: columns of other ranks, to which those of this are added.
+        oldest: format that will do; `FORMAT` is today's.
 
     Raises:
-        ProfileError: it is damaged, or of a format that this version does not know.
+        ProfileError: it is damaged, older than that, or of a format that this version does not know.
     """
     try:
         stored, pieces = _opened(data)
-        if stored.format not in (_FORMAT, _ONE_PIECE):
+        if not oldest <= stored.format <= FORMAT:
             raise ProfileError(
-                f"the stored facts have format {stored.format}, this version reads {_FORMAT}; import the traces again"
+                f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
+                "traces again"
             )
         facts = _facts(stored, pieces, numbers, shared)
         _check(facts)
@@ -204,6 +215,7 @@ def _facts(
         strings=tuple(stored.strings),
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
+        launch_share=stored.launch_share,
     )
 
 
@@ -245,6 +257,8 @@ def _joined(parts: list[dict[str, _Column]], shared: SharedColumns | None) -> di
     """The columns of several steps, one under the other."""
     result: dict[str, Ints] = {}
     for name in _NAMES[Collectives]:
+        if name in PATH_COLUMNS and not all(name in part for part in parts):
+            continue
         columns = [part[name] for part in parts]
         key = (name, *((column.width, column.data) for column in columns)) if name in _SAME else None
         known = None if shared is None or key is None else shared.get(key)
@@ -275,7 +289,8 @@ def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
 
 
 def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    return kind(**{name: columns[name] for name in _NAMES[kind]})
+    wanted = _NAMES[kind]
+    return kind(**{name: columns[name] for name in wanted if name in columns or name not in PATH_COLUMNS})
 
 
 def _fits(table: Any) -> bool:
@@ -292,11 +307,13 @@ def _small(calls: Collectives, steps: Steps) -> dict[str, Ints]:
     columns["launched_ns"] = np.where(calls.launched_ns == UNKNOWN, -1, calls.start_ns - calls.launched_ns)
     for name in ("iteration", "sequence"):
         columns[name] = np.diff(columns[name], prepend=0)
+    _small_paths(columns)
     return columns
 
 
 def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
     """The columns that `_small` made differences of; those of `_DIFFERENCES` are whole already."""
+    _whole_paths(columns)
     calls = _table(Collectives, columns)
     if not _fits(calls):
         raise ValueError("the columns of its collectives differ in length")
@@ -308,6 +325,43 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
     ahead = columns["launched_ns"]
     columns["launched_ns"] = np.where(ahead == -1, UNKNOWN, start - ahead)
     return _table(Collectives, columns)
+
+
+_USUAL: tuple[tuple[str, Callable[[dict[str, Ints]], Ints]], ...] = (
+    (
+        UNPROFILED + "gpu_after_host_ns",
+        lambda of: of["gpu_after_host_ns"] - of["host_ns"] + of[UNPROFILED + "host_ns"],
+    ),
+    (UNPROFILED + "host_ns", lambda of: of["host_ns"] * 13 // 20),
+    (UNPROFILED + "host_after_gpu_ns", lambda of: of["host_after_gpu_ns"]),
+    (UNPROFILED + "gpu_ns", lambda of: of["gpu_ns"]),
+    ("gpu_after_host_ns", lambda of: of["host_ns"]),
+    ("gpu_ns", lambda of: of["work_ns"] // _PATH_UNIT_NS),
+)
+"""Paths with what they mostly are, by columns that come later."""
+
+
+def _small_paths(columns: dict[str, Ints]) -> None:
+    """Paths in microseconds, as differences to what they mostly are."""
+    for name in PATH_COLUMNS:
+        columns[name] = columns[name] // _PATH_UNIT_NS
+    for name, usual in _USUAL:
+        columns[name] = columns[name] - np.where(columns[name] == _NO_PATH, 0, usual(columns))
+
+
+def _whole_paths(columns: dict[str, Ints]) -> None:
+    """The columns that `_small_paths` made differences of; a format without paths has none of them."""
+    if PATHS[0] not in columns:
+        return
+    for name, usual in reversed(_USUAL):
+        columns[name] = columns[name] + np.where(columns[name] == _NO_PATH, 0, usual(columns))
+    for name in PATH_COLUMNS:
+        nothing = columns[name] == _NO_PATH
+        if nothing.all():
+            # As `Collectives` has it, without room.
+            del columns[name]
+            continue
+        columns[name] = np.where(nothing, NO_PATH, columns[name] * _PATH_UNIT_NS)
 
 
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
@@ -399,6 +453,8 @@ def _check(facts: RankFacts) -> None:
             raise ValueError("a collective names a group, data type or module that is not there")
     if len(calls) and (calls.operation.min() < 0 or calls.operation.max() > max(Operation)):
         raise ValueError("an operation is none")
+    if not 0 < facts.launch_share <= 1:
+        raise ValueError("the share of launching is none")
     for table in (facts.steps, calls, facts.kernels):
         if not _fits(table):
             raise ValueError("columns differ in length")

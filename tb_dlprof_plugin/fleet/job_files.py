@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, dumps_beside, with_sequences
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
@@ -18,6 +18,7 @@ from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import read_blobs
 from tb_dlprof_plugin.store.logdir import no_such_path, runs_below
+from tb_dlprof_plugin.store.remote_copies import path_here
 
 _MAGIC = "*?["
 
@@ -62,7 +63,7 @@ def read_job(sources: Iterable[str | Path]) -> JobFiles:
 def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
     paths: list[Path] = []
     for source in sources:
-        path = Path(source)
+        path = path_here(source)
         if path.exists() or not any(sign in str(source) for sign in _MAGIC):
             paths.append(path)
             continue
@@ -77,7 +78,7 @@ def _read(path: Path, found: JobFiles) -> None:
     if not path.exists():
         raise ProfileError(no_such_path(path))
     if path.is_file() and "tfevents" not in path.name:
-        found.facts.append(_of_trace(path))
+        found.facts += _of_trace(path)
         return
     if path.is_dir():
         found.dumps += dumps_beside(path)
@@ -96,8 +97,10 @@ def _read(path: Path, found: JobFiles) -> None:
     traces = registry.files_below(path)
     if not traces and not found.dumps:
         raise ProfileError(f"{path} holds neither profiles nor traces.")
-    found.facts += map(_of_trace, traces)
+    for trace in traces:
+        found.facts += _of_trace(trace)
 
 
-def _of_trace(path: Path) -> RankFacts:
-    return facts_of_profile(ProfileView(analyze_trace(path)))
+def _of_trace(path: Path) -> list[RankFacts]:
+    """Of all ranks that a recording holds."""
+    return [facts_of_profile(ProfileView(profile)) for profile in analyze_ranks(path)]

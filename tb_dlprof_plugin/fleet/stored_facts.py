@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.chosen_steps import steps_with_room, with_calls_of
-from tb_dlprof_plugin.fleet.facts_codec import SharedColumns, decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import FORMAT, SharedColumns, decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
@@ -41,7 +41,7 @@ class JobFacts:
 
 
 def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedColumns | None = None) -> RankFacts:
-    """The facts of a stored profile, which is opened only where it has none that this version reads.
+    """The facts of a stored profile, which is opened only where they are missing, or an earlier version wrote less.
 
     Args:
         blob: the profile.
@@ -54,8 +54,13 @@ def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedCo
     data = blob.read_facts()
     if data is not None:
         with contextlib.suppress(ProfileError):
-            return decode_facts(data, None if numbers is None else frozenset(numbers.tolist()), shared)
-    facts = facts_of_profile(ProfileView(read_profile(blob)))
+            return decode_facts(data, numbers, shared, FORMAT)
+    try:
+        facts = facts_of_profile(ProfileView(read_profile(blob)))
+    except ProfileError:
+        if data is None:
+            raise
+        return decode_facts(data, numbers, shared)
     return facts if numbers is None else with_calls_of(facts, numbers)
 
 

@@ -68,6 +68,23 @@ class DdpFacts(msgspec.Struct):
     comm_hook: str | None = None
 
 
+class FsdpFacts(msgspec.Struct):
+    """Settings of FSDP, ``version`` 1 (``FullyShardedDataParallel``) or 2 (``fully_shard``).
+
+    ``units`` are gathered one by one; ``resharded_units`` of them free their parameters after the forward pass and
+    gather them again in the backward pass. ``forward_prefetch`` is the explicit one; FSDP2 prefetches the unit before
+    in the backward pass by itself. The dtypes are those of the policy of mixed precision, empty where it names none.
+    """
+
+    version: int
+    units: int
+    resharded_units: int | None = None
+    backward_prefetch: bool | None = None
+    forward_prefetch: bool | None = None
+    parameter_dtypes: list[str] = []
+    reduce_dtypes: list[str] = []
+
+
 StorageKind = Literal["parameter", "gradient", "optimizer_state", "buffer", "other"]
 OTHER_STORAGE: StorageKind = "other"
 """A block of the caching allocator that no tensor of model and optimizer lies in: inputs, workspaces, the user's
@@ -150,6 +167,10 @@ class RunFacts(msgspec.Struct):
 
     ``energy`` has a row per GPU that this process used, empty where not measured: ``energy_missing`` says why.
 
+    ``unstepped_gradients`` counts the model's parameters that got a gradient and are in none of the optimizers that
+    stepped in the recorded steps, ``unstepped_gradient_bytes`` the size of these gradients, and
+    ``unstepped_gradient_modules`` names the outermost modules that have no other gradients, at most 64.
+
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
     when the cycle ended, between two steps, and ``available_memory_bytes`` the most that this process could have held:
@@ -225,3 +246,7 @@ class RunFacts(msgspec.Struct):
     garbage_collections: list[GarbageCollection] = []
     energy: list[GpuEnergy] = []
     energy_missing: str | None = None
+    unstepped_gradients: int | None = None
+    unstepped_gradient_bytes: int | None = None
+    unstepped_gradient_modules: list[str] = []
+    fsdp: FsdpFacts | None = None

@@ -32,7 +32,7 @@ def _facts(tmp_path, model, optimizer, zero_at_end: bool = False) -> RunFacts:
         for _ in range(5):
             if not zero_at_end:
                 optimizer.zero_grad(set_to_none=True)
-            model(torch.randn(2, 4)).backward()
+            model(torch.randn(2, 4)).sum().backward()
             optimizer.step()
             if zero_at_end:
                 optimizer.zero_grad(set_to_none=True)
@@ -94,3 +94,36 @@ def test_ddp_tells_whether_it_looks_for_unused_parameters(tmp_path) -> None:
             assert collect_facts(model=wrapped).find_unused_parameters is wanted
     finally:
         torch.distributed.destroy_process_group()
+
+
+def test_gradients_that_no_optimizer_uses_are_named_by_their_outermost_modules(tmp_path) -> None:
+    model = torch.nn.Sequential(
+        torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)), torch.nn.Linear(4, 2)
+    )
+    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.1)
+    facts = _facts(tmp_path, model, optimizer)
+    assert (facts.unstepped_gradients, facts.unstepped_gradient_bytes) == (4, 2 * (16 + 4) * 4)
+    assert facts.unstepped_gradient_modules == ["0"]
+
+
+def test_all_optimizers_of_the_recorded_steps_count(tmp_path) -> None:
+    model = TwoHeads(every=1)
+    both = [torch.optim.SGD(part.parameters(), lr=0.1) for part in (model.body, model.aux)]
+    with profile(tmp_path, model, schedule=(0, 1, 2, 1), wait=True) as prof:
+        for _ in range(3):
+            model(torch.randn(2, 4)).backward()
+            for optimizer in both:
+                optimizer.step()
+            prof.step()
+    (stored,) = read_profiles(tmp_path)
+    assert stored.profile.facts.unstepped_gradient_modules == ["main"]
+
+
+def test_without_a_step_nothing_is_known_of_gradients(tmp_path) -> None:
+    model = torch.nn.Linear(4, 2)
+    with profile(tmp_path, model, schedule=(0, 1, 2, 1), wait=True) as prof:
+        for _ in range(3):
+            model(torch.randn(2, 4)).sum().backward()
+            prof.step()
+    (stored,) = read_profiles(tmp_path)
+    assert stored.profile.facts.unstepped_gradients is None

@@ -2194,6 +2194,57 @@ export interface AdvicePage {
   mixed_precision: MixedPrecision;
 }
 
+/** A remedy, or a set of them, that was run next to the baseline. */
+export interface TriedRow {
+  remedy: string;
+  title: string;
+  before_ns: number | null;
+  after_ns: number | null;
+  gain_percent: number | null;
+  low_percent: number | null;
+  high_percent: number | null;
+  is_gain: boolean;
+  forecast_percent: number | null;
+  verdict: string;
+  verdict_text: string;
+  start_s: number | null;
+  memory_bytes: number | null;
+  joules: number | null;
+  changes: string;
+  code: string;
+  run: string;
+}
+
+/** A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed. */
+export interface NotTriedRow {
+  remedy: string;
+  title: string;
+  why: string;
+  failed: boolean;
+}
+
+/** The trial of a run; `rows` is empty, and `headline` says so, where there was none. */
+export interface TriedPage {
+  ref: RunRef;
+  headline: string;
+  command: string;
+  device: string;
+  baseline_ns: number | null;
+  best: string[];
+  best_gain_percent: number | null;
+  best_low_percent: number | null;
+  best_high_percent: number | null;
+  best_verdict: string;
+  patch: string;
+  by_hand: string[];
+  rows: TriedRow[];
+  sets: TriedRow[];
+  not_tried: NotTriedRow[];
+  seeds_differ: string;
+  seconds: number | null;
+  notes: string[];
+}
+
 /** The verdict on one recording, which any page about it shows. */
 export interface TrustPage {
   ref: RunRef;
@@ -2816,6 +2867,8 @@ export interface Routes {
   report: ReportPage;
   /** Findings and the rules behind them. */
   advice: AdvicePage;
+  /** What `tb-dlprof try` measured with the run as its baseline. */
+  tried: TriedPage;
   /** How far the figures can be trusted. */
   trust: TrustPage;
   /** Two runs, op by op. */
@@ -3013,6 +3066,7 @@ export interface Queries {
   related: SubjectQuery;
   report: ReportQuery;
   advice: AdviceQuery;
+  tried: RangeQuery;
   trust: RangeQuery;
   compare: CompareQuery;
   many_runs: ManyRunsQuery;
@@ -3025,4 +3079,4 @@ export interface Queries {
 }
 
 /** The pages of one run and a range, by their names in the address. */
-export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "energy" | "advice" | "trust";
+export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "energy" | "advice" | "tried" | "trust";

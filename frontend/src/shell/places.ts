@@ -51,7 +51,11 @@ const runsView = (tab: RunsTab): View => ({
 });
 
 export const PLACES: readonly Place[] = [
-  { id: "summary", title: "Summary", views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }] },
+  {
+    id: "summary",
+    title: "Summary",
+    views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }, pageView("tried")],
+  },
   {
     id: "explore",
     title: "Explore",

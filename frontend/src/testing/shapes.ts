@@ -146,6 +146,9 @@ export interface Interfaces {
   MixedPrecisionChoice: types.MixedPrecisionChoice;
   MixedPrecision: types.MixedPrecision;
   AdvicePage: types.AdvicePage;
+  TriedRow: types.TriedRow;
+  NotTriedRow: types.NotTriedRow;
+  TriedPage: types.TriedPage;
   TrustPage: types.TrustPage;
   CompareSide: types.CompareSide;
   CompareBatches: types.CompareBatches;
@@ -2304,6 +2307,66 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       combined: "CombinedSaving",
       rules: "RuleLine",
       mixed_precision: "MixedPrecision",
+    },
+  },
+  TriedRow: {
+    blank: {
+      remedy: "",
+      title: "",
+      before_ns: null,
+      after_ns: null,
+      gain_percent: null,
+      low_percent: null,
+      high_percent: null,
+      is_gain: false,
+      forecast_percent: null,
+      verdict: "",
+      verdict_text: "",
+      start_s: null,
+      memory_bytes: null,
+      joules: null,
+      changes: "",
+      code: "",
+      run: "",
+    },
+    parts: {
+    },
+  },
+  NotTriedRow: {
+    blank: {
+      remedy: "",
+      title: "",
+      why: "",
+      failed: false,
+    },
+    parts: {
+    },
+  },
+  TriedPage: {
+    blank: {
+      headline: "",
+      command: "",
+      device: "",
+      baseline_ns: null,
+      best: [],
+      best_gain_percent: null,
+      best_low_percent: null,
+      best_high_percent: null,
+      best_verdict: "",
+      patch: "",
+      by_hand: [],
+      rows: [],
+      sets: [],
+      not_tried: [],
+      seeds_differ: "",
+      seconds: null,
+      notes: [],
+    },
+    parts: {
+      ref: "RunRef",
+      rows: "TriedRow",
+      sets: "TriedRow",
+      not_tried: "NotTriedRow",
     },
   },
   TrustPage: {

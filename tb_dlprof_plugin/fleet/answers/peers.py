@@ -45,3 +45,15 @@ def others_of(classes: Ints, rank: int) -> Ints:
 
 ENOUGH = 64
 """Ranks to compare one with: the standard error of a median is then a sixth of the spread of single ones."""
+
+
+def steps_alike(calls: Calls, rank: int) -> int:
+    """The number of steps, if a rank made the same calls in each; 0 where it did not."""
+    rows = calls.of_rank(rank)
+    count = np.bincount(calls.step[rows], minlength=calls.steps)
+    if not len(count) or count.min() != count.max() or not count[0]:
+        return 0
+    kinds = calls.operation[rows].reshape(calls.steps, -1)
+    return calls.steps if bool((kinds == kinds[0]).all()) else 0
+
+

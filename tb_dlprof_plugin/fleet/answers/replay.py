@@ -138,6 +138,7 @@ def replay(
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *(wave.rows for wave in order)])
     ready_of, block_of, transfer_of = ready[rows], block[rows], transfer[rows]
     stream_of, blocks_of, in_first = calls.stream[rows], calls.blocks[rows], (calls.step == 0)[rows]
+    leads_of = calls.leads[rows]
     streams = int(calls.stream.max(initial=0)) + 1
     free = np.zeros(calls.ranks * streams)
     done = 0
@@ -147,10 +148,12 @@ def replay(
         on = rank * streams + stream_of[here]
         own = delay[rank]
         start = np.maximum(ready_of[here] + own, free[on])
+        waited_for = np.where(leads_of[here], start, -np.inf)
         if len(wave.begin) == 1:
-            end = np.full(len(start), start.max() + transfer_of[here.start])
+            end = np.maximum(start, waited_for.max()) + transfer_of[here.start]
         else:
-            end = (np.maximum.reduceat(start, wave.begin) + transfer_of[here][wave.begin])[wave.member_of]
+            last = np.maximum.reduceat(waited_for, wave.begin)[wave.member_of]
+            end = np.maximum(start, last) + transfer_of[here][wave.begin][wave.member_of]
         free[on] = end
         longer = np.where(blocks_of[here], np.maximum(own, end - block_of[here]), own)
         delay[rank] = longer
@@ -162,6 +165,13 @@ def replay(
         return Replayed(float(of_rank.max(initial=0.0)), of_rank)
     rest = of_rank - _own_of_first(calls, ready, tail, first) - delay_of_first
     return Replayed(float(rest.max(initial=0.0)) / (calls.steps - 1), of_rank)
+
+
+def ends(calls: Calls, wave: Wave, start: Floats, transfer: Floats) -> Floats:
+    """When the calls of a wave end that start then: one transfer after the last member for which they wait."""
+    last = np.maximum.reduceat(np.where(calls.leads[wave.rows], start, -np.inf), wave.begin)[wave.member_of]
+    result: Floats = np.maximum(start, last) + transfer[wave.rows[wave.begin]][wave.member_of]
+    return result
 
 
 def recorded_tails(calls: Calls) -> Floats:

@@ -20,13 +20,22 @@ def with_kept_gradients(program: StepProgram) -> StepProgram:
     return rewrite.changed(states=[*program.states, *kept])
 
 
+def bytes_freed_late(program: StepProgram) -> int:
+    """Gradients of the last step that are freed when the forward pass has made something already."""
+    return sum(program.slots[slot].bytes for slot in _freed_late(program, places(program)))
+
+
 def with_freed_gradients(program: StepProgram) -> StepProgram:
     """`zero_grad(set_to_none=True)`, the default since torch 2.0: gradients are freed before the forward pass and made
     again. Unchanged where they are already."""
     kept = [one for one in (*program.held, *program.states) if one.kind == HeldKind.GRADIENT]
-    if not kept:
-        return program
     where, rewrite = places(program), Rewrite(program)
+    late = _freed_late(program, where)
+    if not kept and not late:
+        return program
+    for slot in late:
+        rewrite.drop(where.freed[slot])
+        rewrite.put(0, [-slot - 1])
     waiting: dict[int, int] = {}
     for one in kept:
         waiting[one.bytes] = waiting.get(one.bytes, 0) + 1
@@ -89,6 +98,13 @@ def _behind_node(program: StepProgram, made: int) -> int:
         (i for i in range(made + 1, len(events)) if events[i] > 0 and not program.slots[events[i] - 1].behind_node),
         len(events),
     )
+
+
+def _freed_late(program: StepProgram, where: Places) -> list[int]:
+    """Slots of gradients that are freed behind the first activation."""
+    activations = (where.made[slot] for slot, one in enumerate(program.slots) if one.kind == SlotKind.ACTIVATION)
+    first = min(activations, default=len(program.events))
+    return [slot for slot in _gradients(program, where) if where.freed[slot] > first]
 
 
 def _gradients(program: StepProgram, where: Places) -> list[int]:

@@ -10,12 +10,14 @@ import pytest
 from tb_dlprof_plugin.planning.memory.change_batch import with_batch
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.change_gradients import (
+    bytes_freed_late,
     with_accumulation,
     with_freed_gradients,
     with_kept_gradients,
 )
 from tb_dlprof_plugin.planning.memory.change_layers import with_layers
 from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_optimizer
+from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.replay import replay
@@ -156,3 +158,19 @@ def test_a_module_that_made_nothing_is_refused() -> None:
     for change in (lambda p: with_checkpoints(p, ["head"]), lambda p: with_layers(p, "head", 1)):
         with pytest.raises(UnknownModule, match="head"):
             change(three_layers())
+
+
+def test_gradients_that_are_freed_late_are_freed_before_the_forward_pass() -> None:
+    program = with_freed_gradients(three_layers())
+    assert bytes_freed_late(program) == 0
+    where, rewrite = places(program), Rewrite(program)
+    for slot in where.carried:
+        if program.slots[slot].kind == SlotKind.GRADIENT:
+            rewrite.drop(where.freed[slot])
+            rewrite.put(program.backward_at, [-slot - 1])
+    late = rewrite.changed()
+    assert bytes_freed_late(late) == LAYERS * WEIGHT
+    early = with_freed_gradients(late)
+    assert sorted(early.events) == sorted(program.events)
+    assert all(event < 0 for event in early.events[:LAYERS])
+    assert early.events[LAYERS:] == program.events[LAYERS:]
