@@ -55,5 +55,3 @@ def steps_alike(calls: Calls, rank: int) -> int:
         return 0
     kinds = calls.operation[rows].reshape(calls.steps, -1)
     return calls.steps if bool((kinds == kinds[0]).all()) else 0
-
-
