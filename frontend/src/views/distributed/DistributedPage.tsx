@@ -56,7 +56,9 @@ export function DistributedPage({ data }: { data: JobData }) {
             )}
           </Card>
         )}
-        {data.heat && data.ranks > 1 && <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />}
+        {data.heat && data.ranks > 1 && (
+          <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />
+        )}
         {data.shown_ranks.length > 1 && <RankLines data={data} />}
         {data.collectives.length > 0 && (
           <Card title="Collectives" testId="job-collectives">
