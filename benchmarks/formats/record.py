@@ -1,7 +1,8 @@
 """Record the same training steps with Nsight Systems and with the framework's own profiler, on a GPU.
 
 Each recording is a process of its own. ``<out>/<kind>/`` gets ``nsys.sqlite.gz``, the framework's own profile and the
-steps without a profiler. What failed is in the table that is printed last.
+steps without a profiler. What failed is in the table that is printed last. With ``--pack`` all of it becomes one
+archive; after ``--deadline`` seconds no further kind begins.
 
     python benchmarks/formats/record.py --out /tmp/formats
     python benchmarks/formats/record.py --out /tmp/formats --kinds resnet50_bf16_ddp --ranks 2
@@ -19,6 +20,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -26,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 NSYS_PLACES = ("/opt/nvidia/nsight-systems*/*/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys")
 OPTIONS = ["-t", "cuda,nvtx,cudnn,cublas", "-s", "none", "--cpuctxsw=none", "-c", "cudaProfilerApi"]
 OPTIONS += ["--capture-range-end=stop"]  # By default the program is ended with the range.
+EXPORT = ("--force-overwrite=true", "--include-blobs=true")
 TORCH_KINDS = (
     "resnet50_fp32",
     "resnet50_bf16",
@@ -49,7 +52,7 @@ def find_nsys() -> Path | None:
 def _program(kind: str, recorder: str, out: Path, ranks: int) -> list[str]:
     name = "jax_program.py" if kind.startswith(("transformer", "conv")) else "torch_program.py"
     start = [sys.executable]
-    if ranks > 1:
+    if kind.endswith("_ddp"):
         start += ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     return [*start, str(HERE / name), "--kind", kind, "--recorder", recorder, "--out", str(out)]
 
@@ -81,7 +84,7 @@ def record_nsys(
         return why or "left no report"
     database = out / f"{name}.sqlite"
     why = _run(
-        [str(nsys), "export", "--type", "sqlite", "--force-overwrite=true", "-o", str(database), str(report)],
+        [str(nsys), "export", "--type", "sqlite", *EXPORT, "-o", str(database), str(report)],
         env,
         log,
         120,
@@ -100,6 +103,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--kinds", nargs="+", default=[*TORCH_KINDS, *JAX_KINDS])
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--pack", type=Path, help="the archive that takes all that was written")
+    parser.add_argument("--deadline", type=float, default=float("inf"), help="in seconds from the start")
     parser.add_argument("--libraries", type=Path, help="directory of libdw.so.1 and libelf.so.1")
     args = parser.parse_args()
     nsys = find_nsys()
@@ -110,7 +115,11 @@ def main() -> None:
     if args.libraries:
         env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, (str(args.libraries), env.get("LD_LIBRARY_PATH"))))
     rows = []
+    begin = time.monotonic()
     for kind in args.kinds:
+        if time.monotonic() - begin > args.deadline:
+            rows.append(f"{kind:26s} not begun: the deadline is over")
+            continue
         out = args.out / kind
         out.mkdir(parents=True, exist_ok=True)
         start = time.monotonic()
@@ -124,6 +133,9 @@ def main() -> None:
         failed = "; ".join(f"{name} {why}" for name, why in whys.items() if why)
         rows.append(f"{kind:26s} {size / 1e3:8.0f} kB {time.monotonic() - start:5.0f} s  step ms: {steps}  {failed}")
         print(rows[-1], flush=True)
+    if args.pack:
+        with tarfile.open(args.pack, "w") as archive:
+            archive.add(args.out, arcname=".")
     print("\n".join(["", *rows]))
 
 

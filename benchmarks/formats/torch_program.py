@@ -100,6 +100,13 @@ def _convnext() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     return torchvision.models.convnext_tiny().cuda().train(), (torch.randn(32, 3, 224, 224, device="cuda"),)
 
 
+def _gpt2() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(n_layer=6, use_cache=False)).cuda().train()
+    return model, (torch.randint(0, 50000, (4, 256), device="cuda"),)
+
+
 MODELS = {
     "resnet50": _resnet50,
     "bert": _bert,
@@ -107,6 +114,7 @@ MODELS = {
     "vit": _vit,
     "mobilenet": _mobilenet,
     "convnext": _convnext,
+    "gpt2": _gpt2,
 }
 KINDS = tuple(
     f"{model}_{way}" for model in MODELS for way in ("fp32", "bf16", "bf16_compiled", "bf16_graph", "bf16_ddp")

@@ -1,7 +1,8 @@
-"""The models that the jobs train: a transformer, also with experts on several ranks, and a convolutional network."""
+"""The models that the jobs train: transformers of hidden states, tokens, patches or experts, convolutions, MLPs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -55,7 +56,7 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """From hidden states to hidden states; ``blocks`` in order."""
 
-    def __init__(self, blocks: list[Block]) -> None:
+    def __init__(self, blocks: Sequence[nn.Module]) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(blocks)
 
@@ -133,3 +134,50 @@ class Experts(nn.Module):
         done = self.expert(_Exchange.apply(tokens[order], sent, received))
         back = torch.empty_like(tokens).index_copy(0, order, _Exchange.apply(done, received, sent).to(tokens.dtype))
         return (back * weight.gather(1, chosen[:, None])).view_as(x)
+
+
+VOCABULARY = 32_000
+PATCH = 16
+
+
+class Tokens(nn.Module):
+    """A causal language model: tokens to logits."""
+
+    def __init__(self, width: int, length: int, layers: int) -> None:
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(VOCABULARY, width), nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY, bias=False)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class Patches(nn.Module):
+    """A vision transformer: images to ten classes."""
+
+    def __init__(self, width: int, layers: int) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, PATCH, stride=PATCH)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        x = self.patches(images).flatten(2).transpose(1, 2)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x).mean(1))
+
+
+class Residual(nn.Module):
+    """A block without attention."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.mlp = nn.LayerNorm(width), Mlp(width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.mlp(self.norm(x))

@@ -37,7 +37,7 @@ SCHEDULE = {"wait": 10, "warmup": 2, "active": 3, "repeat": 1}
 AFTER = 5
 STEPS = SCHEDULE["wait"] + SCHEDULE["warmup"] + SCHEDULE["active"] + AFTER
 """Of the recorded part: the hook measures steps before and after its window too."""
-LIMIT_S = 20.0
+LIMIT_S = 30.0
 """Of one subject."""
 FIRST_LIMIT_S = 45.0
 """Of a pair's first subject, which loads libraries."""

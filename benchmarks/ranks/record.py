@@ -33,7 +33,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--subjects", nargs="*", default=[subject.name for subject in SUBJECTS])
+    parser.add_argument("--subjects", nargs="*", help="instead of all that are not set apart")
+    parser.add_argument("--trial", action="store_true", help="the jobs that are set apart")
     parser.add_argument("--seconds", type=float, default=120, help="of all jobs together; those left are not begun")
     parser.add_argument("--pack", type=Path, help="directory for archives of the recordings")
     given = parser.parse_args()
@@ -43,7 +44,8 @@ def main() -> None:
     os.environ.setdefault("TORCH_FR_BUFFER_SIZE", "500")
     given.out.mkdir(parents=True, exist_ok=True)
     gpus = _gpus() if given.device == "cuda" else 4
-    chosen = [subject for subject in SUBJECTS if subject.name in given.subjects and subject.ranks <= gpus]
+    asked = given.subjects or [subject.name for subject in SUBJECTS if subject.set_apart == given.trial]
+    chosen = [subject for subject in SUBJECTS if subject.name in asked and subject.ranks <= gpus]
     rows: list[dict[str, Any]] = []
     groups = list(_together(chosen))
     for number, subjects in enumerate(groups, start=1):

@@ -30,6 +30,7 @@ class Subject:
         rank: that has the cause; None where all have it.
         plant: in `plants`; "" where the cause is in how the job is built (``options``).
         share: of the natural step, by which the plant delays its rank.
+        set_apart: recorded only when it is asked for by name or `--trial`.
         reads_loss: the training reads its loss after every step, so that the CPU cannot run ahead.
         environment: of the processes; jobs with another one get processes of their own.
     """
@@ -44,6 +45,7 @@ class Subject:
     share: float = 0.35
     twin: str = ""
     held_out: bool = False
+    set_apart: bool = False
     reads_loss: bool = True
     ranks: int = 2
     options: dict[str, Any] = field(default_factory=dict)
@@ -57,6 +59,10 @@ _STAGES = Size(width=1024, layers=8, batch=32, length=1024)
 _TENSOR = Size(width=2048, layers=4, batch=16, length=1024)
 _EXPERTS = Size(width=1024, layers=4, batch=12, length=1024)
 _SHARDED = Size(width=1536, layers=6, batch=8, length=1024)
+_LANGUAGE = Size(width=2048, layers=8, batch=8, length=2048)
+_VISION = Size(width=1024, layers=12, batch=128, length=224)
+_RESIDUAL = Size(width=4096, layers=8, batch=16, length=1024)
+_STAGES_3 = Size(width=2048, layers=8, batch=32, length=1024)
 _STAGES_2 = Size(width=1536, layers=6, batch=24, length=512)
 _EXPERTS_2 = Size(width=768, layers=6, batch=16, length=768)
 _TENSOR_2 = Size(width=1536, layers=5, batch=24, length=768)
@@ -74,8 +80,30 @@ def _images(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject
 
 
 def _job(name: str, parallelism: str, size: Size, held_out: bool = False, **more: Any) -> Subject:
-    return Subject(name, parallelism, size, held_out=held_out, **more)
+    return Subject(name, parallelism, size, **{"held_out": held_out, **more})
 
+
+def _language(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:
+    given: dict[str, Any] = {"rank": 0, **more} if cause else more
+    twin = "language_even" if cause else ""
+    given |= {"reads_loss": False, **_TRIAL}
+    return Subject(name, "fsdp", _LANGUAGE, model="tokens", cause=cause, plant=plant, twin=twin, **given)
+
+
+def _vision(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:
+    given: dict[str, Any] = {"rank": 1, **more} if cause else more
+    twin = "vision_even" if cause else ""
+    return Subject(name, "ddp", _VISION, model="patches", cause=cause, plant=plant, twin=twin, **_TRIAL, **given)
+
+
+def _residual(name: str, cause: str = "", plant: str = "", **more: Any) -> Subject:
+    given: dict[str, Any] = {"rank": 1, **more} if cause else more
+    twin = "residual_even" if cause else ""
+    return Subject(name, "tensor", _RESIDUAL, model="residual", cause=cause, plant=plant, twin=twin, **_TRIAL, **given)
+
+
+_TRIAL: dict[str, Any] = {"held_out": True, "set_apart": True}
+_LAYERED = {"schedule": "1F1B", "parts": 4}
 
 SUBJECTS = [
     _ddp("ddp_even"),
@@ -187,5 +215,29 @@ SUBJECTS = [
         plant="fewer_processors",
     ),
     _ddp("ddp_slow_link", "slow_link", rank=None, environment=(("NCCL_P2P_DISABLE", "1"),)),
+    _vision("vision_even"),
+    _vision("vision_slow_gpu", "slow_gpu", "fewer_processors"),
+    _vision("vision_slow_host", "slow_host", "busy_host", share=0.8),
+    _vision("vision_slow_input", "slow_input", "slow_input", share=0.8, rank=0),
+    _vision("vision_uneven_data", "uneven_data", options={"longer": 1.4}),
+    _language("language_even"),
+    _language("language_slow_gpu", "slow_gpu", "fewer_processors"),
+    _language("language_slow_host", "slow_host", "busy_host", share=1.0),
+    _language("language_slow_input", "slow_input", "slow_input", share=1.0, rank=1),
+    _language("language_lengths", "uneven_data", rank=1, options={"longer": 1.4}),
+    _residual("residual_even"),
+    _residual("residual_slow_gpu", "slow_gpu", "fewer_processors"),
+    _residual("residual_slow_host", "slow_host", "busy_host", share=0.8, rank=0),
+    _job("layered_even", "pipeline", _STAGES_3, **_TRIAL, options=_LAYERED),
+    _job(
+        "layered_uneven",
+        "pipeline",
+        _STAGES_3,
+        **_TRIAL,
+        twin="layered_even",
+        cause="uneven_stage",
+        rank=0,
+        options=_LAYERED | {"moved": 1},
+    ),
 ]
 """In the order in which they are recorded: where time runs out, the last are left out."""

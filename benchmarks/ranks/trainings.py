@@ -17,7 +17,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset
 
-from .models import Block, Convolutions, Experts, Transformer
+from .models import VOCABULARY, Block, Convolutions, Experts, Patches, Residual, Tokens, Transformer
 from .subjects import Size, Subject
 
 _CPU = Size(width=128, layers=2, batch=2, length=64)
@@ -53,7 +53,7 @@ class Training:
         self.before_update: Callable[[], None] = lambda: None
         self.size = subject.size
         if device.type == "cpu":
-            self.size = replace(_CPU, length=16) if subject.model == "images" else _CPU
+            self.size = replace(_CPU, length=16) if subject.model in ("images", "patches") else _CPU
         build: dict[str, Callable[[], nn.Module]] = {
             "ddp": self._ddp,
             "fsdp": self._fsdp,
@@ -119,8 +119,10 @@ class Training:
         return self.subject.parallelism in ("ddp", "experts")
 
     def _loss(self, output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        if self.subject.model == "images":
+        if self.subject.model in ("images", "patches"):
             return F.cross_entropy(output.float(), target)
+        if self.subject.model == "tokens":
+            return F.cross_entropy(output.flatten(0, 1).float(), target.flatten())
         return F.mse_loss(output.float(), target)
 
     def _batch(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -128,15 +130,32 @@ class Training:
         if self.subject.model == "images":
             count = round(size.batch * longer)
             return torch.randn(count, 3, size.length, size.length), torch.randint(_CLASSES, (count,))
+        if self.subject.model == "patches":
+            count = round(size.batch * longer)
+            images = torch.randn(count, 3, size.length, size.length), torch.randint(_CLASSES, (count,))
+            return self._pinned(*images)
         length = round(size.length * longer) // 8 * 8
+        if self.subject.model == "tokens":
+            tokens = torch.randint(VOCABULARY, (size.batch, length + 1))
+            return self._pinned(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
         inputs = torch.randn(size.batch, length, size.width)
         if self.subject.parallelism in ("fsdp", "hsdp", "tensor", "pipeline"):
             inputs = inputs.to(self._half)
-        batch = inputs, torch.randn(size.batch, length, size.width)
-        return (batch[0].pin_memory(), batch[1].pin_memory()) if self.device.type == "cuda" else batch
+        return self._pinned(inputs, torch.randn(size.batch, length, size.width))
 
-    def _transformer(self, layers: int | None = None) -> Transformer:
-        count = self.size.layers if layers is None else layers
+    def _pinned(self, inputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return (inputs.pin_memory(), targets.pin_memory()) if self.device.type == "cuda" else (inputs, targets)
+
+    def _transformer(self, layers: int | None = None) -> nn.Module:
+        count, size = self.size.layers if layers is None else layers, self.size
+        if self.subject.model == "tokens":
+            # Of the longest sequences that any rank has.
+            longest = round(size.length * self.subject.options.get("longer", 1.0))
+            return Tokens(size.width, longest, count).to(self.device)
+        if self.subject.model == "patches":
+            return Patches(size.width, count).to(self.device)
+        if self.subject.model == "residual":
+            return Transformer([Residual(size.width) for _ in range(count)]).to(self.device)
         return Transformer([Block(self.size.width) for _ in range(count)]).to(self.device)
 
     def _ddp(self) -> nn.Module:
@@ -165,7 +184,8 @@ class Training:
         policy = MixedPrecisionPolicy(param_dtype=self._half, reduce_dtype=torch.float32)
         model = self._transformer()
         if not self.subject.options.get("one_unit", False):
-            for block in model.blocks:
+            blocks: Any = model.blocks
+            for block in blocks:
                 fully_shard(block, mesh=mesh, mp_policy=policy)
         fully_shard(model, mesh=mesh, mp_policy=policy)
         return model
@@ -180,8 +200,11 @@ class Training:
 
         mesh = init_device_mesh(self.device.type, (self.world,), mesh_dim_names=("tp",))
         model = self._transformer().to(self._half)
-        columns, rows = ("attention.q", "attention.k", "attention.v", "mlp.up"), ("attention.o", "mlp.down")
-        for block in model.blocks:
+        columns, rows = ["mlp.up"], ["mlp.down"]
+        if self.subject.model == "transformer":
+            columns, rows = ["attention.q", "attention.k", "attention.v", *columns], ["attention.o", *rows]
+        blocks: Any = model.blocks
+        for block in blocks:
             plan: dict[str, ParallelStyle] = {name: ColwiseParallel() for name in columns}
             plan |= {name: RowwiseParallel() for name in rows}
             parallelize_module(block, mesh, plan)
@@ -193,7 +216,9 @@ class Training:
         options = self.subject.options
         layers = self.size.layers // self.world
         if self.rank == self.subject.rank:
-            layers += options.get("extra", 0)
+            layers += options.get("extra", 0) + options.get("moved", 0)
+        elif self.subject.rank is not None:
+            layers -= options.get("moved", 0) // (self.world - 1)
         part = self._transformer(max(1, layers)).to(self._half)
         stage = PipelineStage(part, self.rank, self.world, self.device)
         kind = {"GPipe": ScheduleGPipe, "1F1B": Schedule1F1B}[options["schedule"]]

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Communications, Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, Timeline
 from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names.ops import NCCL_CALL
 
 _ARGUMENTS = ("name", "group", "sequence", "elements_in", "elements_out", "dtype", "peer")
 
@@ -63,10 +64,14 @@ def build_communications(timeline: Timeline, launch_call: Ints, parent: Ints, co
 
 
 def _of_name(host: HostEvents, call: Ints, timeline: Timeline) -> Ints:
-    """The rows that are notes of a process group; -1 in place of another call that begins at the same time."""
+    """The rows that are notes of a process group, or NCCL's own; -1 in place of another call that begins then."""
     known = call >= 0
     is_note = np.array(
-        [timeline.strings[name] == "record_param_comms" for name in host.name[call[known]].tolist()], dtype=np.bool_
+        [
+            timeline.strings[name] == "record_param_comms" or timeline.strings[name].startswith(NCCL_CALL)
+            for name in host.name[call[known]].tolist()
+        ],
+        dtype=np.bool_,
     )
     result = call.copy()
     result[np.flatnonzero(known)[~is_note]] = -1

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tb_dlprof_plugin.readers.registry import FORMATS
+from tb_dlprof_plugin.readers.registry import FORMATS, recording_of
 
 _MOST_NAMED = 5
 
@@ -36,7 +36,10 @@ def folder_summary(
 
 def _others(folder: Path, files: set[Path]) -> Iterator[Path]:
     for one in sorted(folder.rglob("*")):
-        if one.is_file() and one not in files and not one.name.startswith(".") and "tfevents" not in one.name:
+        if one.name.startswith(".") or "tfevents" in one.name or one in files or not one.is_file():
+            continue
+        # Some recordings are several files, of which one stands for all.
+        if not (one.name.endswith((".json", ".json.gz")) and recording_of(one) in files):
             yield one
 
 

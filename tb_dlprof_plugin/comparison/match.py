@@ -5,7 +5,7 @@ and running number, with the input dims as the check; then without the node, who
 (``CudnnBatchNormBackward0`` and ``NativeBatchNormBackward0``); then by aligning what is left as sequences of op type
 and input dims, for renamed modules and runs without module paths; then by module path and op type whatever the dims,
 for layers whose width changed. Where the batch sizes differ, dims are compared in multiples of the batch. Runs of two
-frameworks name their ops differently: equal sequences say nothing there, and modules have the names of both runs.
+frameworks name their ops differently: sequences are not aligned there, and modules have the names of both runs.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names.ops import NCCL_CALL
 from tb_dlprof_plugin.profile_view import ProfileView
 
-_RANGES = ("nccl:", "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
+_RANGES = ("nccl:", NCCL_CALL, "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
 """Of calls of a process group, and ops that run in one: a name that says the operation."""
 _FSDP = re.compile(r"FSDP::[\w ]+? (?:\((?P<module>[^)]*)\)|for (?P<prefetched>\S+))$")
 

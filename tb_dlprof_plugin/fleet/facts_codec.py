@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.fleet.rank_facts import (
+    NO_PATH,
+    PATH_COLUMNS,
+    PATHS,
     UNKNOWN,
+    UNPROFILED,
     Collectives,
     Group,
     KernelTimes,
@@ -28,10 +33,13 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
-_FORMAT = 1
+FORMAT = 2
+"""1 had no paths of host and GPU."""
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
 _LARGEST = 2**61
+_PATH_UNIT_NS = 1000
+_NO_PATH = NO_PATH // _PATH_UNIT_NS
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 
 
@@ -67,13 +75,14 @@ class _Stored(msgspec.Struct, array_like=True):
     steps: dict[str, _Column]
     collectives: dict[str, _Column]
     kernels: dict[str, _Column]
+    launch_share: float = 1.0
 
 
 def encode_facts(facts: RankFacts) -> bytes:
     """The bytes to store."""
     length = facts.step_length
     stored = _Stored(
-        format=_FORMAT,
+        format=FORMAT,
         rank=facts.rank,
         world_size=facts.world_size,
         host=facts.host,
@@ -90,22 +99,28 @@ def encode_facts(facts: RankFacts) -> bytes:
         steps=_packed(_columns(facts.steps)),
         collectives=_packed(_small(facts)),
         kernels=_packed(_columns(facts.kernels)),
+        launch_share=facts.launch_share,
     )
     return zlib.compress(msgspec.msgpack.encode(stored), 9)
 
 
-def decode_facts(data: bytes) -> RankFacts:
-    """What `encode_facts` stored.
+def decode_facts(data: bytes, oldest: int = 1) -> RankFacts:
+    """What `encode_facts` stored, of this version or an earlier one, which had no paths.
+
+    Args:
+        data: stored bytes.
+        oldest: format that will do; `FORMAT` is today's.
 
     Raises:
-        ProfileError: it is damaged, or of a format that this version does not know.
+        ProfileError: it is damaged, older than that, or of a format that this version does not know.
     """
     try:
         unpack = zlib.decompressobj()
         stored = msgspec.msgpack.decode(unpack.decompress(data, _MOST_BYTES), type=_Stored)
-        if stored.format != _FORMAT:
+        if not oldest <= stored.format <= FORMAT:
             raise ProfileError(
-                f"the stored facts have format {stored.format}, this version reads {_FORMAT}; import the traces again"
+                f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
+                "traces again"
             )
         facts = _facts(stored)
         _check(facts)
@@ -135,6 +150,7 @@ def _facts(stored: _Stored) -> RankFacts:
         strings=tuple(stored.strings),
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
+        launch_share=stored.launch_share,
     )
 
 
@@ -143,7 +159,8 @@ def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
 
 
 def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    return kind(**{column.name: columns[column.name] for column in dataclasses.fields(kind)})
+    names = [column.name for column in dataclasses.fields(kind)]
+    return kind(**{name: columns[name] for name in names if name in columns or name not in PATH_COLUMNS})
 
 
 def _fits(table: Any) -> bool:
@@ -161,6 +178,7 @@ def _small(facts: RankFacts) -> dict[str, Ints]:
     columns["launched_ns"] = np.where(calls.launched_ns == UNKNOWN, -1, calls.start_ns - calls.launched_ns)
     for name in ("iteration", "sequence"):
         columns[name] = np.diff(columns[name], prepend=0)
+    _small_paths(columns)
     return columns
 
 
@@ -168,6 +186,7 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
     """The columns that `_small` made differences of."""
     for name in ("iteration", "sequence"):
         columns[name] = np.cumsum(columns[name])
+    _whole_paths(columns)
     calls = _table(Collectives, columns)
     if not _fits(calls):
         raise ValueError("the columns of its collectives differ in length")
@@ -190,6 +209,43 @@ def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
         exposed_ns=calls.duration_ns - columns["exposed_ns"],
         launched_ns=np.where(ahead == -1, UNKNOWN, start - ahead),
     )
+
+
+_USUAL: tuple[tuple[str, Callable[[dict[str, Ints]], Ints]], ...] = (
+    (
+        UNPROFILED + "gpu_after_host_ns",
+        lambda of: of["gpu_after_host_ns"] - of["host_ns"] + of[UNPROFILED + "host_ns"],
+    ),
+    (UNPROFILED + "host_ns", lambda of: of["host_ns"] * 13 // 20),
+    (UNPROFILED + "host_after_gpu_ns", lambda of: of["host_after_gpu_ns"]),
+    (UNPROFILED + "gpu_ns", lambda of: of["gpu_ns"]),
+    ("gpu_after_host_ns", lambda of: of["host_ns"]),
+    ("gpu_ns", lambda of: of["work_ns"] // _PATH_UNIT_NS),
+)
+"""Paths with what they mostly are, by columns that come later."""
+
+
+def _small_paths(columns: dict[str, Ints]) -> None:
+    """Paths in microseconds, as differences to what they mostly are."""
+    for name in PATH_COLUMNS:
+        columns[name] = columns[name] // _PATH_UNIT_NS
+    for name, usual in _USUAL:
+        columns[name] = columns[name] - np.where(columns[name] == _NO_PATH, 0, usual(columns))
+
+
+def _whole_paths(columns: dict[str, Ints]) -> None:
+    """The columns that `_small_paths` made differences of; a format without paths has none of them."""
+    if PATHS[0] not in columns:
+        return
+    for name, usual in reversed(_USUAL):
+        columns[name] = columns[name] + np.where(columns[name] == _NO_PATH, 0, usual(columns))
+    for name in PATH_COLUMNS:
+        nothing = columns[name] == _NO_PATH
+        if nothing.all():
+            # As `Collectives` has it, without room.
+            del columns[name]
+            continue
+        columns[name] = np.where(nothing, NO_PATH, columns[name] * _PATH_UNIT_NS)
 
 
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
@@ -243,6 +299,8 @@ def _check(facts: RankFacts) -> None:
             raise ValueError("a collective names a group, data type or module that is not there")
     if len(calls) and (calls.operation.min() < 0 or calls.operation.max() > max(Operation)):
         raise ValueError("an operation is none")
+    if not 0 < facts.launch_share <= 1:
+        raise ValueError("the share of launching is none")
     for table in (facts.steps, calls, facts.kernels):
         if not _fits(table):
             raise ValueError("columns differ in length")

@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls, calls_on_cpu, calls_on_gpu
 from tb_dlprof_plugin.fleet.dimensions import dimension_of, mesh_of
+from tb_dlprof_plugin.fleet.paths_of_profile import paths_of
 from tb_dlprof_plugin.fleet.rank_facts import (
     UNKNOWN,
     Collectives,
@@ -25,6 +26,7 @@ from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.trace_names import host_of_name
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.simulation.recorder_cost import unprofiled_share
 
 
 def facts_of_profile(view: ProfileView) -> RankFacts:
@@ -59,6 +61,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         strings=tuple(strings.values),
         mesh=mesh_of(groups, profile.source.rank),
         notes=(),
+        launch_share=unprofiled_share(view, view.selection()).expected,
     )
 
 
@@ -126,6 +129,7 @@ def _collectives(
         launched_ns=_in_microseconds(calls),
         module=calls.module,
         stream=calls.stream,
+        **({} if device is None else paths_of(view, device, calls, other, communication)),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, dumps_beside, with_sequences
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
@@ -74,7 +74,7 @@ def _read(path: Path, found: JobFiles) -> None:
     if not path.exists():
         raise ProfileError(no_such_path(path))
     if path.is_file() and "tfevents" not in path.name:
-        found.facts.append(_of_trace(path))
+        found.facts += _of_trace(path)
         return
     if path.is_dir():
         found.dumps += dumps_beside(path)
@@ -92,8 +92,10 @@ def _read(path: Path, found: JobFiles) -> None:
     traces = registry.files_below(path)
     if not traces and not found.dumps:
         raise ProfileError(f"{path} holds neither profiles nor traces.")
-    found.facts += map(_of_trace, traces)
+    for trace in traces:
+        found.facts += _of_trace(trace)
 
 
-def _of_trace(path: Path) -> RankFacts:
-    return facts_of_profile(ProfileView(analyze_trace(path)))
+def _of_trace(path: Path) -> list[RankFacts]:
+    """Of all ranks that a recording holds."""
+    return [facts_of_profile(ProfileView(profile)) for profile in analyze_ranks(path)]

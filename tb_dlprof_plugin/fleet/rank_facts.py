@@ -9,10 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+import numpy as np
+
 from tb_dlprof_plugin.model.profile import Ints
 
 UNKNOWN = -1
 """In every integer column: not recorded."""
+
+
+NO_PATH = -(1 << 40)
+"""In columns of `PATHS`: the one does not wait for the other, or nothing is known of it."""
+
+PATHS = ("gpu_ns", "gpu_after_host_ns", "host_ns", "host_after_gpu_ns")
+"""Columns of `Collectives`: the longest paths to a call from the call before it on this rank.
+
+A call is ready when the GPU has done what it depends on. The GPU's time at a call is when it is ready, or when the rank
+that waited for it went on; the host's time is when it launches it. Either is the larger one of its two paths, which
+is exact for the recorded order of launches: to the GPU from its own time and from the host's, to the host from its own
+time and from the GPU's, for which it waits. Times are whole microseconds."""
+UNPROFILED = "unprofiled_"
+"""Before the name of a path: with a host that records nothing, as far as that is known (`simulation.recorder_cost`)."""
 
 
 class Operation(IntEnum):
@@ -51,6 +67,13 @@ class Group:
     dimension: str = ""
 
 
+PATH_COLUMNS = (*PATHS, *(UNPROFILED + name for name in PATHS), "behind_ns", "contended_ns")
+
+
+def _unknown() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Collectives:
     """One row per collective or point-to-point call that a recorded iteration launched, in order of the start.
@@ -74,6 +97,10 @@ class Collectives:
         launched_ns: when the CPU launched it; UNKNOWN where the launch is not recorded.
         module: index into `strings`: the module (FSDP unit) that it belongs to; UNKNOWN.
         stream: CUDA stream.
+        gpu_ns, ..., unprofiled_host_after_gpu_ns: `PATHS`; `NO_PATH` in all where launches are not recorded, and in
+            most steps of a rank with many calls.
+        behind_ns: how long before its start a call was ready, without exposed communication: it was queued.
+        contended_ns: part of ``gpu_ns`` that kernels took longer than usual because communication ran at the same time.
     """
 
     iteration: Ints
@@ -91,6 +118,22 @@ class Collectives:
     launched_ns: Ints
     module: Ints
     stream: Ints
+    gpu_ns: Ints = field(default_factory=_unknown)
+    gpu_after_host_ns: Ints = field(default_factory=_unknown)
+    host_ns: Ints = field(default_factory=_unknown)
+    host_after_gpu_ns: Ints = field(default_factory=_unknown)
+    unprofiled_gpu_ns: Ints = field(default_factory=_unknown)
+    unprofiled_gpu_after_host_ns: Ints = field(default_factory=_unknown)
+    unprofiled_host_ns: Ints = field(default_factory=_unknown)
+    unprofiled_host_after_gpu_ns: Ints = field(default_factory=_unknown)
+    behind_ns: Ints = field(default_factory=_unknown)
+    contended_ns: Ints = field(default_factory=_unknown)
+
+    def __post_init__(self) -> None:
+        for name in PATH_COLUMNS:
+            if not len(getattr(self, name)):
+                # Takes no room.
+                object.__setattr__(self, name, np.broadcast_to(np.int64(NO_PATH), len(self.start_ns)))
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -162,6 +205,7 @@ class RankFacts:
         mesh: parallel dimensions and this rank's place in each, e.g. (("pp", 1), ("dp", 3)); empty where not known.
         base_ns: unix time (ns) of this rank's zero.
         framework: of the recording. backend: "nccl", "gloo", "rccl" or "".
+        launch_share: time that launching takes without the profiler over that with it, as expected.
     """
 
     rank: int
@@ -180,3 +224,4 @@ class RankFacts:
     strings: tuple[str, ...] = ()
     mesh: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    launch_share: float = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import FORMAT, decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -21,7 +21,7 @@ def facts_to_store(view: ProfileView) -> bytes | None:
 
 
 def stored_facts(blob: StoredBlob) -> RankFacts:
-    """The facts of a stored profile, which is opened only where it has none that this version reads.
+    """The facts of a stored profile, which is opened only where they are missing, or an earlier version wrote less.
 
     Raises:
         ProfileError: neither can be read.
@@ -29,8 +29,13 @@ def stored_facts(blob: StoredBlob) -> RankFacts:
     data = blob.read_facts()
     if data is not None:
         with contextlib.suppress(ProfileError):
-            return decode_facts(data)
-    return facts_of_profile(ProfileView(read_profile(blob)))
+            return decode_facts(data, FORMAT)
+    try:
+        return facts_of_profile(ProfileView(read_profile(blob)))
+    except ProfileError:
+        if data is None:
+            raise
+        return decode_facts(data)
 
 
 def facts_of_job(blobs: Iterable[StoredBlob]) -> tuple[list[RankFacts], list[str]]:

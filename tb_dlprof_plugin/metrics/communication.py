@@ -16,12 +16,11 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
 from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names.ops import NCCL_CALL
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _RANGES = ("nccl:", "gloo:")
 """Of PyTorch's process groups."""
-_OF_NCCL = "NCCL:nccl"
-"""Ranges of NCCL's own domain in Nsight Systems, which lie in those of the process group, and may have no size."""
 _ONE_BYTE = 1
 
 
@@ -91,12 +90,13 @@ def bytes_of(view: ProfileView, rows: Ints) -> Ints:
     sizes = np.array(
         [
             input_bytes(view.profile.shapes_of(op), view.profile.dtypes_of(op))
-            if strings[name].startswith((*_RANGES, _OF_NCCL))
+            if strings[name].startswith((*_RANGES, NCCL_CALL))
             else -1
             for op, name in enumerate(ops.name.tolist())
         ],
         dtype=np.int64,
     )
+    # NCCL's own ranges lie in those of the process group, and may have no size.
     named = np.array([strings[name].startswith(_RANGES) for name in ops.name.tolist()], dtype=np.bool_) | (sizes >= 0)
     if not named.any():
         return np.full(len(rows), -1, dtype=np.int64)

@@ -15,6 +15,10 @@ ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
 """Adds a gradient to that of a parameter."""
 COPY = "aten::copy_"
 """Copies between devices, layouts or data types: the first input is written, the second is read."""
+TRITON_KERNEL = "triton_"
+"""Before the name of a kernel that torch.compile made, and of the op that launches it."""
+NCCL_CALL = "NCCL:nccl"
+"""Before the name of a call in NCCL's own ranges, as Nsight Systems records them."""
 _PREFIXES = (AUTOGRAD_NODE, "torch::autograd::", "aten::")
 
 

@@ -5,6 +5,10 @@ slower machine it costs proportionally more, so it is a share of the launching t
 improve the estimate: a model with costs per event in units of the machine's own launch calls was off by as much (median
 7 % of the step, as with these shares), because steps of one process differ by more within a minute.
 
+Launches of Triton kernels by torch.compile cost more than other events: Inductor's launcher records each with its
+arguments and the facts of its kernel, which it puts together only while a profiler runs (``CachingAutotuner.run`` of
+torch/_inductor/runtime/triton_heuristics.py).
+
 Fitted on 56 CPU-paced recordings with module ranges (benchmarks/precision_pairs, demo) and 32 of bare
 ``torch.profiler`` on an H200, whose steps without the profiler were timed right before and after.
 """
@@ -17,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.names.ops import TRITON_KERNEL
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 EVENTS_SHARE = 0.20
@@ -33,6 +38,9 @@ NSYS_SHARE = 0.55
 """The same of Nsight Systems with NVTX ranges around ops, by ``emit_nvtx`` or XLA: it records each CUDA call
 and range by a call of its own. On three CPU-paced recordings (benchmarks/formats) 0.37 to 0.45 of the time remained."""
 NSYS_SPREAD = 0.4
+TRITON_CALLS = 2.5
+"""What recording one launch of a Triton kernel costs, as a multiple of the call that launches it. On one compiled
+recording of ``torch.profiler`` 16.9 us at 6.7 us a call; on another, which it was not fitted on, 16.1 us at 6.6."""
 _STACKS_LEAST = 0.5
 """Python stacks cost by the depth of the program: with them, up to this share less remains."""
 
@@ -61,9 +69,24 @@ def unprofiled_share(view: ProfileView, _: Selection) -> CpuShare:
     left = 1.0 - EVENTS_SHARE - RANGE_SHARE * ranges / ops
     if _has_shapes(view):
         left -= SHAPES_SHARE
-    left = max(left, 0.3)
+    left = max(left - _triton_share(view), 0.3)
     low = left * (_STACKS_LEAST if profile.facts.with_stack else 1.0)
     return CpuShare(low * math.exp(-SPREAD), left, min(left * math.exp(SPREAD), 1.0))
+
+
+def _triton_share(view: ProfileView) -> float:
+    """Share of the steps that goes into the recording of launches of Triton kernels."""
+    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    inside = view.call_iteration >= 0
+    triton = np.array([name.startswith(TRITON_KERNEL) for name in strings], dtype=np.bool_)[ops.name[calls.op]]
+    triton &= inside & (ops.kind[calls.op] == CallKind.OP)
+    steps_ns = int(view.profile.iterations.duration_ns.sum())
+    launching = np.zeros(len(calls), dtype=np.bool_)
+    launching[view.profile.launches.call[view.profile.launches.call >= 0]] = True
+    launching &= np.append(triton, False)[np.where(view.call_parent >= 0, view.call_parent, len(calls))]
+    if not launching.any() or steps_ns <= 0:
+        return 0.0
+    return TRITON_CALLS * float(np.median(calls.duration_ns[launching])) * int(triton.sum()) / steps_ns
 
 
 def _has_shapes(view: ProfileView) -> bool:

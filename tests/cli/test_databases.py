@@ -84,10 +84,12 @@ def test_of_a_folder_it_is_said_what_was_read_and_what_was_not(run, database: Pa
     shutil.copy(TRACES / "nsys" / "nothing_recorded.sqlite.gz", folder)
     shutil.copy(TRACES / "nvprof" / "pyprof_markers.nvprof.gz", folder / "old.sqlite.gz")
     (folder / "notes.txt").write_text("none")
+    (folder / "net.profile.json").write_text('[{"count": 1}, {"name": "Conv_0", "averageMs": 0.5}]')
+    (folder / "net.times.json").write_text('[{"startComputeMs": 1, "endComputeMs": 2, "computeMs": 1}]')
     result = run("import", folder, "--logdir", tmp_path / "runs")
     assert result.exit_code == 2
     said = result.stderr.splitlines()
-    assert "2 of 3 recordings were read; profiles: 1 of nsys, 1 of nvprof." in said
+    assert "3 of 4 recordings were read; profiles: 1 of nsys, 1 of nvprof, 1 of tensorrt." in said
     assert "Not read, for the reasons above: nothing_recorded.sqlite.gz." in said
     assert "Not recordings by their names: notes.txt. Name one to have it read all the same." in said
 

@@ -63,6 +63,12 @@ def test_a_glob_and_a_folder_are_a_job() -> None:
     assert json.loads(out)["ranks"] == [0, 1]
 
 
+def test_a_recording_of_several_ranks_is_a_job() -> None:
+    code, out, _ = _run(str(TRACES / "nsys" / "two_ranks.sqlite.gz"), "--format", "json")
+    assert code == 0
+    assert json.loads(out)["ranks"] == [0, 1]
+
+
 def test_a_run_directory_is_a_job(tmp_path: Path) -> None:
     made = CliRunner().invoke(app, ["import", *RANKS, "--logdir", str(tmp_path), "--run", "two"])
     assert made.exit_code == 0, made.output

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
-from tb_dlprof_plugin.fleet.rank_facts import Collectives, Group, KernelTimes, RankFacts, StepLength, Steps
+from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, Collectives, Group, KernelTimes, RankFacts, StepLength, Steps
+from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
 NewRank = Callable[..., RankFacts]
@@ -26,6 +27,25 @@ def assert_same(one: RankFacts, two: RankFacts) -> None:
                 assert np.array_equal(getattr(mine, column.name), getattr(other, column.name)), column.name
         else:
             assert mine == other, field.name
+
+
+def paths(source: np.random.Generator, work: Ints, first: int) -> dict[str, Ints]:
+    """Those of the calls from ``first`` on are kept. The GPU has small gaps in its work."""
+    count = len(work)
+    known = np.arange(count) >= first
+    host = source.lognormal(11, 0.5, count)
+    gpu = work + source.lognormal(7, 1, count)
+    columns = {
+        "gpu_ns": gpu,
+        "gpu_after_host_ns": host + source.lognormal(9, 1, count),
+        "host_ns": host,
+        "unprofiled_gpu_ns": gpu,
+        "unprofiled_gpu_after_host_ns": 0.65 * host + source.lognormal(9, 1, count),
+        "unprofiled_host_ns": 0.65 * host,
+        "behind_ns": np.where(np.arange(count) % 4 == 0, gpu, 0),
+        "contended_ns": np.where(source.random(count) < 0.5, 0.1 * gpu, 0),
+    }
+    return {name: np.where(known, column // 1000 * 1000, NO_PATH).astype(np.int64) for name, column in columns.items()}
 
 
 def large(new_rank: NewRank) -> RankFacts:
@@ -55,6 +75,7 @@ def large(new_rank: NewRank) -> RankFacts:
         launched_ns=start - source.lognormal(13, 1, count).astype(np.int64) // 1000 * 1000,
         module=place % 60,
         stream=7 + place % 3,
+        **paths(source, work, count - each),
     )
     ends = stop[each - 1 :: each]
     columns = {field.name: source.integers(10**6, 10**9, 10) for field in dataclasses.fields(Steps)}

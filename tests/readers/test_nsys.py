@@ -355,6 +355,20 @@ class TestReports:
         assert len(analyze_ranks(report)[0].launches) == 1
         assert not Path((tmp_path / "where").read_text().strip()).exists()
 
+    def test_an_nsys_without_the_option_for_payloads_exports_all_else(self, database, tmp_path, monkeypatch) -> None:
+        database.launch("k", 0, 10, 5)
+        exported = database.write()
+        nsys = tmp_path / "bin-nsys"
+        nsys.write_text(
+            '#!/bin/sh\ncase "$*" in *include-blobs*) echo "unknown include-blobs"; exit 1;; esac\n'
+            f'while [ $1 != --output ]; do shift; done\ncp "{exported}" "$2"\n'
+        )
+        nsys.chmod(0o755)
+        monkeypatch.setattr("tb_dlprof_plugin.readers.nsys.report_file.find_nsys", lambda: str(nsys))
+        report = tmp_path / "a.nsys-rep"
+        report.write_bytes(b"closed")
+        assert len(analyze_ranks(report)[0].launches) == 1
+
     def test_of_a_report_and_its_database_the_database_is_found(self, tmp_path) -> None:
         for name in ("a.nsys-rep", "a.sqlite", "b.qdrep"):
             (tmp_path / name).write_bytes(b"")

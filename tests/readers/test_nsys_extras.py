@@ -9,9 +9,13 @@ import pytest
 from support.nsys_database import NsysDatabase, thread
 
 from tb_dlprof_plugin.analysis import analyze_ranks
+from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
+from tb_dlprof_plugin.fleet.matching import match
+from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.metrics.communication import collectives
 from tb_dlprof_plugin.metrics.memory import DeviceMemory
 from tb_dlprof_plugin.metrics.tensor_activity import measured_activity
+from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -139,6 +143,8 @@ class TestNcclPayloads:
     SCHEMAS = (
         (100, [("NCCL communicator ID", 18, None), ("Message size [bytes]", 22, 8)]),
         (101, [("NCCL communicator ID", 18, None), ("No. of ranks", 5, 8), ("Rank", 5, 12)]),
+        (102, [("NCCL communicator ID", 18, None), ("Message size [bytes]", 22, 8), ("Peer rank", 5, 16)]),
+        (103, [("Message size [bytes]", 22, None)]),
     )
 
     def layout(self, database: NsysDatabase) -> None:
@@ -171,6 +177,46 @@ class TestNcclPayloads:
         text = '{"NCCL communicator ID": "12,345", "Message size [bytes]": "1,048,576"}'
         self.collective(database, "AllGather", 400, jsonText=text)
         assert self.sizes(database) == [4096, 4000, -1, MEBI]
+
+    def test_older_versions_of_nccl_name_no_communicator(self, database) -> None:
+        self.layout(database)
+        self.collective(database, "AllReduce", 100, binaryData=self.payload(103, struct.pack("<Q", 4096)))
+        profile = only(database)
+        assert self.sizes(database) == [4096]
+        assert (len(profile.communications), profile.process_groups) == (0, [])
+
+    def test_communicators_are_process_groups_and_their_calls_are_numbered(self, database) -> None:
+        self.layout(database)
+        for rank, pid in enumerate((100, 200)):
+            database.domain("NCCL", 1, pid=pid)
+            init = self.payload(101, struct.pack("<Qii", 2**63 + 5, 2, rank))
+            database.range("ncclCommInitRankConfig", 0, 5, domainId=1, binaryData=init, pid=pid)
+            for at in (100, 200):
+                size = self.payload(100, struct.pack("<QQ", 2**63 + 5, 4096))
+                database.range("ncclAllReduce", at, 10, domainId=1, textId=None, binaryData=size, pid=pid)
+                database.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 2, at + 20, 5, pid=pid)
+            name = ("ncclSend", "ncclRecv")[rank]
+            call = self.payload(102, struct.pack("<QQi", 2**63 + 5, 512, 1 - rank))
+            database.range(name, 300, 10, domainId=1, textId=None, binaryData=call, pid=pid)
+            database.launch("ncclDevKernel_SendRecv", 302, 320, 5, pid=pid)
+        first, second = analyze_ranks(database.write())
+        assert first.process_groups == [ProcessGroup("NCCL 8000000000000005", members=(0, 1))]
+        for profile, peer in ((first, 1), (second, 0)):
+            table = profile.communications
+            assert [profile.strings[name] for name in table.name[:2].tolist()] == ["ncclAllReduce"] * 2
+            assert (table.sequence.tolist(), table.peer.tolist()) == ([0, 1, 2], [-1, -1, peer])
+            assert (table.launch >= 0).all()
+        facts = [facts_of_profile(ProfileView(profile)) for profile in (first, second)]
+        matched = match(facts)
+        assert len(matched) == 3
+        assert Operation.SEND in matched.operation.tolist()
+
+    def test_without_the_creation_of_a_communicator_members_and_numbers_are_unknown(self, database) -> None:
+        self.layout(database)
+        self.collective(database, "AllReduce", 100, binaryData=self.payload(100, struct.pack("<QQ", 77, 4096)))
+        profile = only(database)
+        assert profile.process_groups == [ProcessGroup("NCCL 4d")]
+        assert profile.communications.sequence.tolist() == [-1]
 
     @pytest.mark.parametrize(
         "blob", [b"", b"\0" * 31, b"\xff" * 40, struct.pack("<IIIIQQ", 1, 0, 100, 0, 2**63, 0) + b"\1\2", "text", 5]

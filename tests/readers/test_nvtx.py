@@ -127,6 +127,10 @@ class TestTensorRt:
         assert (found.kind, found.name, found.stated) == (HostKind.OP, name, StatedOp(kind))
         assert found.module
 
+    def test_of_layers_put_together_the_first_says_the_module(self) -> None:
+        text = "Reformatting CopyNode for Output Tensor 0 to PWN(PWN(/a/b/Sigmoid), /a/Mul)"
+        assert tensorrt.meaning(text).module == "a.b.Sigmoid"
+
     def test_layers_are_ops_and_executions_are_iterations(self, database) -> None:
         database.domain("TensorRT", 2)
         for at in (0, 100, 200):

@@ -104,6 +104,15 @@ def test_a_profile_alone_is_one_inference_of_averages(tmp_path: Path, content: l
     assert {"layer_averages", "no_times"} <= {note.code for note in profile.notes}
 
 
+def test_layers_of_one_type_stay_apart_where_their_names_have_no_path(tmp_path: Path) -> None:
+    names = ("Conv_0 + Relu_1", "Conv_3", "Reformatting CopyNode for Input Tensor 0 to Conv_3")
+    layers = [{"name": name, "averageMs": 0.5, "percentage": 30} for name in names]
+    profile = analyze_ranks(_write(tmp_path, profile=[{"count": 10}, *layers]))[0]
+    strings, ops = profile.strings, profile.ops
+    modules = {strings[name]: strings[module] for name, module in zip(ops.name, ops.module, strict=True)}
+    assert [modules[name] for name in names] == ["Conv_0", "Conv_3", "Conv_3"]
+
+
 def test_names_of_layers_may_hold_quotation_marks(tmp_path: Path) -> None:
     text = '[\n  { "count" : 1 }\n, { "name" : "a "b" c", "timeMs" : 1.5, "averageMs" : 1.5, "percentage" : 100 }\n]'
     timeline = read_timelines(_write(tmp_path, profile=text))[0]

@@ -187,6 +187,18 @@ def test_times_of_lines_count_from_the_recording_or_from_1970(tmp_path: Path) ->
     assert timeline.device.start_ns.tolist() == [1500, 1700]
 
 
+def test_events_years_away_from_the_others_are_left_out(tmp_path: Path) -> None:
+    space = _small()
+    now = 1_790_000_000 * 10**9
+    for plane in space.planes:
+        for line in plane.message.lines:
+            line.timestamp_ns = now
+    space.plane("/host:CPU").event("other thread", "long ago", 5, 2, begin_ns=10**18)
+    profile = analyze_ranks(space.write(tmp_path / "a.xplane.pb"))[0]
+    assert len(profile.launches) == 1
+    assert next(note.count for note in profile.notes if note.code == "events_lost") == 1
+
+
 def test_each_gpu_that_worked_is_a_rank_and_idle_ones_are_none(tmp_path: Path) -> None:
     space = _small()
     space.plane("/device:GPU:1")
@@ -225,6 +237,21 @@ def test_kernels_of_a_command_buffer_without_its_program_keep_the_buffer_and_say
     }
     note = next(note for note in profile.notes if note.code == "command_buffers")
     assert (note.count, "could not be found" in note.text) == (3, True)
+
+
+def test_a_kernel_that_comes_again_is_the_next_call_of_its_op(tmp_path: Path) -> None:
+    space = Space()
+    gpu, host = space.plane("/device:GPU:0"), space.plane("/host:CPU")
+    launched = [("x", "f"), ("x", "g"), ("x", "f"), ("x", "f"), ("x", "g"), ("y", "f"), ("x", "f")]
+    for number, (op, kernel) in enumerate(launched, 1):
+        text = {"hlo_op": op, "hlo_module": "jit_step", "kernel_details": DETAILS}
+        gpu.event("Stream #1", kernel, 100 + 10 * number, 5, correlation_id=number, device_id=0, **text)
+        host.event("thread", "cuLaunchKernel", 10 * number, 2, correlation_id=number, device_id=0)
+    profile = analyze_ranks(space.write(tmp_path / "a.xplane.pb"))[0]
+    strings, ops, calls = profile.strings, profile.ops, profile.calls
+    of_ops = [row for row in range(len(calls.op)) if strings[ops.name[calls.op[row]]] in ("x", "y")]
+    found = [(strings[ops.name[calls.op[row]]], calls.duration_ns[row]) for row in of_ops]
+    assert found == [("x", 12_000), ("x", 2_000), ("x", 12_000), ("y", 2_000), ("x", 2_000)]
 
 
 def test_a_tensorflow_op_on_another_thread_is_found_by_name_and_time(tmp_path: Path) -> None:

@@ -13,11 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, call_paths
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 POINT_TO_POINT = (Operation.SEND, Operation.RECEIVE)
+FROM_ROOT = (Operation.BROADCAST, Operation.SCATTER)
+"""The root sends, and waits for no other member."""
+_ROOT = 1.5
+"""Time in calls of `FROM_ROOT` over that of the member with the least of it, up to which a member may be the root: the
+others wait for it."""
 QUEUED_NS = 5_000
 """A call that starts this soon after the end of the one before was ready earlier: 99 % of the gaps between kernels that
 are queued on one stream are shorter."""
@@ -32,7 +38,8 @@ class Calls:
         rank: index into the facts. row: index into that rank's `Collectives`. step: index into ``numbers``.
         numbers: of the chosen steps.
         collective: calls with the same number are one collective; every other call has a number of its own.
-        coupled: the members of the collective end together.
+        coupled: the members of the collective end together, or wait for its root.
+        leads: whether the other members wait for this one to start: all, of a broadcast the root.
         operation: `Operation`.
         duration, exposed: exposed parts of calls that overlap each other count once.
         transfer: what the collective takes when all have come: the shortest duration of its members.
@@ -44,6 +51,9 @@ class Calls:
         own: of each rank, own time of all chosen steps. tail_idle: idle time after the last call.
         length: of each rank, the sum of its chosen steps. first_step: own time at the end of the first of them.
         stream: small numbers for the streams of communication.
+        stop: when the call ended, on the rank's own clock without the steps that are not chosen.
+        lead: from the launch of the call to its start.
+        paths: of host and GPU; None where a rank's launches are not recorded, or there is one step.
     """
 
     first: Ints
@@ -53,6 +63,7 @@ class Calls:
     numbers: Ints
     collective: Ints
     coupled: Bools
+    leads: Bools
     operation: Ints
     duration: Ints
     exposed: Ints
@@ -69,6 +80,9 @@ class Calls:
     tail_idle: Ints
     length: Ints
     first_step: Ints
+    stop: Ints
+    lead: Ints
+    paths: CallPaths | None
 
     @property
     def ranks(self) -> int:
@@ -103,6 +117,15 @@ def common_steps(facts: Sequence[RankFacts]) -> Ints:
     return result
 
 
+def next_to_point_to_point(calls: Calls) -> Bools:
+    """Per call whether it or the one before it on its rank is a send or receive: between is a stage's work."""
+    own = np.isin(calls.operation, POINT_TO_POINT)
+    before = np.r_[False, own[:-1]]
+    before[calls.first[:-1][np.diff(calls.first) > 0]] = False
+    result: Bools = own | before
+    return result
+
+
 def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
     """The calls of the steps with these numbers (rising). A rank that did not record one of them has fewer calls."""
     own = [_of_rank(one, numbers) for one in facts]
@@ -115,9 +138,15 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
     transfer = _transfer(collective, coupled, duration, operation, columns["bytes"])
     of_call = transfer[collective] if len(transfer) else duration
     waiting = np.maximum(columns["exposed"] - of_call, 0)
-    # A broadcast, say, does not wait for its members: its duration is its own.
+    # A reduce, say, does not wait for its members: its duration is its own.
     waits = coupled | np.isin(operation, POINT_TO_POINT)
-    ready = _ready(first, columns, collective, coupled)
+    paths = call_paths(facts, [each["row"] for each in own])
+    if paths is None:
+        ready = _ready(first, columns, collective, coupled)
+    else:
+        ready = np.maximum(columns["ready"] - paths.behind.astype(np.int64), 0)
+        for begin, end in itertools.pairwise(first.tolist()):
+            ready[begin:end] = np.maximum.accumulate(ready[begin:end])
     gap = np.diff(ready, prepend=0)
     heads = first[:-1][count > 0]
     gap[heads] = ready[heads]
@@ -129,6 +158,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         numbers=numbers,
         collective=collective,
         coupled=coupled,
+        leads=_leads(collective, rank, operation, duration),
         operation=operation,
         duration=duration,
         exposed=columns["exposed"],
@@ -145,6 +175,9 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         tail_idle=np.array([int(each["tail_idle"][0]) for each in own]),
         length=np.array([int(each["length"][0]) for each in own]),
         first_step=np.array([int(each["first_step"][0]) for each in own]),
+        stop=columns["stop"],
+        lead=columns["lead"],
+        paths=paths if len(numbers) > 1 else None,
     )
 
 
@@ -193,6 +226,8 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
         "duration": duration,
         "exposed": exposed,
         "blocks": (calls.exposed_ns[rows] > 0).astype(np.int64),
+        "stop": stop,
+        "lead": calls.start_ns[rows] - calls.launched_ns[rows],
         "ready": ready,
         "block": block,
         "idle": idle,
@@ -225,14 +260,29 @@ def _collectives(
     found = int(chosen.sum())
     alone = np.flatnonzero(collective < 0)
     collective[alone] = found + np.arange(len(alone))
-    kinds = np.isin(columns["operation"], [*map(int, SYNCHRONISING), *map(int, POINT_TO_POINT)])
+    kinds = np.isin(columns["operation"], [*map(int, (*SYNCHRONISING, *POINT_TO_POINT, *FROM_ROOT))])
     coupled = kinds & (np.bincount(collective, minlength=found + len(alone))[collective] > 1)
-    # A broadcast's root does not wait for the others: each member is a call of its own.
+    # Of a reduce only the root waits for the others, and nothing says which it is: each member is a call of its own.
     loose = np.flatnonzero(~coupled & (collective < found))
     collective[loose] = found + len(alone) + np.arange(len(loose))
     used = np.zeros(found + len(alone) + len(loose), dtype=np.int64)
     used[collective] = 1
     return (np.cumsum(used) - 1)[collective], coupled
+
+
+def _leads(collective: Ints, rank: Ints, operation: Ints, duration: Ints) -> Bools:
+    """Of a call from a root one member leads: the first one, if it is in such calls as briefly as any other member."""
+    result = np.ones(len(rank), dtype=np.bool_)
+    rows = np.flatnonzero(np.isin(operation, FROM_ROOT))
+    if not len(rows):
+        return result
+    whole = np.bincount(rank[rows], weights=duration[rows])
+    least = np.full(int(collective.max()) + 1, np.inf)
+    np.minimum.at(least, collective[rows], whole[rank[rows]])
+    longer = whole[rank[rows]] > _ROOT * least[collective[rows]]
+    order = np.lexsort((rank[rows], longer, collective[rows]))
+    result[rows[order]] = np.diff(collective[rows][order], prepend=-1) != 0
+    return result
 
 
 def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints) -> Bools:

@@ -19,11 +19,15 @@ from tb_dlprof_plugin.model.profile import Floats, Ints
 
 SLOWER = 1.02
 """Kernels at equal shapes, from which a GPU is slower than the others: GPUs of one kind differ by about 1 %."""
-MORE_WORK = 0.05
-"""Share of a rank's GPU work from which more of it than on the others is a cause: equal work differs by up to 2 %, with
-its kernels under collectives or not."""
+EQUAL_WORK, MORE_WORK = 0.02, 0.05
+"""Shares of a rank's GPU work: up to the first equal work differs by itself, from the second on more of it is a cause
+even where the GPU idles longer as well."""
+MORE_SENT = 1.02
+"""Bytes exchanged over those of the others, from which experts get more tokens."""
 SAME_KERNELS = 0.8
 """Share of the others' launches that a rank makes too, at the same shapes, from which it does their work and more."""
+EVEN_HOSTS = 0.03
+"""Share of the step by which hosts with the same work differ in what they do between launches."""
 STEADY = 0.5
 """Standard deviation over mean of the additional work of a step, below which it is the same in every step."""
 EXPLAINED = 0.5
@@ -60,7 +64,7 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
             return None
         return own - np.median(np.stack([each for each in rest if each is not None]), axis=0)
 
-    work, idle, collector, loading = (more(name) for name in ("compute_ns", "idle_ns", "garbage_ns", "input_ns"))
+    work, idle, collector, loading = (more(name) for name in ("work_ns", "idle_ns", "garbage_ns", "input_ns"))
     work_ms, idle_ms, collector_ms, loading_ms = (
         0.0 if each is None else float(share @ each) / 1e6 for each in (work, idle, collector, loading)
     )
@@ -69,6 +73,8 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     # Idle time is no evidence against more work: the last rank's host is visible, that of the others is hidden where
     # they wait, and the profiler delays all of them.
     compute_ms = float(facts[index].steps.compute_ns.mean()) / 1e6
+    if work is not None and idle_ms < work_ms < EQUAL_WORK * compute_ms:
+        return Explained("unknown", "Its GPU has no more work than the others, and idles no longer.", False)
     if work is not None and (work_ms > idle_ms or work_ms >= MORE_WORK * compute_ms):
         return _of_gpu(facts, index, others, work_ms, work)
     # The CPU runs ahead of the GPU: others wait for a pause in the step after it, or after the recording's end.
@@ -82,6 +88,29 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
             False,
         )
     return explained
+
+
+def of_slow_host(delay_ms: Floats, winnable_ms: float, step_ms: float) -> Explained:
+    """Whether a late host is slow, where its launches are recorded.
+
+    Args:
+        delay_ms: of `Scenarios.host_delay_ns`.
+        winnable_ms: what its repair wins.
+        step_ms: the job's step.
+    """
+    mean = float(delay_ms.mean())
+    if mean < max(EXPLAINED * winnable_ms, EVEN_HOSTS * step_ms):
+        return Explained(
+            "unknown",
+            "Its GPU idles longer than the others', but its host does no more than theirs: while the profiler records, "
+            "hosts with the same work launch at different speeds.",
+            False,
+        )
+    return Explained(
+        "slow_host",
+        f"Its host is busy with something else than launching {mean:.2f} ms a step longer than the others'.",
+        True,
+    )
 
 
 def _of_host(idle_ms: float, collector_ms: float, loading_ms: float) -> Explained:
@@ -100,8 +129,8 @@ def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float
         slower = 100 * (speed.slowdown - 1)
         return Explained("slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}.", True)
     sent = [_all_to_all(facts[each]) for each in (index, *others.tolist())]
-    if sent[0]:
-        usual = float(np.median(sent[1:]))
+    usual = float(np.median(sent[1:]))
+    if sent[0] and (not usual or sent[0] >= MORE_SENT * usual):
         text = f", and exchanges {sent[0] / usual:.2f} times their bytes" if usual > 0 else ""
         return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
     steady = len(work) > 1 and float(work.std()) < STEADY * abs(float(work.mean()))
@@ -127,6 +156,17 @@ def _all_to_all(one: RankFacts) -> int:
 
 
 def _by_step(one: RankFacts, column: str, numbers: Ints) -> Floats | None:
-    """A column of the steps with these numbers; None where one is not recorded."""
-    values = getattr(one.steps, column)[np.isin(one.steps.number, numbers)]
+    """A column of the steps with these numbers, or the GPU's work; None where one is not recorded."""
+    table = _work(one) if column == "work_ns" else getattr(one.steps, column)
+    values = table[np.isin(one.steps.number, numbers)]
     return None if len(values) != len(numbers) or (values < 0).any() else values.astype(np.float64)
+
+
+def _work(one: RankFacts) -> Ints:
+    """Compute by step, as if no communication had run at the same time where that is known of all calls."""
+    contended = one.collectives.contended_ns
+    if (contended < 0).any():
+        return one.steps.compute_ns
+    lost = np.zeros(len(one.steps.number), dtype=np.int64)
+    np.add.at(lost, one.collectives.iteration, contended)
+    return one.steps.compute_ns - lost

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.causes import cause_of
+from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
 from tb_dlprof_plugin.fleet.answers.charges import charged
 from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
@@ -68,15 +68,20 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
     same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
     others: Ints = same[same != index]
     explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
-    repaired = scenarios.ms(scenarios.rank_repaired(index, keeps_idle=explained.cause in _OF_GPU))
+    repaired = scenarios.repaired_ms(index, of_gpu=explained.cause in _OF_GPU)
     winnable = max(step.ms - (step.ms if repaired is None else repaired), 0.0)
     worth = winnable >= WORTH * step.ms
     certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
+    delay = scenarios.host_delay_ns(index)
+    if explained.cause == "slow_host" and delay is not None:
+        explained = of_slow_host(delay / 1e6, winnable, step.ms)
+        # It is late by its own doing in each step.
+        certain |= bool((delay / 1e6 >= WORTH * step.ms).all())
     # A pause that is measured, or work that differs, is no chance even if it comes in few steps.
     late = int((charges[:, index] >= WORTH * step.ms).sum())
     certain |= explained.cause in ("uneven_data", "expert_load") and late > 1
     certain |= explained.cause in ("garbage_collection", "slow_input") and late > 0
-    if explained.cause == "slow_host":
+    if explained.cause == "slow_host" and delay is None:
         # The profiler delays each host by its own amount: what it added to the step may be all that is seen.
         certain &= winnable > scenarios.recorder_ms
     return Delay(
@@ -108,8 +113,7 @@ def _outlier(scenarios: Scenarios, index: int, same: Ints) -> bool:
     """Whether its own time stands out from those of ranks with the same work; never with fewer than three."""
     if len(same) < 3:
         return False
-    calls, times = scenarios.calls, scenarios.base
-    own = np.bincount(calls.rank, weights=times.gap, minlength=calls.ranks) + times.tail
+    own = scenarios.own_ns
     median = float(np.median(own[same]))
     # No less than a thousandth: ranks that agree to the microsecond have no outliers.
     deviation = max(float(np.median(np.abs(own[same] - median))), 0.001 * median)
@@ -149,7 +153,7 @@ def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[Slow
     factor = np.ones(len(calls.rank))
     for one in links:
         factor[one.rows] = 1 / one.slowdown
-    faster = scenarios.ms(scenarios.transfers_times(factor))
+    faster = scenarios.transfers_ms(factor)
     winnable = 0.0 if faster is None else max(step.ms - faster, 0.0)
     waits = len(facts) - 1
     return [

@@ -6,8 +6,6 @@ exposed communication.
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import Efficiency
 
@@ -17,8 +15,7 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
     calls, step = scenarios.calls, scenarios.step
     if calls.ranks < 2 or not calls.coupled.any() or step is None or not scenarios.base_ns:
         return Efficiency(None, None, None, None, None, None)
-    own = np.bincount(calls.rank, weights=scenarios.base.gap, minlength=calls.ranks) + scenarios.base.tail
-    own = own / calls.steps
+    own = scenarios.own_ns
     largest = min(float(own.max()), scenarios.base_ns)
     balance = float(own.mean()) / float(own.max()) if own.max() else None
     communication = largest / scenarios.base_ns

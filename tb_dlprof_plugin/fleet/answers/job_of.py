@@ -15,7 +15,7 @@ from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
-from tb_dlprof_plugin.fleet.answers.replay import waves
+from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.clocks import align
@@ -61,7 +61,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = ()) -> Job:
     recorded = recorded_account(facts, calls)
     step = _step(facts, calls)
     rows = account(facts, recorded, calls, step)
-    scenarios = Scenarios(facts, calls, waves(calls), step)
+    scenarios = scenarios_of(facts, matched, calls, step)
     stages = pipeline(facts, calls, recorded)
     worst = delays(facts, scenarios, stages)
     changes = _what_if(scenarios, worst, stages)
@@ -145,9 +145,9 @@ def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | No
         found.append(("even pipeline stages", scenarios.even_stages_ms))
     found += [
         ("all ranks with equal work", scenarios.even_ms),
-        ("network twice as fast", scenarios.ms(scenarios.transfers_times(0.5))),
+        ("network twice as fast", scenarios.transfers_ms(0.5)),
         ("network without transfer time", scenarios.free_network_ms),
-        ("no exposed communication", scenarios.hidden_ms()),
+        ("no exposed communication", scenarios.hidden_ms),
     ]
     return [scenarios.row(change, ms) for change, ms in found if ms is not None]
 

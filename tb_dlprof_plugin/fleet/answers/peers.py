@@ -35,4 +35,14 @@ def of_others(calls: Calls, classes: Ints, rank: int, column: Floats, per_rank: 
     return np.median(table, axis=0), float(np.median(per_rank[others]))
 
 
+def steps_alike(calls: Calls, rank: int) -> int:
+    """The number of steps, if a rank made the same calls in each; 0 where it did not."""
+    rows = calls.of_rank(rank)
+    count = np.bincount(calls.step[rows], minlength=calls.steps)
+    if not len(count) or count.min() != count.max() or not count[0]:
+        return 0
+    kinds = calls.operation[rows].reshape(calls.steps, -1)
+    return calls.steps if bool((kinds == kinds[0]).all()) else 0
+
+
 _FEW = 64

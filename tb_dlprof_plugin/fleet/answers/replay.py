@@ -139,7 +139,7 @@ def replay(
     for wave in order:
         rows, rank = wave.rows, wave.rank
         start = np.maximum(ready[rows] + delay[rank], stream[rank, calls.stream[rows]])
-        end = (np.maximum.reduceat(start, wave.begin) + transfer[rows[wave.begin]])[wave.member_of]
+        end = ends(calls, wave, start, transfer)
         stream[rank, calls.stream[rows]] = end
         longer = np.where(calls.blocks[rows], np.maximum(delay[rank], end - block[rows]), delay[rank])
         delay[rank] = longer
@@ -150,6 +150,13 @@ def replay(
         return Replayed(float(of_rank.max(initial=0.0)), of_rank)
     rest = of_rank - _own_of_first(calls, ready, tail, first) - delay_of_first
     return Replayed(float(rest.max(initial=0.0)) / (calls.steps - 1), of_rank)
+
+
+def ends(calls: Calls, wave: Wave, start: Floats, transfer: Floats) -> Floats:
+    """When the calls of a wave end that start then: one transfer after the last member for which they wait."""
+    last = np.maximum.reduceat(np.where(calls.leads[wave.rows], start, -np.inf), wave.begin)[wave.member_of]
+    result: Floats = np.maximum(start, last) + transfer[wave.rows[wave.begin]][wave.member_of]
+    return result
 
 
 def recorded_tails(calls: Calls) -> Floats:

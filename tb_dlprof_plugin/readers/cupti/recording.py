@@ -79,6 +79,41 @@ class MemoryCalls:
         return cls(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
 
 
+@dataclass(slots=True)
+class Communicator:
+    """One of NCCL's. ``id`` is the same on all its ranks; ``size`` is their number, 0 where not recorded; ``rank_of``
+    has the rank in it of each process that the recording saw join."""
+
+    id: int
+    size: int = 0
+    rank_of: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class NcclCalls:
+    """Calls of NCCL, each with the start and thread of its range. ``text`` indexes the texts of ranges,
+    ``communicator`` the communicators; ``number`` is that of the call in its communicator, ``peer`` the rank in it of
+    the other side; -1 where not known."""
+
+    process: Ints
+    thread: Ints
+    start_ns: Ints
+    text: Ints
+    communicator: Ints
+    number: Ints
+    peer: Ints
+    communicators: list[Communicator]
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @classmethod
+    def none(cls) -> NcclCalls:
+        """They were not recorded."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(nothing, nothing, nothing, nothing, nothing, nothing, nothing, [])
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessFacts:
     """What is known of one process besides its events; ``ordinals`` are CUDA's numbers of GPUs by their ids."""
@@ -110,6 +145,7 @@ class Recording:
     notes: list[TraceNote] = field(default_factory=list)
     tensor_samples: CounterSamples = field(default_factory=CounterSamples.none)
     memory: MemoryCalls = field(default_factory=MemoryCalls.none)
+    nccl: NcclCalls = field(default_factory=NcclCalls.none)
     rows: int = 0
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
+from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
     CounterSamples,
@@ -20,6 +21,7 @@ from tb_dlprof_plugin.model.timeline import (
     TraceNote,
 )
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
+from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
 from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, rows_of
 from tb_dlprof_plugin.readers.errors import TraceError
@@ -55,7 +57,8 @@ def timelines(recording: Recording, markers: Markers, nothing: str) -> list[Time
         raise TraceError(f"{recording.source} {nothing}")
     keys, note = _processes(recording)
     found = _all_meanings(recording, markers)
-    made = [_Process(recording, key, markers, *found).timeline(len(keys)) for key in keys]
+    groups = process_groups(recording.nccl.communicators, _numbers(keys, recording))
+    made = [_Process(recording, key, markers, *found).timeline(len(keys), groups) for key in keys]
     if note is not None:
         made[0].notes.append(note)
     return made
@@ -76,6 +79,14 @@ def _processes(recording: Recording) -> tuple[list[int], TraceNote | None]:
 
 def _rank(facts: ProcessFacts | None) -> int:
     return facts.rank if facts is not None and facts.rank is not None else -1
+
+
+def _numbers(keys: list[int], recording: Recording) -> dict[int, int]:
+    """The rank of each process, as `tb_dlprof_plugin.analysis` numbers them; none where one process says none."""
+    own = [_rank(recording.processes.get(key)) for key in keys]
+    if min(own) >= 0 and len(set(own)) == len(own):
+        return dict(zip(keys, own, strict=True))
+    return {key: place for place, key in enumerate(keys)} if len(keys) > 1 else {}
 
 
 def distinct_keys(column: Ints) -> list[int]:
@@ -137,10 +148,11 @@ class _Process:
         self._row = row[kept]
         self._texts = [one.name if isinstance(one, Emitted) else one for one in recording.texts]
 
-    def timeline(self, processes: int) -> Timeline:
-        """The process's Timeline; ``processes`` is how many the recording has."""
+    def timeline(self, processes: int, groups: list[ProcessGroup]) -> Timeline:
+        """The process's Timeline; ``processes`` is how many the recording has, ``groups`` are its communicators."""
         recording, tables = self._recording, self._recording.tables
         thread_of, call_thread, overhead_thread, range_thread = self._threads()
+        thread_numbers = dict(zip(self._ranges.thread.tolist(), range_thread.tolist(), strict=True))
         kind, name, steps = self._kinds(range_thread)
         host = self._host(kind, name, range_thread, call_thread, overhead_thread)
         device = self._device()
@@ -150,6 +162,7 @@ class _Process:
         frames = self._frames(range_thread, first)
         if steps is not None:
             steps = StepMarks(steps.number, steps.start_ns - first, steps.stop_ns - first, steps.found_by)
+        communications = communications_of(recording, self._key, thread_numbers, first, groups)
         used = set(distinct(device.device).tolist()) if len(device) else set()
         return Timeline(
             source=recording.source,
@@ -175,6 +188,8 @@ class _Process:
             by_time=True,
             tensor_samples=self._samples(first, used),
             memory=self._memory(first, call_thread),
+            communications=communications,
+            process_groups=groups,
         )
 
     def _threads(self) -> tuple[int, Ints, Ints, Ints]:

@@ -27,6 +27,8 @@ _PLACES = (
 )  # fmt: skip
 """Where installers put it, if it is not on PATH. The last are without an importer, but can record."""
 _NEWER = re.compile(r"version \(?(\d[\d.]*\d)[^,]*, newer than your current version \(?(\d[\d.]*\d)")
+PAYLOADS = "--include-blobs=true"
+"""Payloads of NVTX ranges; nsys before 2023 has no such option, and names it where it does not know it."""
 _LONGEST_S = 3600
 _TOLD_CHARACTERS = 300
 
@@ -50,7 +52,12 @@ def find_nsys() -> str | None:
 
 
 def export_command(nsys: str, report: Path, target: Path) -> list[str]:
-    """The command that makes a database of a report. Its options are those that nsys has had since 2020."""
+    """The command that makes a database of a report. Its options are those that nsys has had since 2020, but the last,
+    without which the database lacks what NCCL says of its calls."""
+    return [*_plain_command(nsys, report, target)[:-1], PAYLOADS, str(report)]
+
+
+def _plain_command(nsys: str, report: Path, target: Path) -> list[str]:
     return [nsys, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", str(target), str(report)]
 
 
@@ -77,6 +84,8 @@ def exported(report: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tb_dlprof_") as folder:
         target = Path(folder) / "report.sqlite"
         said = _run(export_command(nsys, report, target), report, wanted)
+        if not target.is_file() and PAYLOADS.partition("=")[0].strip("-") in said:
+            said = _run(_plain_command(nsys, report, target), report, wanted)
         if not target.is_file():
             raise TraceError(_why_not(report, said, nsys, wanted))
         yield target

@@ -35,7 +35,7 @@ from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
 from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
 from tb_dlprof_plugin.readers.nsys.machine import read_machine
 from tb_dlprof_plugin.readers.nsys.memory_calls import read_memory_calls
-from tb_dlprof_plugin.readers.nsys.nccl_payloads import input_bytes
+from tb_dlprof_plugin.readers.nsys.nccl_payloads import input_bytes, nccl_calls, payloads_of
 from tb_dlprof_plugin.readers.nsys.ranges import read_ranges
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
@@ -90,7 +90,9 @@ class _Reader:
         texts = [found.get(text, "") if isinstance(text, int) else text for text in texts]
 
         plain = [text.name if isinstance(text, Emitted) else text for text in texts]
-        ranges.input_bytes = input_bytes(database, ranges, plain, domains)
+        payloads = payloads_of(database, ranges, domains)
+        ranges.input_bytes = input_bytes(payloads, ranges, plain)
+        nccl = nccl_calls(payloads, ranges, plain)
         call_rows = self._calls(calls, found)
         parts = [self._kernels(kernels, kernel_name, found), self._copies(), self._sets(), self._graphs()]
         work = _with_process(joined(parts, Activities), call_rows)
@@ -124,6 +126,7 @@ class _Reader:
             notes=self._notes,
             tensor_samples=read_tensor_samples(database),
             memory=self._memory(),
+            nccl=nccl,
             rows=database.rows_read,
         )
 

@@ -18,6 +18,7 @@ _REFORMATTING = re.compile(r"(?:Reformatting|Reformat)\w* ?CopyNode|Reformatting
 _WRAPPED = re.compile(r"\{?(PWN|ForeignNode|Myelin\w*)\b")
 _REFORMATTED = re.compile(r"CopyNode for (?:Input|Output) Tensor \d+ (?:to|of|from)? ?(.+)", re.DOTALL)
 _WRAPPER = re.compile(r"\{?(?:PWN|ForeignNode|Myelin\w*)[(\[]+|\.\.\..*", re.DOTALL)
+_END = re.compile(r"\)|, ")
 _PARTS = re.compile(r" \+ | \|\| ")
 _OUTPUT = re.compile(r"_output_\d+")
 _NUMBER = re.compile(r"(?:_\d+)+\Z")
@@ -33,7 +34,7 @@ def meaning(text: str) -> Meaning:
     """What a range of the domain says. A layer's name is its module, too: a network has many of a type."""
     if text.startswith(_NO_LAYER):
         return Meaning(HostKind.ANNOTATION, f"{DOMAIN}:{text}")
-    return Meaning(HostKind.OP, text, module=_path(text), stated=StatedOp(layer_type(text)))
+    return Meaning(HostKind.OP, text, module=path_of(text), stated=StatedOp(layer_type(text)))
 
 
 def layer_type(name: str) -> str:
@@ -48,9 +49,13 @@ def layer_type(name: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _path(name: str) -> str:
+def path_of(name: str) -> str:
     """The path of the first layer that a name has: "layer1.conv1.Conv" of "/layer1/conv1/Conv + /layer1/relu/Relu"."""
     reformatted = _REFORMATTED.search(name)
     first = _PARTS.split(reformatted[1] if reformatted else name)[0]
-    inside = _WRAPPER.sub("", first).strip(" /(){}[]")
+    inside = _WRAPPER.sub("", first)
+    if inside != first:
+        # "PWN(PWN(/a/Sigmoid), /a/Mul)"
+        inside = _END.split(inside)[0]
+    inside = inside.strip(" /(){}[]")
     return ".".join(filter(None, inside.split("/")))[:_LONGEST]

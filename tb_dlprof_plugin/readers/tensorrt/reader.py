@@ -28,6 +28,7 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.json_file import decoded, number, text_of
+from tb_dlprof_plugin.readers.nvtx.tensorrt import path_of
 from tb_dlprof_plugin.readers.onnx_names import module_of
 from tb_dlprof_plugin.readers.small_tables import DeviceRows, HostRows
 from tb_dlprof_plugin.readers.tensorrt.files import EngineFiles, engine_files, stem_of
@@ -134,7 +135,9 @@ class _Engine:
     def _op(self, name: str, kind: str, span: Span, kernel: str, stream: int, layer: Layer | None = None) -> None:
         """An op at the start of its work, because the CPU did nothing for it alone, and what it ran."""
         op = self.strings.add(name or "(no name)")
-        self.stated.setdefault(op, StatedOp(kind, module_of(name), Role.FORWARD))
+        # A layer's name is its module, where it holds none: a network has many of a type.
+        module = module_of(name) or (path_of(name) if layer else "")
+        self.stated.setdefault(op, StatedOp(kind, module, Role.FORWARD))
         own_id = len(self.host.rows) + 1
         shapes = self.shapes.add(layer.shapes) if layer and layer.shapes else 0
         dtypes = self.dtypes.add(layer.dtypes) if layer and layer.dtypes else 0

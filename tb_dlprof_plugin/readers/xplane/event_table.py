@@ -31,7 +31,9 @@ _STAT_METADATA, _STAT_DOUBLE, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_BYTES, _S
 _ID_TAG = _STAT_METADATA << 3 | VARINT
 _MOST_IDS = 2**20
 """Of stat metadata; a plane has some hundred."""
-_MOST_PS = 2**62
+_MOST_PS = 2**61
+_LONGEST_RECORDING_NS = 2**46
+"""19.5 hours: what begins further away from most events has a broken time."""
 _BLOCK = 8192
 """Events that are decoded together. Columns of all at once fit into no cache, and the system would hand out new memory
 for each."""
@@ -156,6 +158,11 @@ def read_events(
     # Both ends are rounded down, so that what lies within stays within.
     start = begin[line] + offset // 1000
     stop = begin[line] + (offset + duration) // 1000
+    damaged |= stop - start > _LONGEST_RECORDING_NS
+    sound = start[~damaged]
+    if len(sound) and int(sound.max()) - int(sound.min()) > _LONGEST_RECORDING_NS:
+        middle = int(np.sort(sound)[len(sound) // 2])
+        damaged |= (start < middle - _LONGEST_RECORDING_NS) | (start > middle + _LONGEST_RECORDING_NS)
     table = EventTable(
         [Line(position, one.id, one.name.decode(errors="replace")) for position, one in chosen],
         line, name, start, stop - start, stats.columns, base_ns, int(damaged.sum()),

@@ -28,6 +28,10 @@ _COMMAND_BUFFER = "command_buffer"
 _NO_OP = 0
 
 
+def _none() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
 @dataclass(slots=True)
 class OpCalls:
     """Calls that the reader adds, as columns, and what ties activities to calls.
@@ -39,23 +43,23 @@ class OpCalls:
 
     external_id: Ints
     of_event: Ints
-    name: list[int] = field(default_factory=list)
-    thread: list[int] = field(default_factory=list)
-    start_ns: list[int] = field(default_factory=list)
-    duration_ns: list[int] = field(default_factory=list)
-    own_id: list[int] = field(default_factory=list)
-    device: list[int] = field(default_factory=list)
+    name: Ints = field(default_factory=_none)
+    thread: Ints = field(default_factory=_none)
+    start_ns: Ints = field(default_factory=_none)
+    duration_ns: Ints = field(default_factory=_none)
+    own_id: Ints = field(default_factory=_none)
+    device: Ints = field(default_factory=_none)
     in_graphs: int = 0
     unnamed_in_graphs: int = 0
 
-    def add(self, name: int, thread: int, start_ns: int, duration_ns: int, own_id: int, device: int) -> None:
-        """Appends a call."""
-        self.name.append(name)
-        self.thread.append(thread)
-        self.start_ns.append(start_ns)
-        self.duration_ns.append(duration_ns)
-        self.own_id.append(own_id)
-        self.device.append(device)
+    def add(self, name: Ints, thread: Ints, start_ns: Ints, duration_ns: Ints, own_id: Ints, device: Ints) -> None:
+        """Appends calls."""
+        self.name = np.concatenate((self.name, name))
+        self.thread = np.concatenate((self.thread, thread))
+        self.start_ns = np.concatenate((self.start_ns, start_ns))
+        self.duration_ns = np.concatenate((self.duration_ns, duration_ns))
+        self.own_id = np.concatenate((self.own_id, own_id))
+        self.device = np.concatenate((self.device, device))
 
 
 class OpTable:
@@ -147,23 +151,47 @@ def tie(rows: DeviceRows, host: EventTable, classified: Classified, table: OpTab
 
     pending = order[((op != _NO_OP) & ~by_name & (in_graph | (launch < 0)))[order]]
     _add_calls_without_duration(pending, rows, host, launch, op, in_graph, result, ids)
-    open_calls: dict[int, _Open] = {}
     direct = np.flatnonzero(~in_graph & (launch >= 0) & (op != _NO_OP) & ~by_name)
     direct = direct[np.lexsort((host.start_ns[launch[direct]], host.line[launch[direct]]))]
-    for row in direct.tolist():
-        call = int(launch[row])
-        thread = int(host.line[call])
-        start, stop = int(host.start_ns[call]), int(host.start_ns[call] + host.duration_ns[call])
-        current = open_calls.get(thread)
-        kernel = int(rows.name[row])
-        if current is None or current.op != op[row] or kernel in current.kernels or current.device != rows.device[row]:
-            if current is not None:
-                current.close(result)
-            current = open_calls[thread] = _Open(int(op[row]), int(rows.device[row]), thread, start, stop)
-        current.kernels.add(kernel)
-        current.stop = max(current.stop, stop)
-    for current in open_calls.values():
-        current.close(result)
+    _add_calls_around(direct, rows, host, launch[direct], op[direct], result)
+    return result
+
+
+def _add_calls_around(direct: Ints, rows: DeviceRows, host: EventTable, call: Ints, op: Ints, result: OpCalls) -> None:
+    """A call of an op around launch calls that follow each other. The same kernel again is the op's next call.
+
+    Args:
+        direct: activities, by thread and start of their launch calls.
+        rows: all activities.
+        host: events of the host.
+        call: per activity of ``direct`` its launch call.
+        op: per activity of ``direct`` its op.
+        result: the calls are added to it.
+    """
+    if not len(direct):
+        return
+    thread, device, kernel = host.line[call], rows.device[direct], rows.name[direct]
+    start, stop = host.start_ns[call], host.start_ns[call] + host.duration_ns[call]
+    begins = np.ones(len(direct), dtype=np.bool_)
+    begins[1:] = (thread[1:] != thread[:-1]) | (op[1:] != op[:-1]) | (device[1:] != device[:-1])
+    before = _same_kernel_before(np.cumsum(begins), kernel)
+    opened = -1
+    # A row before the call that was opened last is in an earlier call. Rows of other sequences are before it, too.
+    for row, other in zip(*(one.tolist() for one in (np.flatnonzero(before >= 0), before[before >= 0])), strict=True):
+        if other >= opened:
+            begins[row], opened = True, row
+    first = np.flatnonzero(begins)
+    # A call of no duration could hold nothing.
+    duration = np.maximum(np.maximum.reduceat(stop, first) - start[first], 1)
+    result.add(op[first], thread[first], start[first], duration, np.zeros(len(first), dtype=np.int64), device[first])
+
+
+def _same_kernel_before(sequence: Ints, kernel: Ints) -> Ints:
+    """Per row the last one before it with the same kernel in its sequence; -1 for none."""
+    order = np.lexsort((np.arange(len(kernel)), kernel, sequence))
+    same = (sequence[order][1:] == sequence[order][:-1]) & (kernel[order][1:] == kernel[order][:-1])
+    result = np.full(len(kernel), -1, dtype=np.int64)
+    result[order[1:][same]] = order[:-1][same]
     return result
 
 
@@ -204,28 +232,8 @@ def _add_calls_without_duration(
     thread = np.where(launched, host.line[at], len(host.lines)) if known else np.full(len(first), len(host.lines))
     own_start = rows.events.start_ns[first]
     start = np.where(launched, host.start_ns[at], own_start) if known else own_start
-    result.name += op[first].tolist()
-    result.thread += thread.tolist()
-    result.start_ns += start.tolist()
-    result.duration_ns += [0] * len(first)
-    result.own_id += range(ids + 1, ids + 1 + len(first))
-    result.device += rows.device[first].tolist()
-
-
-@dataclass(slots=True)
-class _Open:
-    """A call of an op around launch calls that follow each other. The same kernel again is the op's next call."""
-
-    op: int
-    device: int
-    thread: int
-    start: int
-    stop: int
-    kernels: set[int] = field(default_factory=set)
-
-    def close(self, result: OpCalls) -> None:
-        # A call of no duration could hold nothing.
-        result.add(self.op, self.thread, self.start, max(1, self.stop - self.start), 0, self.device)
+    own_id = np.arange(ids + 1, ids + 1 + len(first))
+    result.add(op[first], thread, start, np.zeros(len(first), dtype=np.int64), own_id, rows.device[first])
 
 
 def _launches(events: EventTable, host: EventTable, kind: Ints) -> Ints:

@@ -225,9 +225,9 @@ class _Timelines:
         host, classified, calls = self.host, self.classified, self.calls
         kept = np.flatnonzero(np.isin(classified.kind, [int(kind) for kind in _HOST_KINDS]))
 
-        def both(own: Ints, extra: list[int] | Ints) -> Ints:
+        def both(own: Ints, extra: Ints) -> Ints:
             # Added calls stand first: around launch calls of the same extent.
-            return np.concatenate((np.array(extra, dtype=np.int64), own[kept]))
+            return np.concatenate((extra, own[kept]))
 
         name = both(classified.name, calls.name)
         kind = np.zeros(max(Kind) + 1, dtype=np.int64)
