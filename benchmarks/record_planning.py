@@ -21,9 +21,6 @@ from pathlib import Path
 RULES = (
     "out_of_memory_ahead",
     "late_zero_grad",
-    "cheap_checkpoints",
-    "clock_held_down",
-    "gpu_too_large",
 )
 _PARTS = (
     ("planted", 0.33, ["benchmarks.planted.record", "--rules", *RULES]),

@@ -375,18 +375,3 @@ PEAKS_DIFFER_PERCENT = 2.0
 
 MEMORY_FOR_NOTHING_PERCENT = 5.0
 """Of the peak memory. Ours: a batch that is 5 % larger is the least that is worth a change."""
-
-CHECKPOINT_SAVES_PERCENT = 15.0
-CHECKPOINT_COSTS_PERCENT = 5.0
-"""Of the peak memory, at the least, and of the step, at the most. Ours: checkpointing all blocks of a transformer saves
-more and costs a third of its forward and backward pass (Chen et al., 2016)."""
-
-CLOCK_HELD_READINGS_PERCENT = 50.0
-"""Of the readings of the driver without the profiler. Ours: a limit that is named now and then costs little."""
-
-CLOCK_HELD_PERCENT = 3.0
-"""Below the maximum clock. Kernel times of one run differ by about this much."""
-
-SMALLER_GPU_LONGER_PERCENT = 10.0
-"""How much longer a step may be on a smaller GPU that is advised. Ours: about the median error of a forecast for
-another batch or precision (docs/forecast.md)."""

@@ -1,1 +1,0 @@
-"""Rules of the topic "Memory", with the helpers that only they use."""
