@@ -5,7 +5,8 @@
 Parts, each by itself: ``layers`` (four single layers, forward and forward with backward); ``stack`` (the most layers
 of a stack under the memory of a GeForce GTX 1080 Ti, forward alone and in training, then the two parts of a split
 under the same limit); ``vgg`` (VGG-16 with its ReLUs before and behind the poolings, and in place); ``epoch`` (128
-batches of 64 images). Writes DIRECTORY/measured.json, and event files of the stack and of both VGG-16 to DIRECTORY/<name>.
+batches of 64 images). Writes DIRECTORY/measured.json, and event files of the
+stack and of both VGG-16 to DIRECTORY/<name>.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from torch import nn
 
 import tb_dlprof_plugin
 
-from ..energy.record import Sensor, run
+from ..energy.record import Sensor, run  # type: ignore[import-not-found]  # mypy knows it as energy.record
 from .networks import LAYERS, STACK_INPUT, classes, squares, stack, vgg16
 
 LIMIT_BYTES = int(10.91 * 2**30) - 450 * 2**20
 """What a GeForce GTX 1080 Ti gives to the allocator: its memory less a context of CUDA 11."""
 WINDOW_S = 1.6
 EPOCH_BATCHES = 128
-_FROM = {"one_gpu": (61, 61), "two_gpus": ((84, 0), (54, 62))}
+_ONE_GPU = (61, 61)
+_TWO_GPUS = ((84, 0), (54, 62))
 """Numbers of layers that the study's authors found to fit."""
 
 
@@ -69,6 +71,9 @@ class Study:
 
     def measured(self, step: Callable[[], object], seconds: float = WINDOW_S) -> dict[str, Any]:
         """Peaks, and time, joules and watts of a step."""
+        if self.device == "cuda":
+            # What an earlier layer still had when this one began is no part of its peak.
+            torch.cuda.reset_peak_memory_stats()
         for _ in range(2):
             step()
         found = self.peaks()
@@ -104,7 +109,7 @@ class Study:
         """The most layers under the limit, and the parts of a split under the same limit each."""
         found: dict[str, Any] = {"limit_bytes": LIMIT_BYTES}
         self.found["stack"] = found
-        convolutions, linears = _FROM["one_gpu"]
+        convolutions, linears = _ONE_GPU
         rows = found["runs"] = []
         for training in (False, True):
             row = self.of_stack(convolutions, linears, training)
@@ -118,7 +123,7 @@ class Study:
             for training in (False, True):
                 for kind in ("convolutions", "linears", "both"):
                     found[f"most {kind}, {'training' if training else 'forward'}"] = self.most(kind, training)
-            for convolutions, linears in _FROM["two_gpus"]:
+            for convolutions, linears in _TWO_GPUS:
                 for training in (False, True):
                     row = self.of_stack(convolutions, linears, training)
                     rows.append(
@@ -148,8 +153,8 @@ class Study:
             loss.backward()
             model.zero_grad(set_to_none=True)
 
-    def most(self, kind: str, training: bool) -> int:
-        """The most layers of a kind, or pairs of both, that run under the limit."""
+    def most(self, kind: str, training: bool) -> int | None:
+        """The most layers of a kind, or pairs of both, that run under the limit; None where time ran out."""
         works, fails = 0, 512
         while fails - works > 1 and time.monotonic() < self.until_s:
             middle = (works + fails) // 2
@@ -158,7 +163,7 @@ class Study:
                 fails = middle
             else:
                 works = middle
-        return works
+        return works if fails - works <= 1 else None
 
     def vgg(self) -> None:
         """VGG-16 as it is and swapped, with ReLUs of their own and in place."""

@@ -175,7 +175,7 @@ def _more_patches(build: Callable[[int], Stacked], side: int) -> Callable[[int],
     def built(layers: int) -> Stacked:
         model = build(layers)
         width = model.stem.position.shape[1]  # type: ignore[union-attr, index]
-        model.stem.position = nn.Parameter(torch.zeros((side // _PATCH) ** 2, width))
+        model.stem.position = nn.Parameter(torch.zeros((side // _PATCH) ** 2, width))  # type: ignore[arg-type]
         return model
 
     return built
@@ -186,14 +186,14 @@ class HalfAttention(nn.Module):
 
     def __init__(self, width: int, heads: int, causal: bool) -> None:
         super().__init__()
-        self.heads, self.causal, self.half = heads // 2, causal, width // 2
-        self.qkv, self.out = nn.Linear(width, 3 * self.half), nn.Linear(self.half, width)
+        self.heads, self.causal, self.width = heads // 2, causal, width // 2
+        self.qkv, self.out = nn.Linear(width, 3 * self.width), nn.Linear(self.width, width)
 
     def forward(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
-        q, k, v = self.qkv(x).view(batch, tokens, 3, self.heads, self.half // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x).view(batch, tokens, 3, self.heads, self.width // self.heads).permute(2, 0, 3, 1, 4)
         y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return self.out(y.transpose(1, 2).reshape(batch, tokens, self.half))  # type: ignore[no-any-return]
+        return self.out(y.transpose(1, 2).reshape(batch, tokens, self.width))  # type: ignore[no-any-return]
 
 
 def halved(subject: Subject) -> Subject | None:
