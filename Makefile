@@ -60,6 +60,8 @@ test: checks ## Run every check, and every test that is not marked long
 test-all: checks ## Run every check and every test
 	$(call step,Python tests, the long ones too)
 	@$(PY) -m pytest $(PYTEST) --hypothesis-profile long
+	$(call step,the oldest and the newest Python and packages)
+	@$(PY) tools/environments.py --leave-out
 
 checks: ready ## Everything but the Python tests: style, types, imports, the frontend's unit tests
 	@$(PARALLEL) lint mypy tsc imports frontend-checks

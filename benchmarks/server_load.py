@@ -15,6 +15,9 @@ connection a request. Measured are, in this order:
 
     python benchmarks/server_load.py --runs 1600 --clients 64 --seconds 30
 
+With `--soak 60` all clients ask for our pages for so many minutes instead, of a logdir that stays as it is; each five
+minutes a line says the memory of the server, its threads and its open files.
+
 The ratios of scalars come last: with the plugin to without. Clients and server share the machine.
 """
 
@@ -57,6 +60,7 @@ POINTS = 200
 """Of the curve of each run."""
 TAGS = "/data/plugin/scalars/tags"
 TIMEOUT_S = 300
+SOAK_LINE_MINUTES = 5
 
 Ask = Callable[[random.Random], tuple[str, str]]
 """Makes the next request of a client: a name for the table, and the address."""
@@ -139,6 +143,14 @@ class Server:
         if not status.exists():
             return float("nan")
         return int(next(line for line in status.read_text().splitlines() if line.startswith("VmRSS")).split()[1]) / 1e3
+
+    @property
+    def held(self) -> str:
+        """How many threads and open files the server's Python process has."""
+        own = Path(f"/proc/{self.process.pid}")
+        if not own.exists():
+            return "threads and files unknown"
+        return f"{len(list((own / 'task').iterdir()))} threads, {len(list((own / 'fd').iterdir()))} files"
 
 
 @contextmanager
@@ -262,6 +274,20 @@ def _line(title: str, times: list[Times], seconds: float, names: tuple[str, ...]
     print(f"{title:<58}{count / seconds:8.0f}/s  p50 {p50:7.3f} s  p95 {p95:7.3f} s  max {most:7.3f} s", flush=True)
 
 
+def soak(logdir: Logdir, given: argparse.Namespace) -> None:
+    """Prints what the server holds, each five minutes under load; the last memory to the first comes last."""
+    first = last = float("nan")
+    with tensorboard(logdir, given.load_fast, with_plugin=True) as server:
+        time_to_complete(server)
+        for minutes in range(SOAK_LINE_MINUTES, int(given.soak) + 1, SOAK_LINE_MINUTES):
+            seconds = 60.0 * SOAK_LINE_MINUTES
+            times = load(server, [our_pages(list(logdir.names))] * given.clients, seconds)
+            _line(f"after {minutes} min: {server.resident_mb:.0f} MB, {server.held}", times, seconds)
+            last = server.resident_mb
+            first = last if minutes == SOAK_LINE_MINUTES else first
+    print(f"memory after {int(given.soak)} min to that after {SOAK_LINE_MINUTES}: {last / first:.3f}")
+
+
 def main() -> None:
     """Measures and prints; the ratios come last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -270,11 +296,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="for each of the measurements under load")
     parser.add_argument("--load-fast", choices=("true", "false"), default="true", help="TensorBoard's loader")
     parser.add_argument("--only-pages", action="store_true", help="leave out the scalars")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="only ask for pages, for so long")
     given = parser.parse_args()
     recorded = sorted({file.parent for file in (ROOT / "demo" / "recorded").rglob("*tfevents*")})
     folder = Path(tempfile.mkdtemp(prefix="server_load"))
     try:
-        measure(make_logdir(folder, given.runs, recorded), given)
+        (soak if given.soak else measure)(make_logdir(folder, given.runs, recorded), given)
     finally:
         shutil.rmtree(folder)
 

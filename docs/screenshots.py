@@ -52,6 +52,7 @@ PAGES = {
     "reports": RUN,
     "compare": "",
     "runs": "",
+    "distributed": "two_ranks",
 }
 """The run that each page shows."""
 CHOSEN = {"op_types": "&p.tb_dlprof.view=icicle&p.tb_dlprof.type=conv2d"}
@@ -61,6 +62,7 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
+    """The recorded runs, one with memory and one of two ranks, in ``logdir``; returns how many the index has."""
     """The recorded runs, one with memory and one with energy, in ``logdir``; returns how many."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
@@ -69,6 +71,8 @@ def runs(logdir: Path) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(event, target)
     write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
+    shutil.copytree(ROOT / "benchmarks" / "ranks" / "recorded" / "ddp_slow_gpu", logdir / "two_ranks")
+    return len(events) + 3
     shutil.copytree(ROOT / "benchmarks" / "energy" / "recorded" / "gpt" / "fp32", logdir / "gpt")
     return len(events) + 2
 

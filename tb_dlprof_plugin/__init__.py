@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
-    from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler
+    from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler, try_step
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.names import classify_kernel
     from tb_dlprof_plugin.notebook import show
@@ -41,6 +41,7 @@ _HOME = {
     "show": ("tb_dlprof_plugin.notebook", "show"),
     "sweep": ("tb_dlprof_plugin.api.many_runs", "sweep"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
+    "try_step": ("tb_dlprof_plugin.capture", "try_step"),
 }
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "show",
     "sweep",
     "trace_handler",
+    "try_step",
 ]
 
 

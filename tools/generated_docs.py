@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.api.page_result import tables_of
+from tb_dlprof_plugin.capture.trial.remedies import classes
 from tb_dlprof_plugin.cli.commands import COMMANDS
 from tb_dlprof_plugin.reports.column_docs import meaning
 from tb_dlprof_plugin.reports.registry import REPORTS
@@ -78,6 +79,14 @@ def _pages(text: str, name: str) -> str:
     return _table(("page", "what it shows", "its tables, the main one first"), rows)
 
 
+def _remedies(text: str, name: str) -> str:
+    rows = [
+        (f"`{remedy.name}`", remedy.title, remedy.may_change, ", ".join(f"`{rule}`" for rule in remedy.rules))
+        for remedy in classes().values()
+    ]
+    return _table(("remedy", "what", "what it may change", "rules whose advice it is"), rows)
+
+
 def _commands(text: str, name: str) -> str:
     kinds = answers()
     rows = []
@@ -108,5 +117,6 @@ _SUBJECTS: dict[str, Callable[[str, str], str]] = {
     "pages": _pages,
     "commands": _commands,
     "columns": _columns,
+    "remedies": _remedies,
 }
 """By the first word of the mark: makes a section from the document's text and the rest of the mark."""

@@ -72,7 +72,7 @@ class Study:
     def measured(self, step: Callable[[], object], seconds: float = WINDOW_S) -> dict[str, Any]:
         """Peaks, and time, joules and watts of a step."""
         if self.device == "cuda":
-            # What an earlier layer still had when this one began is no part of its peak.
+            # What an earlier layer still had when this one began does not count.
             torch.cuda.reset_peak_memory_stats()
         for _ in range(2):
             step()

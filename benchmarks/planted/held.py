@@ -65,6 +65,14 @@ class Run:
 
 OF_JOBS = {"straggler": "imbalanced_gpu"}
 """Rules about all ranks, whose trainings are those of benchmarks/ranks, and the one here that has their fault too."""
+SETTINGS = RECORDED.parents[1] / "ranks" / "settings_recorded"
+OF_SETTINGS = {
+    "fsdp_units": ("sharded_tiny_units", "sharded"),
+    "gradient_bucket_copies": ("wide_copied", "wide"),
+    "gradient_buckets": ("wide_one", "wide"),
+    "microbatches": ("gpipe", "gpipe_few"),
+}
+"""Rules about settings of all ranks: a job of `SETTINGS` with the fault, and the fixed one."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,9 @@ def held(rule: str, recorded: Path = RECORDED) -> Held:
         for run in runs
         if run["rule"] == rule
     ]
+    if rule in OF_SETTINGS and recorded == RECORDED:
+        fault, fixed = (SETTINGS / job for job in OF_SETTINGS[rule])
+        return Held(rule, "two NVIDIA H200, torch 2.11.0+cu130", Run(fault), Run(fixed))
     directory = recorded / rule
     return Held(rule, machines[0] if machines else "", Run(directory / "fault"), Run(directory / "fixed"))
 

@@ -11,18 +11,19 @@ import gzip
 import io
 import os
 import tarfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from .subjects import SUBJECTS
+from .subjects import Subject
 
 ARCHIVE_BYTES = 15 << 20
-ARCHIVES = 2
+ARCHIVES = 3
 """Of each kind; what does not fit is left out, traces before event files and of the last jobs first."""
 _GZIP, _BZIP = ".json.gz", ".json.bz2"
 
 
-def pack(recordings: Path, folder: Path) -> list[str]:
+def pack(recordings: Path, folder: Path, subjects: Sequence[Subject]) -> list[str]:
     """Archives of the jobs in their order, held out ones apart; names of the files that found no room."""
     folder.mkdir(parents=True, exist_ok=True)
     left_out = []
@@ -30,7 +31,7 @@ def pack(recordings: Path, folder: Path) -> list[str]:
         for held_out in (False, True):
             files = [
                 path
-                for subject in SUBJECTS
+                for subject in subjects
                 if subject.held_out == held_out
                 for path in sorted((recordings / subject.name).glob("*"))
                 if path.is_file() and not path.name.startswith(".")

@@ -1,6 +1,6 @@
 """Records jobs of two ranks (four where there are as many GPUs) with the hook, and measures each without a profiler.
 
-    python -m benchmarks.ranks.record --out DIRECTORY [--device cpu] [--subjects NAME ...] [--seconds 120]
+    python -m benchmarks.ranks.record --out DIRECTORY [--device cpu] [--jobs settings] [--subjects NAME ...]
 
 DIRECTORY/<job>/ gets each rank's trace and event file, and `truth.<rank>.json`: the planted cause, its rank, and every
 step of two turns without a profiler, one before the recording and one after it. All jobs run in the same processes, one
@@ -22,6 +22,7 @@ import torch
 
 from .archives import pack
 from .pair import ENDING_S, Pair
+from .settings import SETTINGS
 from .subjects import SUBJECTS, Subject
 
 LATER_S = 14
@@ -33,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--jobs", choices=("causes", "settings"), default="causes")
     parser.add_argument("--subjects", nargs="*", help="instead of all that are not set apart")
     parser.add_argument("--trial", action="store_true", help="the jobs that are set apart")
     parser.add_argument("--seconds", type=float, default=120, help="of all jobs together; those left are not begun")
@@ -44,8 +46,9 @@ def main() -> None:
     os.environ.setdefault("TORCH_FR_BUFFER_SIZE", "500")
     given.out.mkdir(parents=True, exist_ok=True)
     gpus = _gpus() if given.device == "cuda" else 4
-    asked = given.subjects or [subject.name for subject in SUBJECTS if subject.set_apart == given.trial]
-    chosen = [subject for subject in SUBJECTS if subject.name in asked and subject.ranks <= gpus]
+    known = {"causes": SUBJECTS, "settings": SETTINGS}[given.jobs]
+    asked = given.subjects or [one.name for one in known if one.set_apart == given.trial]
+    chosen = [one for one in known if one.name in asked and one.ranks <= gpus]
     rows: list[dict[str, Any]] = []
     groups = list(_together(chosen))
     for number, subjects in enumerate(groups, start=1):
@@ -57,9 +60,9 @@ def main() -> None:
     names = {row["subject"] for row in rows}
     left = [subject.name for subject in chosen if subject.name not in names]
     if given.pack:
-        left_out = pack(given.out, given.pack)
+        left_out = pack(given.out, given.pack, known)
         print("left out of the archives:", ", ".join(left_out) or "nothing")
-    _print(rows, left, given.out)
+    _print(rows, left, given.out, known)
     print(f"{time.monotonic() - began:.0f} s")
 
 
@@ -80,10 +83,10 @@ def _gpus() -> int:
     return torch.cuda.device_count()
 
 
-def _print(rows: list[dict[str, Any]], left: list[str], out: Path) -> None:
+def _print(rows: list[dict[str, Any]], left: list[str], out: Path, known: list[Subject]) -> None:
     print(f"{'job':24} {'cause':22} rank  step ms by rank     planted")
     for row in rows:
-        subject = next(one for one in SUBJECTS if one.name == row["subject"])
+        subject = next(one for one in known if one.name == row["subject"])
         files = [path.name for path in (out / subject.name).glob("*")]
         missing = subject.ranks - sum("tfevents" in name for name in files)
         truth = out / subject.name / f"truth.{subject.rank or 0}.json"

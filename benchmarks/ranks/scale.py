@@ -1,14 +1,15 @@
 """A job of thousands of ranks made from a recorded one of two, and how long it takes to import and to answer.
 
-    python -m benchmarks.ranks.scale JOB --out DIRECTORY [--ranks 256] [--straggler 37] [--workers 1 2] [--s3]
+    python -m benchmarks.ranks.scale JOB --out DIRECTORY [--ranks 256] [--straggler 37] [--workers 1 2] [--s3] [--kill]
 
 JOB is a directory with the traces of two ranks, rank0*.json.gz and rank1*.json.gz, of which rank 1 is late. It becomes
 the straggler; rank 0, with jitter in when it arrives at each collective, becomes all others. Eight ranks share a host,
 whose clock is off by up to 5 ms. With `--s3` the files are objects of moto's S3 server on this machine, and Dask's
-workers read and write there. `--ranks 4096` is the full size.
+workers read and write there. With `--kill` a worker's process is killed when a third of the ranks are done; all have to
+be there in the end. `--ranks 4096` is the full size.
 
-Prints seconds, ranks per second and core, the peak memory of this process, and what `tb-dlprof distributed` says of the
-job and how long that takes.
+Prints seconds, ranks per second and worker, the workers' CPU time for each rank, the peak memory of this process, and
+what `tb-dlprof distributed` says of the job and how long that takes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import json
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -29,6 +31,8 @@ from typing import Any
 
 from tb_dlprof_plugin.api.import_job import import_job
 from tb_dlprof_plugin.model import addresses
+
+from .many_facts import answered
 
 VARIANTS = 8
 JITTER_US = 150.0
@@ -126,48 +130,55 @@ time.sleep(1e6)
 """
 
 
-def imported(traces: str, logdir: str, workers: int, ranks: int) -> dict[str, Any]:
-    """Imports with so many Dask workers, each a process; seconds without their start."""
+def imported(traces: str, logdir: str, workers: int, ranks: int, kill: bool) -> dict[str, Any]:
+    """Imports with so many Dask workers, each a process; seconds without their start.
+
+    With ``kill`` the process of one dies when a third is done. Dask's nanny starts another.
+    """
     import distributed
 
     with (
         distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.run(_warm)
+        before = client.run(_warm)
         began = time.perf_counter()
-        (run,) = import_job(f"{traces}/rank*.json.gz", logdir, engine=client, run="job")
+        killed: list[int] = []
+
+        def progress(done: int, of: int) -> None:
+            if kill and not killed and 3 * done >= of:
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        (run,) = import_job(f"{traces}/rank*.json.gz", logdir, engine=client, run="job", progress=progress)
         seconds = time.perf_counter() - began
+        spent = 0.0 if kill else sum(client.run(time.process_time).values()) - sum(before.values())
     assert run.missing_ranks == [], run.missing_ranks
     assert len(run.ranks) == ranks
     return {
         "workers": workers,
         "seconds": round(seconds, 1),
-        "per_second_and_core": round(ranks / seconds / workers, 2),
+        "per_second_and_worker": round(ranks / seconds / workers, 2),
+        "cpu_seconds_a_rank": round(spent / ranks, 3) if spent else None,
+        "killed_workers": len(killed),
     }
 
 
-def _warm() -> None:
+def _warm() -> float:
     import tb_dlprof_plugin.api.import_job  # noqa: F401 - workers import it once
 
+    return time.process_time()
 
-def answered(run: str) -> dict[str, Any]:
-    """What the command says of the job, its seconds and its peak memory."""
-    began = time.perf_counter()
-    command = ["-m", "tb_dlprof_plugin.cli.main", "distributed", run, "--format", "json"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - began
-    if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1:]}
-    job = json.loads(done.stdout)
-    peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-    return {
-        "seconds": round(seconds, 1),
-        "delays": job["delays"][:2],
-        "peak_mb": peak // 1024,
-        "clock": job["clock"]["uncertainty_us"],
-    }
+
+def here(run: str, folder: Path) -> str:
+    """A run on this machine's disk: commands read no remote one."""
+    if not addresses.is_remote(run):
+        return run
+    import fsspec
+
+    folder.mkdir(parents=True)
+    fsspec.filesystem("s3").get(f"{run}/", f"{folder}/", recursive=True)
+    return str(folder)
 
 
 def main() -> None:
@@ -179,15 +190,17 @@ def main() -> None:
     parser.add_argument("--straggler", type=int, default=37)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--s3", action="store_true", help="files as objects of moto's S3 server on this machine")
+    parser.add_argument("--kill", action="store_true", help="kill a worker when a third of the ranks are done")
     given = parser.parse_args()
     with object_storage() if given.s3 else contextlib.nullcontext(str(given.out.resolve())) as place:
         began = time.perf_counter()
         size = multiplied(given.job, f"{place}/traces", given.ranks, given.straggler % given.ranks)
         print(f"{given.ranks} ranks, {size / 1e6:.0f} MB, written in {time.perf_counter() - began:.0f} s", flush=True)
         for workers in given.workers:
-            print(imported(f"{place}/traces", f"{place}/runs{workers}", workers, given.ranks), flush=True)
+            print(imported(f"{place}/traces", f"{place}/runs{workers}", workers, given.ranks, given.kill), flush=True)
         print("peak memory of the client:", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB")
-        print("tb-dlprof distributed:", answered(f"{place}/runs{given.workers[-1]}/job"))
+        run = here(f"{place}/runs{given.workers[-1]}/job", given.out / "job")
+        print("tb-dlprof distributed:", answered(run))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Subject:
     """A job.
 
     Attributes:
-        parallelism: "ddp", "fsdp", "hsdp", "tensor", "pipeline" or "experts".
+        parallelism: "ddp", "fsdp", "fsdp1", "hsdp", "tensor", "pipeline" or "experts".
         cause: "" where even; else as the product names causes, or what is wrong with the whole job.
         rank: that has the cause; None where all have it.
         plant: in `plants`; "" where the cause is in how the job is built (``options``).
@@ -53,7 +53,6 @@ class Subject:
 
 
 _A = Size(width=1024, layers=8, batch=16, length=1024)
-_WIDE = Size(width=2048, layers=6, batch=4, length=1024)
 _IMAGES = Size(width=192, layers=8, batch=48, length=128)
 _STAGES = Size(width=1024, layers=8, batch=32, length=1024)
 _TENSOR = Size(width=2048, layers=4, batch=16, length=1024)
@@ -150,11 +149,6 @@ SUBJECTS = [
     ),
     _job("tensor_even", "tensor", _TENSOR),
     _job("tensor_slow_host", "tensor", _TENSOR, twin="tensor_even", cause="slow_host", rank=1, plant="busy_host"),
-    _job("buckets", "ddp", _WIDE),
-    _job("buckets_one", "ddp", _WIDE, twin="buckets", cause="one_bucket", options={"bucket_mb": 100_000}),
-    _job("buckets_tiny", "ddp", _WIDE, twin="buckets", cause="tiny_buckets", options={"bucket_mb": 1}),
-    _job("accumulate", "ddp", _WIDE, options={"accumulate": 4, "no_sync": True}),
-    _job("accumulate_synced", "ddp", _WIDE, twin="accumulate", cause="no_sync_missing", options={"accumulate": 4}),
     _job("pipeline_gpipe", "pipeline", _STAGES_2, True, options={"schedule": "GPipe", "parts": 4}),
     _job(
         "pipeline_gpipe_uneven",
@@ -179,15 +173,6 @@ SUBJECTS = [
         options={"favour": 0.7},
     ),
     _images("images_garbage", "garbage_collection", "garbage"),
-    _job(
-        "fsdp_one_unit",
-        "fsdp",
-        _SHARDED,
-        reads_loss=False,
-        twin="fsdp_even",
-        cause="one_unit",
-        options={"one_unit": True},
-    ),
     _ddp("ddp_more_work", "slow_gpu", "more_work"),
     _job("tensor_2_even", "tensor", _TENSOR_2, True),
     _job(
@@ -201,7 +186,6 @@ SUBJECTS = [
         plant="fewer_processors",
     ),
     _images("images_uneven_data", "uneven_data", options={"longer": 1.3}),
-    _ddp("ddp_unused_search", "find_unused_parameters", rank=None, options={"find_unused": True}),
     _job("hsdp_even", "hsdp", _SHARDED, ranks=4, reads_loss=False),
     _job(
         "hsdp_slow_gpu",

@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
@@ -58,6 +59,7 @@ class Training:
             "ddp": self._ddp,
             "fsdp": self._fsdp,
             "hsdp": self._fsdp,
+            "fsdp1": self._fsdp1,
             "tensor": self._tensor,
             "pipeline": self._pipeline,
             "experts": self._experts,
@@ -139,7 +141,7 @@ class Training:
             tokens = torch.randint(VOCABULARY, (size.batch, length + 1))
             return self._pinned(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
         inputs = torch.randn(size.batch, length, size.width)
-        if self.subject.parallelism in ("fsdp", "hsdp", "tensor", "pipeline"):
+        if self.subject.parallelism in ("fsdp", "hsdp", "fsdp1", "tensor", "pipeline"):
             inputs = inputs.to(self._half)
         return self._pinned(inputs, torch.randn(size.batch, length, size.width))
 
@@ -165,13 +167,17 @@ class Training:
         else:
             model = self._transformer()
         options = self.subject.options
-        return DistributedDataParallel(
+        wrapped = DistributedDataParallel(
             model,
             device_ids=[self.device] if self.device.type == "cuda" else None,
             bucket_cap_mb=options.get("bucket_mb", 25),
             find_unused_parameters=options.get("find_unused", False),
-            gradient_as_bucket_view=True,
+            gradient_as_bucket_view=options.get("bucket_view", True),
+            static_graph=options.get("static_graph", False),
         )
+        if options.get("hook") == "bf16":
+            wrapped.register_comm_hook(None, bf16_compress_hook)
+        return wrapped
 
     def _fsdp(self) -> nn.Module:
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
@@ -181,14 +187,30 @@ class Training:
         else:
             shape, names = (self.world,), ("dp_shard",)  # type: ignore[assignment]
         mesh = init_device_mesh(self.device.type, shape, mesh_dim_names=names)
-        policy = MixedPrecisionPolicy(param_dtype=self._half, reduce_dtype=torch.float32)
+        options = self.subject.options
+        reduced = self._half if options.get("reduce") == "bf16" else torch.float32
+        policy = MixedPrecisionPolicy(param_dtype=self._half, reduce_dtype=reduced)
         model = self._transformer()
-        if not self.subject.options.get("one_unit", False):
-            blocks: Any = model.blocks
-            for block in blocks:
-                fully_shard(block, mesh=mesh, mp_policy=policy)
+        blocks: list[nn.Module] = [] if options.get("one_unit", False) else list(model.blocks.children())  # type: ignore[union-attr,operator]
+        if options.get("tiny_units", False):
+            blocks = [part for block in blocks for part in block.modules() if isinstance(part, nn.Linear)] + blocks
+        for block in blocks:
+            fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=options.get("reshard", True))
         fully_shard(model, mesh=mesh, mp_policy=policy)
         return model
+
+    def _fsdp1(self) -> nn.Module:
+        from torch.distributed.fsdp import BackwardPrefetch, FullyShardedDataParallel, MixedPrecision
+        from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+        return FullyShardedDataParallel(
+            self._transformer(),
+            auto_wrap_policy=ModuleWrapPolicy({Block}),
+            mixed_precision=MixedPrecision(param_dtype=self._half, reduce_dtype=torch.float32),
+            backward_prefetch=BackwardPrefetch.BACKWARD_PRE if self.subject.options.get("prefetch", True) else None,
+            use_orig_params=True,
+            device_id=self.device if self.device.type == "cuda" else None,
+        )
 
     def _tensor(self) -> nn.Module:
         from torch.distributed.tensor.parallel import (

@@ -323,6 +323,18 @@ COMMUNICATION_SHARE_PERCENT = 10.0
 """torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting if that is
 known."""
 
+COMMUNICATION_SLOWDOWN = SpeedupRange(0.15, 0.27, 0.5)
+"""Time that a collective adds to other kernels for each time that it runs in parallel with them, where a recording does
+not show its own: 0.22 to 0.30 on seven recordings of two H200s over NVLink (benchmarks/ranks)."""
+
+BUCKETED_SHARE = SpeedupRange(0.4, 0.75, 0.95)
+"""Of an exchange that the backward pass could hide, what still lengthens the step: on two H200s over NVLink buckets of
+25 MB in place of one of 1.2 GB saved 16 % of it (benchmarks/ranks); over slower links kernels are slowed down less."""
+
+MICROBATCH_CPU = SpeedupRange(0.6, 1.0, 1.6)
+"""Share of the CPU's time of a step that is in proportion to the number of microbatches. Above one where more of them
+wait for each other between stages: on two H200s the CPU took four times as many in six times the time."""
+
 COMPRESSED_SHARE = SpeedupRange(0.3, 0.5, 0.8)
 """Exposed communication that is left with half the bytes: half of it; less where the rest overlaps with the backward
 pass, more because gradients are cast twice."""

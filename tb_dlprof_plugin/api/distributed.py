@@ -32,7 +32,7 @@ def distributed(*sources: str | PathLike[str]) -> Job:
     found = read_job([fspath(source) for source in sources])
     if not found.facts and found.dumps:
         return job_of_dumps(found.dumps)
-    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable])
+    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable], found.numbers)
 
 
 def job_table(job: Job, name: str | None = None) -> Report:

@@ -25,12 +25,10 @@ from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.stored_summary import stored_with
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
-from tb_dlprof_plugin.readers.trace_names import stem_of
+from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, stem_of
 from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.event_file import event_file_content, event_file_name
 
-_ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".nsys-rep", ".xplane.pb", ".xplane.pb.gz")
-"""Of recordings in a directory; a file that is named, or that a pattern matches, may have any name."""
 _RANK_IN_NAME = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
 _MADE_BY = re.compile(r"\.rank(\d+)of(\d+)\.import-([0-9a-f]{16})-([0-9a-f]{16})-(\d+)of(\d+)\.")
 """In an event file's name: rank, world size (0: unknown), hashes of the recording's address and of all it is made from,
@@ -201,7 +199,11 @@ def _code() -> str:
 
 def _may_be_recording(address: str, source: str) -> bool:
     name = address.rpartition("/")[2]
-    return addresses.is_pattern(source) or address.endswith(source) or (name.endswith(_ENDINGS) and name[:1] != ".")
+    return (
+        addresses.is_pattern(source)
+        or address.endswith(source)
+        or (name.endswith(RECORDING_ENDINGS) and name[:1] != ".")
+    )
 
 
 def _run_name(source: str, address: str) -> str:

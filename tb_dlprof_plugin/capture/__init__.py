@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.lightning import lightning_callback
     from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
+    from tb_dlprof_plugin.capture.trial.try_step import try_step
     from tb_dlprof_plugin.capture.warn import TbDlprofWarning
 
 _HOME = {
@@ -23,6 +24,7 @@ _HOME = {
     "lightning_callback": "lightning",
     "profile": "session",
     "trace_handler": "handler",
+    "try_step": "trial.try_step",
     "wait_for_analysis": "process_pool",
 }
 
@@ -33,6 +35,7 @@ __all__ = [
     "lightning_callback",
     "profile",
     "trace_handler",
+    "try_step",
     "wait_for_analysis",
 ]
 

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.capture.model_facts import fill_model
 from tb_dlprof_plugin.capture.observation import Observation
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.peak_memory import PeakMemory
+from tb_dlprof_plugin.capture.sharding import fill_sharding
 from tb_dlprof_plugin.capture.slow_switches import slow_switches
 from tb_dlprof_plugin.capture.storages import fill_storages
 from tb_dlprof_plugin.capture.surroundings import fill_surroundings
@@ -59,6 +60,7 @@ def collect_facts(
     probe(lambda: (watch or OptimizerWatch()).fill(facts, optimizer, model))
     probe(lambda: fill_apex(facts))
     probe(lambda: fill_data_parallel(facts, model))
+    probe(lambda: fill_sharding(facts, model))
     probe(lambda: fill_free_memory(facts))
     probe(lambda: fill_surroundings(facts))
     facts.slow_switches = probe(slow_switches) or []

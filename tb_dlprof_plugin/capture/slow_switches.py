@@ -6,7 +6,7 @@ import os
 import sys
 
 _ON = frozenset(("1", "true", "yes", "on", "y"))
-_VARIABLES: dict[str, frozenset[str] | None] = {
+VARIABLES: dict[str, frozenset[str] | None] = {
     "CUDA_LAUNCH_BLOCKING": _ON,
     "HIP_LAUNCH_BLOCKING": _ON,
     "AMD_SERIALIZE_KERNEL": frozenset("123"),
@@ -27,7 +27,7 @@ _VARIABLES: dict[str, frozenset[str] | None] = {
 
 def slow_switches() -> list[str]:
     """Those that are on: ``NAME=value`` of the environment, ``sys.settrace(module)`` for a tracer of this thread."""
-    found = [f"{name}={value}" for name in _VARIABLES if _is_on(name, value := os.environ.get(name, "").strip())]
+    found = [f"{name}={value}" for name in VARIABLES if _is_on(name, value := os.environ.get(name, "").strip())]
     for name, function in (("settrace", sys.gettrace()), ("setprofile", sys.getprofile())):
         if function is not None:
             found.append(f"sys.{name}({getattr(function, '__module__', None) or type(function).__module__})")
@@ -35,5 +35,5 @@ def slow_switches() -> list[str]:
 
 
 def _is_on(name: str, value: str) -> bool:
-    costly = _VARIABLES[name]
+    costly = VARIABLES[name]
     return value.lower() in costly if costly is not None else value not in ("", "0")

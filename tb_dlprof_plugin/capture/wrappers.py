@@ -24,7 +24,7 @@ _FULLY_SHARD = "FSDPModule"
 
 def inner(module: nn.Module) -> nn.Module | None:
     """The module that a parallel or checkpointing wrapper holds, None for any other module."""
-    for name in _class_names(module):
+    for name in class_names(module):
         if name in _TRANSPARENT:
             held: Any = getattr(module, _TRANSPARENT[name], None)
             return held if held is not module else None
@@ -38,7 +38,7 @@ def is_compiled_region(module: nn.Module) -> bool:
 
 def is_optimized_module(module: nn.Module) -> bool:
     """Whether it is what ``torch.compile(m)`` returns."""
-    return "OptimizedModule" in _class_names(module) and hasattr(module, "_orig_mod")
+    return "OptimizedModule" in class_names(module) and hasattr(module, "_orig_mod")
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -56,7 +56,7 @@ def parallel_wrapper(model: nn.Module) -> str | None:
     """Class name of the outermost parallel wrapper, such as ``DistributedDataParallel``; ``FSDPModule`` for FSDP2."""
     module: nn.Module | None = model
     while module is not None:
-        names = _class_names(module)
+        names = class_names(module)
         for name in names:
             if name in _PARALLEL or name == _FULLY_SHARD:
                 return name
@@ -64,5 +64,6 @@ def parallel_wrapper(model: nn.Module) -> str | None:
     return None
 
 
-def _class_names(module: Any) -> list[str]:
+def class_names(module: Any) -> list[str]:
+    """Names of the module's class and its bases."""
     return [cls.__name__ for cls in type(module).__mro__]

@@ -63,6 +63,14 @@ _ALL = (
         starts_another=True,
     ),
     Command(
+        "try",
+        "try_remedies:try_remedies",
+        "Try remedies on an unchanged training script.",
+        "SCRIPT.py",
+        prints="a row per remedy",
+        starts_another=True,
+    ),
+    Command(
         "summary",
         "summary:summary",
         "Show where the time of a step goes.",
@@ -137,6 +145,13 @@ _ALL = (
         "RUN --price-per-kwh 0.3",
         page="energy",
         prints="the step's energy as recorded, in other precisions and with other batch sizes",
+    ),
+    Command(
+        "tried",
+        "tried:tried",
+        "Show what `tb-dlprof try` measured on a run.",
+        page="tried",
+        prints="a row per remedy that was measured",
     ),
     Command(
         "runs",

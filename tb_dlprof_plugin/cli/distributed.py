@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from tb_dlprof_plugin.api.distributed import distributed as job_of_sources
 from tb_dlprof_plugin.api.distributed import job_table
 from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
 from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import (
     UNKNOWN,
@@ -26,20 +26,14 @@ from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
 
-FAILED = 1
-"""Exit status of `--fail-on`, where it is so."""
-
-
-class FailOn(str, Enum):
-    """What a build fails on."""
-
-    straggler = "straggler"
-
 
 def distributed(
     job: Annotated[
         list[str],
-        typer.Argument(help="A run's directory with its ranks, or traces of all ranks: files, folders or globs."),
+        typer.Argument(
+            help="A run's directory with its ranks, or traces of all ranks: files, folders or globs, also remote ones "
+            "(s3://bucket/runs/job)."
+        ),
     ],
     fail_on: Annotated[
         FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
@@ -67,13 +61,7 @@ def distributed(
             _print(found, limit)
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
-    straggler = next((delay for delay in found.delays if delay.significant), None)
-    if fail_on is FailOn.straggler and straggler is not None:
-        say(
-            f"tb-dlprof: rank {straggler.rank} delays the others ({straggler.cause}); repairing it wins "
-            f"{_ms(straggler.winnable_ms)} of a step.",
-            err=True,
-        )
+    if fail_on is FailOn.straggler and straggler_found(found):
         raise typer.Exit(FAILED)
 
 
@@ -198,6 +186,10 @@ def _figures(job: Job) -> list[tuple[str, str]]:
         )
     if efficiency.wasted_gpu_share is not None:
         figures.append(("wasted by uneven ranks", f"{_share(efficiency.wasted_gpu_share)} of the GPU time"))
+    if efficiency.wasted_gpu_hours_per_day is not None:
+        figures.append(("", f"{efficiency.wasted_gpu_hours_per_day:,.1f} GPU-hours a day, on {job.world_size} GPUs"))
+    if efficiency.flops_utilization is not None:
+        figures.append(("FLOPs utilization", f"{_share(efficiency.flops_utilization)} of the GPUs' BF16 peak"))
     return figures
 
 

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.store.choice import NoSuchProfile, sessions_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import EventFileStore, files_below
+from tb_dlprof_plugin.store.remote_copies import path_here
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MOST_NAMED = 5
@@ -78,6 +79,7 @@ def _open(
     session: str | None,
     markers: Markers | None,
 ) -> tuple[ProfileView, RunRef]:
+    source = path_here(source)
     if source.is_file() and "tfevents" not in source.name:
         return _of_trace(source, rank, key_node, markers)
     files = files_below(source)

@@ -20,6 +20,7 @@ from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import EventFileStore, no_such_path
 from tb_dlprof_plugin.store.profile_store import read_profile
+from tb_dlprof_plugin.store.remote_copies import path_here
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
@@ -63,11 +64,19 @@ def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
     return fitting[0]
 
 
+def _here(source: Path) -> Path:
+    """`path_here`; ends the command with one sentence where an address cannot be read."""
+    try:
+        return path_here(source)
+    except ProfileError as error:
+        refuse(error)
+
+
 def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
     """Files by run, in natural order; a run is named by its directory below what all sources have in common."""
     runs: dict[Path, list[Path]] = {}
     roots = []
-    for source in sources:
+    for source in map(_here, sources):
         if not source.exists():
             refuse(no_such_path(source))
         if source.is_dir():

@@ -25,8 +25,8 @@ from tb_dlprof_plugin.fleet.matching import DTYPE_MISMATCH, SIZE_MISMATCH, TYPE_
 from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.visible import VisibleMessage
+from tb_dlprof_plugin.readers.trace_names import DUMP_NAME
 
-_NAME = re.compile(r"(?:_dump_|rank_?|trace_)(?P<rank>\d{1,9})(?:\.json|\.pkl|\.pickle)?\Z")
 _MOST_BYTES = 1 << 28
 _EVEN = (Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.BROADCAST, Operation.REDUCE)
 """Operations to which all members give buffers of one size."""
@@ -104,7 +104,7 @@ def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRe
         FlightRecordError: the file is no dump, or does not say its rank.
     """
     source = Path(path)
-    named = _NAME.search(source.name)
+    named = DUMP_NAME.search(source.name)
     own = rank if rank is not None else int(named["rank"]) if named else None
     try:
         if source.stat().st_size > _MOST_BYTES:
@@ -133,7 +133,7 @@ def dumps_beside(directory: str | os.PathLike[str]) -> list[FlightRecord]:
     """The dumps in a directory, by rank; what is no dump is passed over."""
     found: dict[int, FlightRecord] = {}
     for path in sorted(Path(directory).iterdir()):
-        if path.is_file() and _NAME.search(path.name):
+        if path.is_file() and DUMP_NAME.search(path.name):
             try:
                 record = read_dump(path)
             except FlightRecordError:

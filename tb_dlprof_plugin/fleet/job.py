@@ -81,6 +81,7 @@ class CollectiveRow:
     """Calls of one operation, group dimension, size class and module, over all ranks.
 
     Attributes:
+        waiting_ms: None where no other member of synchronising calls was recorded: it is in ``transfer_ms`` then.
         verdict: transfer-bound, skew-bound, mixed or inconclusive.
         bus_gb_s: on the last arriver's time. attainable_gb_s: the best of the same kind in this job, or the GPU's link.
     """
@@ -92,7 +93,7 @@ class CollectiveRow:
     calls_per_step: float
     bytes: int | None
     transfer_ms: float
-    waiting_ms: float
+    waiting_ms: float | None
     exposed_ms: float
     bus_gb_s: float | None
     attainable_gb_s: float | None
@@ -121,7 +122,12 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Factors of the POP metrics (0 to 1), from one job."""
+    """Factors of the POP metrics (0 to 1), from one job.
+
+    ``flops_utilization`` is what the matrix products of a step are of the GPUs' BF16 peak over the step, 0 to 1:
+    Chowdhery et al., PaLM (https://arxiv.org/abs/2204.02311), call it HFU, because recomputed products count; without
+    recomputation it is MFU. ``wasted_gpu_hours_per_day`` is `wasted_gpu_share` of all GPUs' hours.
+    """
 
     parallel: float | None
     load_balance: float | None
@@ -129,6 +135,22 @@ class Efficiency:
     serialisation: float | None
     transfer: float | None
     wasted_gpu_share: float | None
+    flops_utilization: float | None = None
+    wasted_gpu_hours_per_day: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineShape:
+    """Of a job with several pipeline stages; ``microbatches`` of a step, None where no call shows them.
+
+    ``bubble_percent`` is the share of the step in which ranks wait for other stages, ``formula_percent`` that of even
+    stages with these microbatches.
+    """
+
+    stages: int
+    microbatches: int | None
+    bubble_percent: float
+    formula_percent: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +189,4 @@ class Job:
     mesh: list[tuple[str, int]]
     mesh_places: list[tuple[int, ...]]
     notes: list[str]
+    pipeline: PipelineShape | None = None

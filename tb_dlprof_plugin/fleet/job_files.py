@@ -12,11 +12,13 @@ from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, dumps_beside, with_sequences
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
+from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers import registry
-from tb_dlprof_plugin.store.choice import newest, newest_of_ranks
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.logdir import EventFileStore, no_such_path, runs_below
+from tb_dlprof_plugin.store.event_file import read_blobs
+from tb_dlprof_plugin.store.logdir import no_such_path, runs_below
+from tb_dlprof_plugin.store.remote_copies import path_here
 
 _MAGIC = "*?["
 
@@ -27,11 +29,13 @@ class JobFiles:
 
     Attributes:
         facts: of each rank, by rank.
+        numbers: of the steps whose calls are among the facts; None: of all.
         dumps: of the flight recorder, in the folders that were named.
         unreadable: a sentence for each stored rank that cannot be read.
     """
 
     facts: list[RankFacts] = field(default_factory=list)
+    numbers: Ints | None = None
     dumps: list[FlightRecord] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
@@ -59,7 +63,7 @@ def read_job(sources: Iterable[str | Path]) -> JobFiles:
 def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
     paths: list[Path] = []
     for source in sources:
-        path = Path(source)
+        path = path_here(source)
         if path.exists() or not any(sign in str(source) for sign in _MAGIC):
             paths.append(path)
             continue
@@ -78,16 +82,17 @@ def _read(path: Path, found: JobFiles) -> None:
         return
     if path.is_dir():
         found.dumps += dumps_beside(path)
-    blobs = EventFileStore(runs_below(path)).all()
-    names = sorted({blob.ref.run for blob in blobs})
-    if len(names) > 1:
-        listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        raise ProfileError(f"{path} holds {len(names)} runs; name one of them: {listed}.")
-    if latest := newest(blobs):
-        session = [blob for blob in blobs if blob.ref.session == latest.ref.session]
-        facts, unreadable = facts_of_job(newest_of_ranks(session))
-        found.facts += facts
-        found.unreadable += unreadable
+    runs = runs_below(path)
+    if runs:
+        if len(runs) > 1:
+            names = sorted(runs)
+            listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+            raise ProfileError(f"{path} holds {len(runs)} runs; name one of them: {listed}.")
+        ((run, files),) = runs.items()
+        stored = facts_of_job((blob for file in files for blob in read_blobs(file, run)), len(files))
+        found.facts += stored.facts
+        found.unreadable += stored.unreadable
+        found.numbers = stored.numbers
         return
     traces = registry.files_below(path)
     if not traces and not found.dumps:

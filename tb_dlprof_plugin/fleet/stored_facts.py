@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from tb_dlprof_plugin.fleet.facts_codec import FORMAT, decode_facts, encode_facts
+import numpy as np
+
+from tb_dlprof_plugin.fleet.chosen_steps import steps_with_room, with_calls_of
+from tb_dlprof_plugin.fleet.facts_codec import FORMAT, SharedColumns, decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -20,8 +25,28 @@ def facts_to_store(view: ProfileView) -> bytes | None:
     return encode_facts(facts) if facts.world_size > 1 or len(facts.collectives) else None
 
 
-def stored_facts(blob: StoredBlob) -> RankFacts:
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """What is stored of the ranks of a job.
+
+    Attributes:
+        facts: of each rank, by rank.
+        unreadable: a sentence for each that cannot be read.
+        numbers: of the steps whose calls are among the facts; None: of all.
+    """
+
+    facts: list[RankFacts]
+    unreadable: list[str]
+    numbers: Ints | None = None
+
+
+def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedColumns | None = None) -> RankFacts:
     """The facts of a stored profile, which is opened only where they are missing, or an earlier version wrote less.
+
+    Args:
+        blob: the profile.
+        numbers: of the steps whose calls are wanted; all by default.
+        shared: columns of other ranks, which take the place of equal ones of this.
 
     Raises:
         ProfileError: neither can be read.
@@ -29,34 +54,57 @@ def stored_facts(blob: StoredBlob) -> RankFacts:
     data = blob.read_facts()
     if data is not None:
         with contextlib.suppress(ProfileError):
-            return decode_facts(data, FORMAT)
+            return decode_facts(data, numbers, shared, FORMAT)
     try:
-        return facts_of_profile(ProfileView(read_profile(blob)))
+        facts = facts_of_profile(ProfileView(read_profile(blob)))
     except ProfileError:
         if data is None:
             raise
-        return decode_facts(data)
+        return decode_facts(data, numbers, shared)
+    return facts if numbers is None else with_calls_of(facts, numbers)
 
 
-def facts_of_job(blobs: Iterable[StoredBlob]) -> tuple[list[RankFacts], list[str]]:
-    """The facts of the ranks of a job, by rank, and a sentence for each that cannot be read.
+def facts_of_job(blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None = None) -> JobFacts:
+    """The facts of the ranks of a job: of the session of the lowest rank's newest profile, each rank's last cycle.
+
+    Of a job of many ranks the calls of a few steps are read (`chosen_steps`).
 
     Args:
-        blobs: one profile for each rank, as `store.choice.newest_of_ranks` chooses.
+        blobs: profiles of the job. They are taken one after the other, and not held.
+        ranks: about how many there are, for a recording that does not say its world size.
+        numbers: of the steps whose calls are wanted; by default as many as there is room for.
     """
-    found: dict[int, RankFacts] = {}
-    unreadable: list[str] = []
+    found, numbers = _read(blobs, ranks, numbers)
+    facts = [one for one in found.values() if isinstance(one, RankFacts)]
+    by_rank: dict[int, RankFacts] = {}
+    for one in facts:
+        by_rank.setdefault(one.rank, one)
+    unreadable = [one for one in found.values() if isinstance(one, str)]
+    return JobFacts([by_rank[rank] for rank in sorted(by_rank)], unreadable, numbers)
+
+
+def _read(
+    blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None
+) -> tuple[dict[int, RankFacts | str], Ints | None]:
+    """The facts or an error by stored rank, in their order, and the steps whose calls they have."""
+    shared: SharedColumns = {}
+    chosen = numbers is not None
+    # By session, since which one is meant shows at the end.
+    newest: dict[str, dict[int, tuple[int, RankFacts | str]]] = {}
     for blob in blobs:
+        of_session = newest.setdefault(blob.ref.session, {})
+        if blob.ref.rank in of_session and of_session[blob.ref.rank][0] > blob.ref.cycle:
+            continue
         try:
-            facts = stored_facts(blob)
+            facts = stored_facts(blob, numbers, shared)
         except ProfileError as error:
-            unreadable.append(f"Rank {blob.ref.rank} cannot be read: {error}.")
-        else:
-            found.setdefault(facts.rank, facts)
-    return [found[rank] for rank in sorted(found)], unreadable
-
-
-def missing_ranks(facts: Sequence[RankFacts]) -> list[int]:
-    """Ranks of the job that are not among these; none where its size is not known."""
-    size = max((one.world_size for one in facts), default=0)
-    return sorted(set(range(size)) - {one.rank for one in facts})
+            of_session[blob.ref.rank] = blob.ref.cycle, f"Rank {blob.ref.rank} cannot be read: {error}."
+            continue
+        if not chosen:
+            chosen = True
+            count = min(facts.world_size, ranks) if facts.world_size > 0 else ranks
+            numbers = steps_with_room(facts, count * len(facts.collectives), np.unique(facts.steps.number))
+            facts = facts if numbers is None else with_calls_of(facts, numbers)
+        of_session[blob.ref.rank] = blob.ref.cycle, facts
+    of_newest = newest[max(newest)] if newest else {}
+    return {rank: of_newest[rank][1] for rank in sorted(of_newest)}, numbers

@@ -112,7 +112,8 @@ def percent(part: int | float | None, whole: int | float | None) -> float | None
     """
     if part is None or not whole:
         return None
-    return min(100.0, max(0.0, 100.0 * part / whole))
+    # A numpy number, which an answer cannot hold, becomes one of Python's.
+    return float(min(100.0, max(0.0, 100.0 * part / whole)))
 
 
 _RECORDER_GROUPS = tuple(tuple(TIME_CATEGORIES.index(name) for name in group) for group in RECORDER_ORDER)

@@ -33,6 +33,7 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.trial_result import TrialResult
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -471,7 +472,7 @@ class Profile:
     """One profiled rank and cycle.
 
     ``input_shapes`` and ``input_dtypes`` have the different lists of inputs that ops were called with; row 0 of each
-    stands for "not recorded" and is empty.
+    stands for "not recorded" and is empty. ``trial`` is what `tb-dlprof try` measured with this run as its baseline.
     """
 
     source: Source
@@ -495,6 +496,7 @@ class Profile:
     communications: Communications = field(default_factory=Communications.none)
     process_groups: list[ProcessGroup] = field(default_factory=list)
     kernel_counters: KernelCounters = field(default_factory=KernelCounters.none)
+    trial: TrialResult | None = None
 
     def shapes_of(self, op: int) -> InputShapes:
         """Shapes of the inputs of a row of `ops`; () where not recorded."""

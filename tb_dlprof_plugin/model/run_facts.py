@@ -68,6 +68,23 @@ class DdpFacts(msgspec.Struct):
     comm_hook: str | None = None
 
 
+class FsdpFacts(msgspec.Struct):
+    """Settings of FSDP, ``version`` 1 (``FullyShardedDataParallel``) or 2 (``fully_shard``).
+
+    ``units`` are gathered one by one; ``resharded_units`` of them free their parameters after the forward pass and
+    gather them again in the backward pass. ``forward_prefetch`` is the explicit one; FSDP2 prefetches the unit before
+    in the backward pass by itself. The dtypes are those of the policy of mixed precision, empty where it names none.
+    """
+
+    version: int
+    units: int
+    resharded_units: int | None = None
+    backward_prefetch: bool | None = None
+    forward_prefetch: bool | None = None
+    parameter_dtypes: list[str] = []
+    reduce_dtypes: list[str] = []
+
+
 StorageKind = Literal["parameter", "gradient", "optimizer_state", "buffer", "other"]
 OTHER_STORAGE: StorageKind = "other"
 """A block of the caching allocator that no tensor of model and optimizer lies in: inputs, workspaces, the user's
@@ -232,3 +249,4 @@ class RunFacts(msgspec.Struct):
     unstepped_gradients: int | None = None
     unstepped_gradient_bytes: int | None = None
     unstepped_gradient_modules: list[str] = []
+    fsdp: FsdpFacts | None = None

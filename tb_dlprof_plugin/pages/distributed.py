@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -13,7 +13,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS_PER_MS = 1e6
 _MOST_DELAYS = 50
-_MOST_COLLECTIVES = 500
+_MOST_COLLECTIVES = 200
 _MOST_HEAT_ROWS = 512
 """More ranks share a row of the heat map, which shows the worst of them."""
 
@@ -38,11 +38,12 @@ class JobAccount(msgspec.Struct, frozen=True):
         ),
     ]
     waiting_ns: Annotated[
-        list[int],
+        list[int | None],
         Definition(
             "jobWaiting",
             "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with "
-            "the longest collectives is the fastest one.",
+            "the longest collectives is the fastest one. Unknown where no other rank of a collective was "
+            "recorded: it is part of the transfer then.",
         ),
     ]
     bubble_ns: Annotated[
@@ -101,7 +102,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     calls_per_step: float
     bytes: int | None
     transfer_ns: int
-    waiting_ns: int
+    waiting_ns: int | None
     exposed_ns: int
     bus_bytes_per_second: Annotated[
         float | None,
@@ -124,13 +125,14 @@ class JobHeat(msgspec.Struct, frozen=True):
     """Ranks x iterations: by how many percent each rank worked longer by itself than the median rank, row by row.
 
     A row is a rank, or several of which the worst is shown: ``first`` and ``last`` are their numbers. None is not
-    recorded.
+    recorded. ``of_rank`` is the mean over the iterations of each rank of `JobAccount`.
     """
 
     first: list[int]
     last: list[int]
     iterations: list[int]
     percent: list[float | None]
+    of_rank: list[float | None]
 
 
 class JobDimension(msgspec.Struct, frozen=True):
@@ -241,7 +243,7 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
                 one.calls_per_step,
                 one.bytes,
                 _ns(one.transfer_ms),
-                _ns(one.waiting_ms),
+                None if one.waiting_ms is None else _ns(one.waiting_ms),
                 _ns(one.exposed_ms),
                 _rate(one.bus_gb_s),
                 _rate(one.attainable_gb_s),
@@ -285,12 +287,16 @@ def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
 
 
 def _account(rows: list[RankAccount]) -> JobAccount:
-    """Whole ns that still add up: what rounding leaves goes to the host's part."""
-    columns: dict[str, list[int]] = {name: [] for name in JobAccount.__struct_fields__}
+    """Whole ns that still add up: what rounding leaves goes to the largest part."""
+    columns: dict[str, list[Any]] = {name: [] for name in JobAccount.__struct_fields__}
     for row in rows:
-        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms)]
+        waiting = row.waiting_ms or 0.0
+        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, waiting, row.bubble_ms, row.host_ms)]
         step = _ns(row.step_ms)
-        values = (row.rank, step, *parts, step - sum(parts))
+        parts[parts.index(max(parts))] += step - sum(parts)
+        values: list[int | None] = [row.rank, step, *parts]
+        if row.waiting_ms is None:
+            values[4] = None
         for name, value in zip(columns, values, strict=True):
             columns[name].append(value)
     return JobAccount(**columns)
@@ -309,7 +315,12 @@ def _heat(heat: Heat | None) -> JobHeat | None:
         for column in zip(*rows, strict=True):
             known = [one for one in column if one is not None]
             percent.append(round(max(known), 1) if known else None)
-    return JobHeat(first, last, heat.iterations, percent)
+    return JobHeat(first, last, heat.iterations, percent, [_mean(row) for row in heat.percent])
+
+
+def _mean(row: list[float | None]) -> float | None:
+    known = [one for one in row if one is not None]
+    return round(sum(known) / len(known), 1) if known else None
 
 
 def _places(job: Job) -> Iterable[tuple[str, list[int]]]:

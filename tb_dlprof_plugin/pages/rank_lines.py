@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.clocks import Alignment, align
 from tb_dlprof_plugin.fleet.matching import Matched, match
+from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -45,13 +46,16 @@ class RankLinesPage(msgspec.Struct, frozen=True):
     lines: list[RankLine]
 
 
-def rank_lines_page(facts: Sequence[RankFacts], ranks: Sequence[int], step: int | None) -> RankLinesPage:
+def rank_lines_page(
+    facts: Sequence[RankFacts], ranks: Sequence[int], step: int | None, numbers: Ints | None = None
+) -> RankLinesPage:
     """The lines of these ranks.
 
     Args:
         facts: of the whole job: clocks are aligned by all of it.
         ranks: their numbers.
         step: number of a step that all of them recorded; by default one in the middle.
+        numbers: of the steps whose calls are among the facts, where it is not all of them.
 
     Raises:
         KeyError: a rank or the step was not recorded; its argument says which, in words.
@@ -61,17 +65,18 @@ def rank_lines_page(facts: Sequence[RankFacts], ranks: Sequence[int], step: int 
         if rank not in place:
             raise KeyError(f"rank {rank}")
     chosen = [place[rank] for rank in ranks]
-    common = sorted(set.intersection(*(set(facts[index].steps.number.tolist()) for index in chosen)))
+    recorded = [set(facts[index].steps.number.tolist()) for index in chosen]
+    common = sorted(set.intersection(*recorded, *([] if numbers is None else [set(numbers.tolist())])))
     if not common:
         raise KeyError("step that all of these ranks recorded")
     number = common[len(common) // 2] if step is None else step
     if number not in common:
         raise KeyError(f"step {number} of these ranks")
-    matched = match(facts)
+    matched = match_alike(facts) or match(facts)
     alignment = align(facts, matched)
     names = StringTable()
     found = [_Line(facts[index], index, number, alignment) for index in chosen]
-    waiting, collective = _members(facts, matched)
+    waiting, collective = _members(facts, matched, chosen)
     begin = min(line.begin for line in found)
     lines = [line.drawn(begin, waiting, collective, names) for line in found]
     return RankLinesPage(
@@ -121,22 +126,23 @@ def _name(facts: RankFacts, row: int) -> str:
     return " ".join(parts)
 
 
-def _members(facts: Sequence[RankFacts], matched: Matched) -> tuple[dict[int, Ints], dict[int, Ints]]:
+def _members(
+    facts: Sequence[RankFacts], matched: Matched, chosen: Sequence[int]
+) -> tuple[dict[int, Ints], dict[int, Ints]]:
     """By rank, for each of its calls: how long it waited (ns), and the number of its collective, -1 for none."""
-    waiting = {index: np.zeros(len(one.collectives), dtype=np.int64) for index, one in enumerate(facts)}
-    number = {index: np.full(len(one.collectives), -1, dtype=np.int64) for index, one in enumerate(facts)}
+    waiting = {index: np.zeros(len(facts[index].collectives), dtype=np.int64) for index in chosen}
+    number = {index: np.full(len(facts[index].collectives), -1, dtype=np.int64) for index in chosen}
     if not len(matched):
         return waiting, number
-    duration = np.zeros(len(matched.row), dtype=np.int64)
-    for index, one in enumerate(facts):
-        here = matched.rank_index == index
-        duration[here] = one.collectives.duration_ns[matched.row[here]]
+    begins = np.cumsum([0, *(len(one.collectives) for one in facts)])
+    durations = np.concatenate([one.collectives.duration_ns for one in facts])
+    duration = durations[begins[matched.rank_index] + matched.row]
     transfer = np.minimum.reduceat(duration, matched.first[:-1])
     sizes = np.diff(matched.first)
     waits = np.repeat(np.isin(matched.operation, list(SYNCHRONISING)), sizes)
     waited = np.where(waits, duration - np.repeat(transfer, sizes), 0)
     collective = np.repeat(np.arange(len(matched)), sizes)
-    for index in range(len(facts)):
+    for index in chosen:
         here = matched.rank_index == index
         waiting[index][matched.row[here]] = waited[here]
         number[index][matched.row[here]] = collective[here]

@@ -8,8 +8,9 @@ import msgspec
 class RunEntry(msgspec.Struct, frozen=True):
     """One (run, session, rank); ``cycles`` are ascending. Unknown facts are None.
 
-    ``recorded_iteration_ns`` is the mean recorded step, the profiler's time included. ``unreadable`` says why its last
-    profile cannot be read, where that is known; a page that is not told which run to show takes another.
+    ``world_size`` is that of the job, of which not all ranks need be here. ``recorded_iteration_ns`` is the mean
+    recorded step, the profiler's time included. ``unreadable`` says why its last profile cannot be read, where that is
+    known; a page that is not told which run to show takes another.
     """
 
     run: str
@@ -22,6 +23,7 @@ class RunEntry(msgspec.Struct, frozen=True):
     created_unix_ns: int | None
     iterations: int | None
     recorded_iteration_ns: int | None
+    world_size: int | None = None
     unreadable: str = ""
 
 

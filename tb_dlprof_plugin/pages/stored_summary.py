@@ -45,24 +45,22 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
 
 
 def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None]:
-    """The summary and the facts of a rank that are stored with a profile; None where they cannot be made of it."""
-    facts = None
+    """The summary and the facts of a rank that are stored with a profile; None where they cannot be made of it.
+
+    Tables of many runs show the lowest rank of each. Of a job, rank 0 alone has a summary: making one takes as long as
+    reading the trace. Where rank 0 is missing, such a table opens the lowest rank's profile.
+    """
+    facts = summary = None
     # What is recorded must not be lost for the sake of a faster table.
     with contextlib.suppress(Exception):
-        facts = facts_to_store(ProfileView(reopened(profile)))
-    return summary_of(profile), facts
-
-
-def summary_of(profile: Profile) -> bytes | None:
-    """What `write_run` stores with a profile; None where the summary cannot be made of it."""
-    try:
         # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
         view = ProfileView(reopened(profile))
-        ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
-        return encode_summary(recorded_run(view, ref, view.selection()))
-    except Exception:
-        # What is recorded must not be lost for the sake of a faster table.
-        return None
+        with contextlib.suppress(Exception):
+            facts = facts_to_store(view)
+        if profile.source.rank == 0 or (profile.facts.world_size or 1) == 1:
+            ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
+            summary = encode_summary(recorded_run(view, ref, view.selection()))
+    return summary, facts
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:

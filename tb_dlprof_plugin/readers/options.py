@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 from pathlib import Path
 
 
-class Markers(StrEnum):
+class Markers(str, Enum):
     """Which convention the ranges (NVTX) of a recording follow: it tells which of them are ops."""
 
     AUTO = "auto"
@@ -26,6 +26,10 @@ class Markers(StrEnum):
     """Every range of the program is an op."""
     NONE = "none"
     """Ranges are ignored: kernels and CUDA calls alone."""
+
+    def __str__(self) -> str:
+        """The word that a user types."""
+        return self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ ORIGINALS = "kineto"
 COPY_MARK = "tb_dlprof_copy_for"
 """The first key of a copy: a file with it is not read as a recording."""
 TRACE_ENDINGS = (".pt.trace.json", ".pt.trace.json.gz")
+RECORDING_ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".nsys-rep", ".xplane.pb", ".xplane.pb.gz")
+"""Of recordings in a directory; a file that is named, or that a pattern matches, may have any name."""
+DUMP_NAME = re.compile(r"(?:_dump_|rank_?|trace_)(?P<rank>\d{1,9})(?:\.json|\.pkl|\.pickle)?\Z")
+"""Of a dump of PyTorch's flight recorder."""
 ORIGINAL_ENDINGS = (".trace.json", ".trace.json.gz")
 
 _MARK_WITHIN_BYTES = 256

@@ -5,6 +5,8 @@ Starts are delta coded per table, because differences are small where timestamps
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gzip
 import zlib
 from typing import Any, TypeVar
@@ -41,6 +43,7 @@ from tb_dlprof_plugin.model.run_facts import (
     ClockLimit,
     DataLoaderFacts,
     DdpFacts,
+    FsdpFacts,
     GarbageCollection,
     Gpu,
     GpuEnergy,
@@ -50,6 +53,7 @@ from tb_dlprof_plugin.model.run_facts import (
     System,
 )
 from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.input_codec import (
@@ -60,6 +64,7 @@ from tb_dlprof_plugin.store.input_codec import (
     encode_shapes,
     shapes_of_schema_1,
 )
+from tb_dlprof_plugin.store.possible_facts import is_possible
 from tb_dlprof_plugin.store.validation import TABLES, check_lengths, check_profile, running
 from tb_dlprof_plugin.store.wire import Table, WireMessage, split_message
 
@@ -73,7 +78,17 @@ _BYTES_OF_AN_ENTRY = 4
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     kind.__name__: kind
-    for kind in (ClockLimit, DataLoaderFacts, DdpFacts, GarbageCollection, Gpu, GpuEnergy, LossScale, Storages)
+    for kind in (
+        ClockLimit,
+        DataLoaderFacts,
+        DdpFacts,
+        FsdpFacts,
+        GarbageCollection,
+        Gpu,
+        GpuEnergy,
+        LossScale,
+        Storages,
+    )
 }
 """What a message inside another becomes, by its name."""
 _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
@@ -121,6 +136,8 @@ def encode(profile: Profile) -> bytes:
     )
     _fill(message.system, profile.system)
     _fill(message.facts, profile.facts)
+    if profile.trial is not None:
+        message.trial = encode_trial(profile.trial)
     return _packed(message.SerializeToString())
 
 
@@ -212,6 +229,7 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
             for group in message.process_groups
         ],
         kernel_counters=_decode_counters(wire.table("kernel_counters")),
+        trial=decode_trial(message.trial),
     )
 
 
@@ -487,17 +505,39 @@ def _fill(message: Message, struct: msgspec.Struct) -> None:
 
 
 def _struct(message: Any, kind: type[_S]) -> _S:
+    """The struct of a message; what a field cannot be is left out, and a row of a list where its struct needs it.
+
+    Raises:
+        ValueError: the struct needs a field that cannot be what it is.
+    """
     values: dict[str, Any] = {}
     for descriptor in message.DESCRIPTOR.fields:
         value = getattr(message, descriptor.name)
         if isinstance(value, (str, int, float, bool)):
-            if not descriptor.has_presence or message.HasField(descriptor.name):
+            recorded = not descriptor.has_presence or message.HasField(descriptor.name)
+            if recorded and is_possible(descriptor.name, value):
                 values[descriptor.name] = value
         elif isinstance(value, Message):
             if message.HasField(descriptor.name):
                 values[descriptor.name] = _struct(value, _STRUCTS[value.DESCRIPTOR.name])
+        elif descriptor.message_type is not None:
+            values[descriptor.name] = _possible_rows(value, _STRUCTS[descriptor.message_type.name])
         else:
-            values[descriptor.name] = [
-                _struct(v, _STRUCTS[v.DESCRIPTOR.name]) if isinstance(v, Message) else v for v in value
-            ]
+            values[descriptor.name] = [one for one in value if is_possible(descriptor.name, one)]
+    for name in _required(kind):
+        if name not in values:
+            raise ValueError(f"{kind.__name__}.{name} is out of its range")
     return kind(**values)
+
+
+@functools.cache
+def _required(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(field.name for field in msgspec.structs.fields(kind) if field.required)
+
+
+def _possible_rows(rows: Any, kind: type[_S]) -> list[_S]:
+    found = []
+    for row in rows:
+        with contextlib.suppress(ValueError):
+            found.append(_struct(row, kind))
+    return found

@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes", "tensor_activity", "communications", "process_groups", "kernel_counters")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes", "tensor_activity", "communications", "process_groups", "kernel_counters", "trial")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -83,6 +83,7 @@ class Profile(_message.Message):
     COMMUNICATIONS_FIELD_NUMBER: _ClassVar[int]
     PROCESS_GROUPS_FIELD_NUMBER: _ClassVar[int]
     KERNEL_COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    TRIAL_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -105,7 +106,8 @@ class Profile(_message.Message):
     communications: Communications
     process_groups: _containers.RepeatedCompositeFieldContainer[ProcessGroup]
     kernel_counters: KernelCounters
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ..., tensor_activity: _Optional[_Union[TensorActivity, _Mapping]] = ..., communications: _Optional[_Union[Communications, _Mapping]] = ..., process_groups: _Optional[_Iterable[_Union[ProcessGroup, _Mapping]]] = ..., kernel_counters: _Optional[_Union[KernelCounters, _Mapping]] = ...) -> None: ...
+    trial: bytes
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ..., tensor_activity: _Optional[_Union[TensorActivity, _Mapping]] = ..., communications: _Optional[_Union[Communications, _Mapping]] = ..., process_groups: _Optional[_Iterable[_Union[ProcessGroup, _Mapping]]] = ..., kernel_counters: _Optional[_Union[KernelCounters, _Mapping]] = ..., trial: _Optional[bytes] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events", "format", "framework")
@@ -196,7 +198,7 @@ class DataLoaderFacts(_message.Message):
     def __init__(self, num_workers: _Optional[int] = ..., pin_memory: bool = ..., prefetch_factor: _Optional[int] = ..., persistent_workers: bool = ..., batch_size: _Optional[int] = ..., drop_last: bool = ..., dataset: _Optional[str] = ..., batches: _Optional[int] = ...) -> None: ...
 
 class RunFacts(_message.Message):
-    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings", "unprofiled_before_ns", "unprofiled_after_ns", "load_average", "machine_cpus", "other_gpu_processes", "other_gpu_memory_bytes", "sm_clock_mhz", "max_sm_clock_mhz", "gpu_temperature_c", "clock_limits", "process_peak_memory_bytes", "storages", "garbage_recorded", "garbage_collections", "energy", "energy_missing", "unstepped_gradients", "unstepped_gradient_bytes", "unstepped_gradient_modules")
+    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings", "unprofiled_before_ns", "unprofiled_after_ns", "load_average", "machine_cpus", "other_gpu_processes", "other_gpu_memory_bytes", "sm_clock_mhz", "max_sm_clock_mhz", "gpu_temperature_c", "clock_limits", "process_peak_memory_bytes", "storages", "garbage_recorded", "garbage_collections", "energy", "energy_missing", "unstepped_gradients", "unstepped_gradient_bytes", "unstepped_gradient_modules", "fsdp")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_COUNT_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
@@ -266,6 +268,7 @@ class RunFacts(_message.Message):
     UNSTEPPED_GRADIENTS_FIELD_NUMBER: _ClassVar[int]
     UNSTEPPED_GRADIENT_BYTES_FIELD_NUMBER: _ClassVar[int]
     UNSTEPPED_GRADIENT_MODULES_FIELD_NUMBER: _ClassVar[int]
+    FSDP_FIELD_NUMBER: _ClassVar[int]
     model: str
     parameter_count: int
     parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
@@ -335,7 +338,8 @@ class RunFacts(_message.Message):
     unstepped_gradients: int
     unstepped_gradient_bytes: int
     unstepped_gradient_modules: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ..., unprofiled_before_ns: _Optional[_Iterable[int]] = ..., unprofiled_after_ns: _Optional[_Iterable[int]] = ..., load_average: _Optional[float] = ..., machine_cpus: _Optional[int] = ..., other_gpu_processes: _Optional[int] = ..., other_gpu_memory_bytes: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., max_sm_clock_mhz: _Optional[int] = ..., gpu_temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[str]] = ..., process_peak_memory_bytes: _Optional[int] = ..., storages: _Optional[_Iterable[_Union[Storages, _Mapping]]] = ..., garbage_recorded: bool = ..., garbage_collections: _Optional[_Iterable[_Union[GarbageCollection, _Mapping]]] = ..., energy: _Optional[_Iterable[_Union[GpuEnergy, _Mapping]]] = ..., energy_missing: _Optional[str] = ..., unstepped_gradients: _Optional[int] = ..., unstepped_gradient_bytes: _Optional[int] = ..., unstepped_gradient_modules: _Optional[_Iterable[str]] = ...) -> None: ...
+    fsdp: FsdpFacts
+    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ..., unprofiled_before_ns: _Optional[_Iterable[int]] = ..., unprofiled_after_ns: _Optional[_Iterable[int]] = ..., load_average: _Optional[float] = ..., machine_cpus: _Optional[int] = ..., other_gpu_processes: _Optional[int] = ..., other_gpu_memory_bytes: _Optional[int] = ..., sm_clock_mhz: _Optional[int] = ..., max_sm_clock_mhz: _Optional[int] = ..., gpu_temperature_c: _Optional[int] = ..., clock_limits: _Optional[_Iterable[str]] = ..., process_peak_memory_bytes: _Optional[int] = ..., storages: _Optional[_Iterable[_Union[Storages, _Mapping]]] = ..., garbage_recorded: bool = ..., garbage_collections: _Optional[_Iterable[_Union[GarbageCollection, _Mapping]]] = ..., energy: _Optional[_Iterable[_Union[GpuEnergy, _Mapping]]] = ..., energy_missing: _Optional[str] = ..., unstepped_gradients: _Optional[int] = ..., unstepped_gradient_bytes: _Optional[int] = ..., unstepped_gradient_modules: _Optional[_Iterable[str]] = ..., fsdp: _Optional[_Union[FsdpFacts, _Mapping]] = ...) -> None: ...
 
 class GarbageCollection(_message.Message):
     __slots__ = ("start_unix_ns", "duration_ns", "generation")
@@ -396,6 +400,24 @@ class DdpFacts(_message.Message):
     static_graph: bool
     comm_hook: str
     def __init__(self, bucket_bytes: _Optional[int] = ..., gradient_as_bucket_view: bool = ..., static_graph: bool = ..., comm_hook: _Optional[str] = ...) -> None: ...
+
+class FsdpFacts(_message.Message):
+    __slots__ = ("version", "units", "resharded_units", "backward_prefetch", "forward_prefetch", "parameter_dtypes", "reduce_dtypes")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    RESHARDED_UNITS_FIELD_NUMBER: _ClassVar[int]
+    BACKWARD_PREFETCH_FIELD_NUMBER: _ClassVar[int]
+    FORWARD_PREFETCH_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
+    REDUCE_DTYPES_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    units: int
+    resharded_units: int
+    backward_prefetch: bool
+    forward_prefetch: bool
+    parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
+    reduce_dtypes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[int] = ..., units: _Optional[int] = ..., resharded_units: _Optional[int] = ..., backward_prefetch: bool = ..., forward_prefetch: bool = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., reduce_dtypes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class LossScale(_message.Message):
     __slots__ = ("cycle", "scale", "growth_tracker", "step")
@@ -694,7 +716,7 @@ class Note(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Header(_message.Message):
-    __slots__ = ("schema_version", "session", "rank", "model", "precision", "device", "created_unix_ns", "iterations", "average_iteration_ns")
+    __slots__ = ("schema_version", "session", "rank", "model", "precision", "device", "created_unix_ns", "iterations", "average_iteration_ns", "world_size")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
@@ -704,6 +726,7 @@ class Header(_message.Message):
     CREATED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     ITERATIONS_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_ITERATION_NS_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     session: str
     rank: int
@@ -713,4 +736,5 @@ class Header(_message.Message):
     created_unix_ns: int
     iterations: int
     average_iteration_ns: int
-    def __init__(self, schema_version: _Optional[int] = ..., session: _Optional[str] = ..., rank: _Optional[int] = ..., model: _Optional[str] = ..., precision: _Optional[str] = ..., device: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., iterations: _Optional[int] = ..., average_iteration_ns: _Optional[int] = ...) -> None: ...
+    world_size: int
+    def __init__(self, schema_version: _Optional[int] = ..., session: _Optional[str] = ..., rank: _Optional[int] = ..., model: _Optional[str] = ..., precision: _Optional[str] = ..., device: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., iterations: _Optional[int] = ..., average_iteration_ns: _Optional[int] = ..., world_size: _Optional[int] = ...) -> None: ...

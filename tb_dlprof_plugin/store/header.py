@@ -26,6 +26,7 @@ def header_of(profile: Profile) -> Any:
         created_unix_ns=profile.source.created_unix_ns,
         iterations=count,
         average_iteration_ns=span // count if count else 0,
+        world_size=max(profile.facts.world_size or 0, 0),
     )
 
 

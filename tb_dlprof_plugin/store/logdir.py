@@ -13,6 +13,7 @@ from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import EventBlob, event_files, read_blobs
 from tb_dlprof_plugin.store.near_paths import near_paths
 from tb_dlprof_plugin.store.profile_store import ProfileStore
+from tb_dlprof_plugin.store.remote_copies import path_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def files_below(path: str | os.PathLike[str]) -> list[Path]:
     Raises:
         ProfileError: the path does not exist.
     """
-    root = Path(path)
+    root = path_here(path)
     if not root.exists():
         raise ProfileError(no_such_path(root))
     return [root] if root.is_file() else event_files(root)
@@ -78,9 +79,10 @@ def runs_below(path: str | os.PathLike[str]) -> dict[str, list[Path]]:
     Raises:
         ProfileError: the path does not exist.
     """
+    root = path_here(path)
     runs: dict[str, list[Path]] = {}
-    for file in files_below(path):
-        runs.setdefault(_run_name(Path(path), file), []).append(file)
+    for file in files_below(root):
+        runs.setdefault(_run_name(root, file), []).append(file)
     return runs
 
 

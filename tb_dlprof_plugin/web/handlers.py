@@ -262,15 +262,15 @@ def trace(runs: OpenRuns, query: q.TraceQuery) -> bytes:
 
 def distributed(runs: OpenRuns, query: q.ProfileQuery) -> DistributedPage:
     """All ranks of a run."""
-    facts, unreadable, ref = runs.job(query)
-    return distributed_page(job_of(facts, unreadable), ref)
+    found, ref = runs.job(query)
+    return distributed_page(job_of(found.facts, found.unreadable, found.numbers), ref)
 
 
 def rank_lines(runs: OpenRuns, query: q.RankLinesQuery) -> RankLinesPage:
     """A step of some ranks."""
-    facts, _, ref = runs.job(query)
+    found, ref = runs.job(query, query.step)
     try:
-        return rank_lines_page(facts, _rank_numbers(query.ranks), query.step)
+        return rank_lines_page(found.facts, _rank_numbers(query.ranks), query.step, found.numbers)
     except KeyError as error:
         raise RequestError(404, f"Run {ref.run!r} has no {error.args[0]}.") from None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from tb_dlprof_plugin.fleet.rank_facts import RankFacts
-from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
+import numpy as np
+
+from tb_dlprof_plugin.fleet.stored_facts import JobFacts, facts_of_job
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -22,6 +23,14 @@ from tb_dlprof_plugin.web.run_source import RunSource
 _MOST_ITERATIONS = 2_000
 """Of a key node: nothing that runs so often is a step."""
 _KEPT_FAILURES = 10_000
+_KEPT_CALLS = 4_000_000
+"""Of the jobs that were looked at last: 56 bytes each, where ranks make the same calls."""
+_CALLS_OF_RANK = 200
+"""What the rest of a rank's facts takes, in calls."""
+
+
+def _calls(job: JobFacts) -> int:
+    return sum(len(one.collectives) + _CALLS_OF_RANK for one in job.facts)
 
 
 class Kept:
@@ -30,6 +39,7 @@ class Kept:
     def __init__(self) -> None:
         self.views = KeptViews()
         self.recorded = RecordedRuns()
+        self.jobs: LastUsed[JobFacts] = LastUsed(_KEPT_CALLS, _calls)
         self._unreadable: LastUsed[str] = LastUsed(_KEPT_FAILURES)
         self._noted = 0
 
@@ -81,8 +91,10 @@ class OpenRuns:
         except ValueError as error:
             raise RequestError(400, f"Run {query.run!r}: {error}.") from None
 
-    def job(self, query: ProfileQuery) -> tuple[list[RankFacts], list[str], RunRef]:
-        """The facts of all ranks recorded with the profile that a query names, and a sentence for each unreadable one.
+    def job(self, query: ProfileQuery, step: int | None = None) -> tuple[JobFacts, RunRef]:
+        """What is stored of all ranks recorded with the profile that a query names.
+
+        Of a job of which only some steps' calls are read, ``step`` is one that is.
 
         Raises:
             RequestError: there is no such run, session, rank or cycle, or no rank can be read.
@@ -92,10 +104,15 @@ class OpenRuns:
         except NoSuchProfile as error:
             raise RequestError(404, str(error)) from None
         together = [one for one in self._store.of_run(query.run) if one.ref.session == blob.ref.session]
-        facts, unreadable = facts_of_job(newest_of_ranks(together))
-        if not facts:
-            raise RequestError(422, f"Run {query.run!r} cannot be shown: {unreadable[0]}")
-        return facts, unreadable, blob.ref
+        chosen = newest_of_ranks(together)
+        key = tuple(one.key for one in chosen)
+        found = self.kept.jobs.get(key, lambda: facts_of_job(chosen, len(chosen)))
+        if step is not None and found.numbers is not None and step not in found.numbers:
+            only = np.array([step])
+            found = self.kept.jobs.get((key, step), lambda: facts_of_job(chosen, len(chosen), only))
+        if not found.facts:
+            raise RequestError(422, f"Run {query.run!r} cannot be shown: {found.unreadable[0]}")
+        return found, blob.ref
 
     def sides(self, query: CompareQuery) -> tuple[CompareInput, CompareInput]:
         """The base and the candidate of a comparison.

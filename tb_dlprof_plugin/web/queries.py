@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_type_hints
 
@@ -15,6 +16,7 @@ _LONGEST_TEXT = 4_000
 """Far more than module paths and op names have; it ends up in the error that says that there is none of this name."""
 _LONGEST_NUMBER = 18
 """Digits: what fits into 64 bits."""
+_DECIMAL = re.compile(rf"[0-9]{{1,{_LONGEST_NUMBER}}}(?:\.[0-9]{{1,{_LONGEST_NUMBER}}})?")
 
 Text = Annotated[str, msgspec.Meta(max_length=_LONGEST_TEXT)]
 
@@ -223,13 +225,17 @@ def _values(query: type[AnyQuery], args: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _value(query: type[AnyQuery], field: mi.Field, text: str) -> str | int:
+def _value(query: type[AnyQuery], field: mi.Field, text: str) -> str | int | float:
     name, kinds = field.encode_name, field.type.types if isinstance(field.type, mi.UnionType) else (field.type,)
     for one in kinds:
         if isinstance(one, mi.IntType):
             if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_NUMBER:
                 raise RequestError(400, f"The parameter {name!r} must be a whole number, not {text!r}.")
             return int(text)
+        if isinstance(one, mi.FloatType):
+            if not _DECIMAL.fullmatch(text):
+                raise RequestError(400, f"The parameter {name!r} must be a number such as 0.25, not {text!r}.")
+            return float(text)
         if isinstance(one, mi.StrType) and one.max_length is not None and len(text) > one.max_length:
             raise RequestError(
                 400, f"The parameter {name!r} has {len(text)} characters; {one.max_length} are the most."

@@ -180,6 +180,7 @@ _ALL = (
         query="AdviceQuery",
         handler="advice",
     ),
+    Route("tried", "what `tb-dlprof try` measured with the run as its baseline", page="pages.tried:tried_page"),
     Route("trust", "how far the figures can be trusted", page="pages.trust:trust_page"),
     Route("compare", "two runs, op by op", query="CompareQuery", handler="compare"),
     Route("many_runs", "all runs, each against its base", query="ManyRunsQuery", handler="many_runs"),

@@ -99,4 +99,5 @@ def _entry(series: Series, held: _Held) -> RunEntry:
         created_unix_ns=(header.created_unix_ns or None) if header else None,
         iterations=(header.iterations or None) if header else None,
         recorded_iteration_ns=(header.average_iteration_ns or None) if header else None,
+        world_size=(header.world_size or None) if header else None,
     )

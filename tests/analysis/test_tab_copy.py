@@ -22,6 +22,8 @@ from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.trace_names import is_copy
 from tb_dlprof_plugin.store.run_ref import RunRef
 
+pytest.importorskip("torch_tb_profiler")
+
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 NS = pytest.approx
 GPU_TRACES = [

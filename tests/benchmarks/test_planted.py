@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from planted import snippets
-from planted.held import LARGER, OF_JOBS, RECORDED, held, planted_rules
+from planted.held import LARGER, OF_JOBS, OF_SETTINGS, RECORDED, held, planted_rules
 from planted.record import all_snippets
 from planted.studies import advice_rows
 
@@ -66,8 +66,9 @@ def test_no_rule_fails_on_a_planted_training() -> None:
 
 def test_every_rule_has_a_planted_training_a_recording_and_a_topic() -> None:
     rules = {one.rule.id for one in all_rules()}
-    assert rules - set(all_snippets()) == set(OF_JOBS), f"no training in {snippets.__name__}"
-    assert rules - set(RULES) == set(OF_JOBS), f"not recorded in {RECORDED}"
+    others = {*OF_JOBS, *OF_SETTINGS}
+    assert rules - set(all_snippets()) == others, f"no training in {snippets.__name__}"
+    assert rules - set(RULES) == others, f"not recorded in {RECORDED}"
     assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
     folders = {path.name for path in Path(rule_folders.__file__).parent.iterdir() if (path / "__init__.py").exists()}
     assert folders == set(TOPICS)
@@ -81,6 +82,13 @@ def test_a_rule_about_all_ranks_finds_the_fault_of_one(rule: str) -> None:
     assert fault.outcome == "fired", fault.why
     assert fixed is not None
     assert fixed.outcome == "silent", fixed.why
+
+
+@pytest.mark.parametrize("rule", OF_SETTINGS)
+def test_a_rule_about_settings_of_a_job_finds_them_and_is_silent_once_they_are_changed(rule: str) -> None:
+    job = held(rule)
+    assert job.fires, job.fault.status(rule)
+    assert job.silent, job.fixed.status(rule)
 
 
 def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from support.nsys_database import NsysDatabase
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.store.logdir import read_profiles

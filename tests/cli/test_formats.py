@@ -8,17 +8,22 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
+from support.recorded_runs import recorded_view
+from support.stored_profiles import trial_result
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.api.page_result import tables_of
 from tb_dlprof_plugin.cli.commands import COMMANDS, Command
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.reports.table import csv_text
+from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.web.typescript import answers
+
+parquet = pytest.importorskip("pyarrow.parquet")
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "demo" / "recorded" / "lenet" / "fp32"
@@ -27,6 +32,7 @@ OLD_RUN = ROOT / "demo" / "recorded" / "custom" / "amp-fp16"
 SEVERAL = ROOT / "demo" / "recorded" / "mlp"
 TRACE = ROOT / "tests" / "traces" / "cpu_memory.pt.trace.json.gz"
 PRINTING = [command for command in COMMANDS.values() if command.page or command.prints]
+OF_RUNS = [command for command in PRINTING if not command.starts_another]
 PLACES = {"RUN": RUN, "OTHER": RUN.parent / "tf32", "RUNS": SEVERAL, "TRACE": TRACE}
 """What stands for the words of `Command.example`."""
 
@@ -37,6 +43,9 @@ def _run(*args: object) -> Result:
 
 def _called(command: str, tmp_path: Path, *options: object) -> Result:
     places = PLACES | ({"RUNS": tmp_path / "runs"} if command == "import" else {})
+    if command == "tried":
+        places["RUN"] = tmp_path / "tried"
+        write_profile(places["RUN"], replace(recorded_view(RUN).profile, trial=trial_result()))
     return _run(command, *(places.get(word, word) for word in COMMANDS[command].example.split()), *options)
 
 
@@ -51,7 +60,7 @@ def test_a_command_has_formats_where_the_table_says_that_it_prints(command: Comm
     assert ("--format <text|json|csv|parquet>" in _run(command.name, "--help").stdout) == (command in PRINTING)
 
 
-@pytest.mark.parametrize("command", PRINTING, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", OF_RUNS, ids=lambda command: command.name)
 def test_every_format_is_all_that_goes_to_stdout(command: Command, tmp_path: Path) -> None:
     shown = {}
     for output in ("text", "json", "csv"):
@@ -71,7 +80,7 @@ def test_every_format_is_all_that_goes_to_stdout(command: Command, tmp_path: Pat
         ]
 
 
-@pytest.mark.parametrize("command", [one for one in PRINTING if one.page], ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [one for one in OF_RUNS if one.page], ids=lambda command: command.name)
 def test_the_tables_of_a_command_are_those_of_its_page(command: Command, tmp_path: Path) -> None:
     refused = _called(command.name, tmp_path, "--format", "csv", "--table", "no such table")
     assert refused.exit_code == 2
@@ -95,7 +104,7 @@ def _as_text(value: object) -> str:
     return csv_text(value)
 
 
-@pytest.mark.parametrize("command", [one.name for one in PRINTING if one.name not in ("import", "report")])
+@pytest.mark.parametrize("command", [one.name for one in OF_RUNS if one.name not in ("import", "report")])
 def test_the_former_options_still_work_and_no_help_names_them(command: str, tmp_path: Path) -> None:
     former = _called(command, tmp_path, "--json")
     assert former.exit_code == 0
@@ -151,7 +160,7 @@ def test_what_cannot_work_is_said_in_a_sentence_on_stderr(args: tuple[object, ..
     assert words in result.stderr
 
 
-@pytest.mark.parametrize("command", PRINTING, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", OF_RUNS, ids=lambda command: command.name)
 def test_parquet_has_the_rows_of_csv(command: Command, tmp_path: Path) -> None:
     rows = _table(_called(command.name, tmp_path / "csv", "--format", "csv").stdout)
     result = _called(command.name, tmp_path / "parquet", "--format", "parquet")

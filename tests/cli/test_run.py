@@ -33,12 +33,17 @@ from support.script_runs import (
 )
 from typer.testing import CliRunner
 
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
+from tb_dlprof_plugin.cli.fail_on import FailOn
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.run import output_dir
 from tb_dlprof_plugin.cli.run import script as script_process
-from tb_dlprof_plugin.cli.run.output_dir import script_name
-from tb_dlprof_plugin.cli.run.results import Written
-from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals
+from tb_dlprof_plugin.cli.run import session as session_module
+from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory, script_name
+from tb_dlprof_plugin.cli.run.results import Written, job_of_written, read_written
+from tb_dlprof_plugin.cli.run.session import RunSession
+from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals, print_where
+from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.version import __version__
 
@@ -279,7 +284,8 @@ def test_a_script_that_handles_sigterm_ends_as_it_likes(tmp_path: Path) -> None:
     with started(tmp_path, prepare=textwrap.dedent(handler)) as process:
         os.kill(process.pid, signal.SIGTERM)
         out, _ = process.communicate(timeout=60)
-    assert (process.returncode, out.removeprefix("40 steps\n")) == (7, "saving\n")
+    # A signal within the writing of a line is handled before the rest of that line is written.
+    assert (process.returncode, set(out.splitlines()) - {"40 steps"}) == (7, {"saving"})
 
 
 @pytest.mark.slow
@@ -323,13 +329,24 @@ def test_what_was_recorded_of_a_script_that_is_killed_is_kept(tmp_path: Path) ->
 
 @pytest.mark.long
 def test_delay_begins_after_that_time(tmp_path: Path) -> None:
-    script = write(tmp_path, "open('begun', 'w').write(str(__import__('time').time()))\n" + LOOP)
-    before = time.time()
+    ended = textwrap.dedent("""
+        import time
+
+        ended, train_once = open("ended", "w", buffering=1), train
+
+        def train(*arguments):
+            train_once(*arguments)
+            ended.write(f"{time.time()}\\n")
+    """)
+    script = write(tmp_path, ended + LOOP)
+    over = time.time() + 12
     run("--run-name", "r", "--delay", "12", "--duration", "0.3", script, cwd=tmp_path)
     (profile,) = profiles(tmp_path / "runs" / "r")
     first_s = profile.base_time_unix_ns / 1e9 + float(profile.iterations.host_start_ns[0]) / 1e9
-    assert first_s - before > 12
-    assert numbers(profile)[0] > 12
+    assert first_s > over
+    # How many there are depends on how fast the machine is.
+    before = sum(float(line) < over for line in (tmp_path / "ended").read_text().splitlines())
+    assert numbers(profile)[0] >= before
 
 
 # ---- torchrun
@@ -346,6 +363,8 @@ def test_torchrun_records_every_rank_and_the_training_is_the_same(tmp_path: Path
     assert [(profile.source.rank, profile.facts.world_size) for profile in found] == [(0, 2), (1, 2)]
     assert [numbers(profile) for profile in found] == [list(range(12, 22))] * 2
     assert len({profile.source.session for profile in found}) == 1
+    assert "\n  All ranks: " in done.err
+    assert "tb-dlprof distributed runs/r" in done.err
     assert (tmp_path / "plain.pt").read_bytes()[:2] == (tmp_path / "profiled.pt").read_bytes()[:2]
     import torch
 
@@ -532,6 +551,53 @@ def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_view, ref, capsys) -
     assert "\n  Recording: " in text
     assert "    1. [" in text
     assert "    4. [" not in text
+
+
+RECORDED_JOB = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
+
+
+def test_the_summary_of_several_ranks_has_the_sentence_of_the_job(capsys) -> None:
+    run_directory = RECORDED_JOB / "ddp_slow_gpu"
+    written = read_written(run_directory, frozenset())
+    job = job_of_written(run_directory, written)
+    print_summary(written, "train.py", job=job)
+    print_where(run_directory, ranks=len(written))
+    text = capsys.readouterr().err
+    assert "2 ranks; rank 0:" in text
+    assert "\n  All ranks: 2 GPUs compute" in text
+    assert "Rank 1 delays the others, because its GPU is slower" in text
+    assert "All ranks:  tb-dlprof distributed " in text
+
+
+def test_one_rank_is_no_job(gpu_view, ref, tmp_path: Path) -> None:
+    assert job_of_written(tmp_path, [Written(gpu_view, ref)]) is None
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, 1), (3, 3), (-15, -15)])
+def test_fail_on_straggler_changes_the_status_of_a_script_that_ended_well(
+    status: int, expected: int, monkeypatch, tmp_path: Path
+) -> None:
+    session = _session_of("ddp_slow_gpu", status, monkeypatch, tmp_path, FailOn.straggler)
+    assert session.run() == expected
+    assert _session_of("ddp_slow_gpu", status, monkeypatch, tmp_path, None).run() == status
+    assert _session_of("ddp_even", status, monkeypatch, tmp_path, FailOn.straggler).run() == status
+
+
+def _session_of(job: str, status: int, monkeypatch, folder: Path, fail_on: FailOn | None) -> RunSession:
+    """A session whose script ends with a status and has left the ranks of a recorded job."""
+
+    class Ended:
+        stopped = False
+
+        def __init__(self, *_: object) -> None: ...
+
+        def wait(self, look: object) -> int:
+            return status
+
+    monkeypatch.setattr(session_module, "Script", Ended)
+    output = OutputDirectory(RECORDED_JOB / job, frozenset(), "train.py")
+    request = RunRequest(str(output.directory), 0.0)
+    return RunSession(["train.py"], output, request, folder, Level.normal, [], [], folder, "dlprof", False, fail_on)
 
 
 def test_simple_modes_totals(gpu_view, ref, capsys) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
 from support.nsys_database import NsysDatabase
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
@@ -132,6 +131,7 @@ open("said.txt", "w").write(chr(10).join(" ".join(map(str, one)) for one in said
 
 
 def test_iterations_of_a_training_are_counted_recorded_and_timed_around(run, monkeypatch, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     runs_the_script = '( while [ "${1%/python*}" = "$1" ]; do shift; done; "$@" )'
     nsys_that(tmp_path, monkeypatch, runs_the_script + '; : > "$out.nsys-rep"; exit 0')
     (tmp_path / "train.py").write_text(TRAINING)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from support.stored_profiles import trial_result
 from support.tensorboard import RECORDED, ROOT, Server, Watched, start_tensorboard
 
 from tb_dlprof_plugin.analysis import analyze_trace
@@ -39,7 +41,7 @@ FEW = (
 )  # fmt: skip
 """The recorded runs of the shared TensorBoard "few"."""
 FROM_TRACES = {"cpu": "cpu_training", "memory": "all_options", "gpus": "data_parallel"}
-"""Its runs that come from a trace: one on the CPU, one with memory and module names, one on two GPUs."""
+"""Its runs that come from a trace: one on the CPU with a trial, one with memory and module names, one on two GPUs."""
 UNMARKED = "unmarked"
 """Its twelfth run: six forward passes on the CPU whose steps nothing marks. With one more run, pickers would be lists
 to search."""
@@ -86,7 +88,8 @@ def few_runs(tmp_path_factory: pytest.TempPathFactory, new_trace: Callable[..., 
     for run in FEW:
         shutil.copytree(RECORDED / run, root / run)
     for name, trace in FROM_TRACES.items():
-        write_profile(root / name, analyze_trace(TRACES / f"{trace}.pt.trace.json.gz"))
+        profile = analyze_trace(TRACES / f"{trace}.pt.trace.json.gz")
+        write_profile(root / name, replace(profile, trial=trial_result() if name == "cpu" else None))
     passes = new_trace()
     for index in range(6):
         passes.op("aten::linear", 100 * index, 40)

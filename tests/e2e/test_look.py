@@ -19,6 +19,8 @@ _LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
 PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
 """As the navigation has them, so that a new page is looked at, too."""
 MORE = ["runs&p.tb_dlprof.runs=models", "runs&p.tb_dlprof.runs=sweep", "reports&p.tb_dlprof.report=summary"]
+RUN_OF = {"memory": "memory", "modules": "memory", "tried": "cpu"}
+"""Runs that have what a page shows."""
 PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-fp16"
 _LABELS = (
     "main .table-box th, main .facts dt, main .figures dt, main .legend-label, main .readings tbody td:first-child"
@@ -79,14 +81,10 @@ def _too_wide(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "address", short_of([*PAGES, *MORE], {"overview", "advice", "compare", "launches", "timeline"})
+    "address", short_of([*PAGES, *MORE], {"overview", "advice", "compare", "launches", "timeline", "tried"})
 )
 def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: str) -> None:
-    run = (
-        PAIR
-        if address == "compare"
-        else "p.tb_dlprof.run=" + ("memory" if address in ("memory", "modules") else "lenet/fp32")
-    )
+    run = PAIR if address == "compare" else f"p.tb_dlprof.run={RUN_OF.get(address, 'lenet/fp32')}"
     _open(page, server, f"{address}&{run}")
     assert violations(page) == []
     assert page.evaluate(_UNDEFINED) == []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import random
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -118,22 +121,47 @@ def test_facts_without_calls_come_back(new_rank: NewRank) -> None:
     assert_same(facts, decode_facts(encode_facts(facts)))
 
 
+def test_the_calls_of_single_steps_are_read_alone(new_rank: NewRank) -> None:
+    facts = large(new_rank)
+    found = decode_facts(encode_facts(facts), (7, 9))
+    rows = np.flatnonzero(np.isin(facts.steps.number[facts.collectives.iteration], (7, 9)))
+    chosen = {name: getattr(facts.collectives, name)[rows] for name in Collectives.__dataclass_fields__}
+    assert_same(dataclasses.replace(facts, collectives=Collectives(**chosen)), found)
+
+
+def test_calls_in_no_order_of_steps_are_chosen_too(new_rank: NewRank) -> None:
+    calls = [{"start": 100 * k, "end": 100 * k + 50, "step": k % 2} for k in range(6)]
+    found = decode_facts(encode_facts(new_rank(0, calls, steps=(3, 4))), (4,))
+    assert found.collectives.start_ns.tolist() == [100, 300, 500]
+
+
 def test_damaged_facts_are_refused_or_harmless(new_rank: NewRank) -> None:
     data = encode_facts(new_rank(0, [{"start": 100 * k, "end": 100 * k + 50} for k in range(20)]))
-    plain, source = zlib.decompress(data), random.Random(5)
+    kind, head, steps = msgspec.msgpack.decode(data)
+    plain, source = [zlib.decompress(part) for part in (head, *steps)], random.Random(5)
     refused = 0
     for _ in range(300):
-        broken = bytearray(plain)
+        broken = [bytearray(part) for part in plain]
         for _ in range(source.choice((1, 2, 8))):
-            broken[source.randrange(len(broken))] = source.randrange(256)
+            part = source.choice(broken)
+            part[source.randrange(len(part))] = source.randrange(256)
+        first, *others = (zlib.compress(bytes(part)) for part in broken)
         try:
-            found: Any = decode_facts(zlib.compress(bytes(broken)))
+            found: Any = decode_facts(msgspec.msgpack.encode([kind, first, others]))
         except ProfileError:
             refused += 1
         else:
             assert found.collectives.iteration.max(initial=0) < len(found.steps.number)
             assert found.collectives.group.max(initial=-1) < len(found.groups)
     assert refused > 30
+
+
+def test_facts_of_the_format_before_are_read() -> None:
+    """Those of the recorded jobs in this folder."""
+    data = gzip.decompress((Path(__file__).parent / "recorded" / "h200_ddp_even.rank0.facts.gz").read_bytes())
+    facts = decode_facts(data)
+    assert len(facts.collectives) > 10
+    assert_same(facts, decode_facts(encode_facts(facts)))
 
 
 @pytest.mark.parametrize("data", [b"", b"x" * 40, zlib.compress(b"\x90")])

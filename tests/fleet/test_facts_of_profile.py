@@ -13,7 +13,7 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
-from tb_dlprof_plugin.fleet.stored_facts import facts_of_job, missing_ranks
+from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import profile_store
@@ -182,16 +182,15 @@ def test_facts_are_read_without_opening_the_profile(
     expected = [facts_of_profile(recorded[path]) for path in NCCL]
     with monkeypatch.context() as patch:
         patch.setattr(profile_store, "decode", lambda blob: pytest.fail("the profile is opened"))
-        found, unreadable = facts_of_job(blobs)
-    assert unreadable == []
-    assert [one.rank for one in found] == [0, 1]
-    assert match(found).matching == match(expected).matching
+        found = facts_of_job(blobs, 2)
+    assert found.unreadable == []
+    assert [one.rank for one in found.facts] == [0, 1]
+    assert match(found.facts).matching == match(expected).matching
 
 
 def test_of_an_old_event_file_facts_are_computed(tmp_path: Path, recorded: dict[Path, ProfileView]) -> None:
     file = write_profile(tmp_path, recorded[NCCL[1]].profile)
     (blob,) = read_blobs(file, "run")
     assert blob.read_facts() is None
-    ((facts,), unreadable) = facts_of_job([blob])
-    assert (facts.rank, unreadable) == (1, [])
-    assert missing_ranks([facts]) == [0]
+    found = facts_of_job([blob], 1)
+    assert ([one.rank for one in found.facts], found.unreadable) == ([1], [])

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from support.hostile_traces import faults_of
@@ -18,6 +19,7 @@ from support.stored_profiles import bombs, columns, full_profile, mutated, packe
 
 from tb_dlprof_plugin.model.column import Between, Flag, RowsOf
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.run_facts import GarbageCollection
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
@@ -150,6 +152,22 @@ def test_calls_without_a_caller_or_beyond_it_are_refused(full: Profile) -> None:
     for changed in (dataclasses.replace(calls, depth=deep), dataclasses.replace(calls, duration_ns=long)):
         with pytest.raises(ProfileError, match="caller"):
             decode(encode(dataclasses.replace(full, calls=changed)))
+
+
+def test_a_fact_that_cannot_be_is_as_if_it_was_not_recorded(full: Profile) -> None:
+    facts = full.facts
+    wrong = msgspec.structs.replace(
+        facts,
+        parameter_count=2**62,
+        unprofiled_before_ns=[2**62, 7, 2**47],
+        grad_scaler_scale=float("nan"),
+        garbage_collections=[*facts.garbage_collections, GarbageCollection(1_700_000_000_000_000_000, 2**60, 2)],
+    )
+    found = decode(encode(dataclasses.replace(full, facts=wrong))).facts
+    assert found == msgspec.structs.replace(
+        facts, parameter_count=None, unprofiled_before_ns=[7], grad_scaler_scale=None,
+    )  # fmt: skip
+    assert found.garbage_collections
 
 
 def test_a_profile_that_shrinks_more_than_any_recorded_one_can_be_read_after_it_was_written(training: Any) -> None:

@@ -46,6 +46,8 @@ SHORT = {
 """What ``make test`` checks: one at least of each torch version, kind of recording, GPU or none, and kind of file."""
 LITERALS = ("fp32", "tf32", "fp16", "cpu")
 _SUFFIXES = (".json", ".json.gz")
+_BESIDE_RECORDINGS = (".key_averages.json", "expected.json")
+"""What lies next to recordings and is none: torch's averages, what a database must become."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +94,16 @@ def _has_exact_averages(trace: Path) -> bool:
 
 def _below(folder: Path) -> list[Path]:
     files = sorted(path for path in folder.rglob("*") if path.name.endswith(_SUFFIXES))
-    return [path for path in files if not path.name.endswith(".key_averages.json")]
+    return [path for path in files if not path.name.endswith(_BESIDE_RECORDINGS)]
 
 
 def _sources() -> dict[str, Path | str]:
     found: dict[str, Path | str] = {f"literal-{name}": name for name in LITERALS}
-    found |= {path.name.split(".")[0]: path for path in _below(TRACES) if path.name not in NOTHING_RECORDED}
+    for path in _below(TRACES):
+        if path.name not in NOTHING_RECORDED:
+            name = path.name.split(".")[0]
+            assert name not in found, f"two recordings are named {name}"
+            found[name] = path
     for path in sorted(RECORDED.rglob("*.tb_dlprof")):
         found["-".join(path.relative_to(RECORDED).parts[:-1])] = path
     for folder in filter(None, os.environ.get("TB_DLPROF_TRACES", "").split(os.pathsep)):

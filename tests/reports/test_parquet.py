@@ -7,13 +7,14 @@ import json
 import sys
 
 import pytest
-from pyarrow import parquet
 
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.parquet import unit_of
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+parquet = pytest.importorskip("pyarrow.parquet")
 
 COLUMNS = ("Name", "GPU Time (ns)", "Utilization %", "Size (bytes)", "Calls", "Kernels", "On", "Idle Time (ns)", "Rate")
 ROWS = [

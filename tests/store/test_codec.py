@@ -33,7 +33,7 @@ def _assert_same(first: Any, second: Any, path: str = "profile") -> None:
 
 def test_a_profile_comes_back_column_for_column(gpu_view: ProfileView) -> None:
     profile = full_profile(gpu_view)
-    structs = (profile.system, profile.facts, profile.facts.dataloader, profile.facts.ddp)
+    structs = (profile.system, profile.facts, profile.facts.dataloader, profile.facts.ddp, profile.facts.fsdp)
     unset = [name for struct in structs for name in struct.__struct_fields__ if getattr(struct, name) is None]
     assert unset == []
     _assert_same(decode(encode(profile)), profile)

@@ -34,6 +34,7 @@ from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.pages.work_tree import work_tree
 from tb_dlprof_plugin.planning import ForecastError
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
@@ -42,7 +43,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.routes import PAGES
 
 REF = RunRef("run", "trace", 0, 0)
-_OWN_ERRORS = (ForecastError, KeyNodeError, SweepError)
+_OWN_ERRORS = (ForecastError, KeyNodeError, PlanError, SweepError)
 """What a page says where it has nothing to show; a route makes a sentence of it."""
 _PRINTED = (
     "summary", "ops", "op-types", "modules", "kernels", "launches", "timeline", "tensor-cores", "roofline", "memory",

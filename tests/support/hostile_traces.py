@@ -1,32 +1,21 @@
 """Traces whose fields are not what they should be, and what must hold of all that is shown of them.
 
 `tests/support/broken_traces.py` breaks the text of a trace; here it stays JSON, and fields, events and times are wrong.
-As a script it runs for the given minutes over recorded traces and prints each way in which a page, report or command
-fails:
-
-    python tests/support/hostile_traces.py --minutes 60 [--seed 1] [--commands 0.1]
 """
 
 from __future__ import annotations
 
-import argparse
-import collections
 import contextlib
 import functools
 import json
 import logging
 import random
-import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-# Instead of this directory, which has a module `tensorboard`.
-if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).parents[1])
 
 from support import all_answers
 from support.broken_traces import check, sound_traces
@@ -37,6 +26,8 @@ from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.reclassify import reclassified
 
 Event = dict[str, Any]
+LONGEST_S = 2.0
+"""Of the processor, that one answer about a trace of 150 events may take."""
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, -0.5, 0.5, 7, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 2**64 - 1,
     -(2**63), 10**30, 1e18, 1e300, -1e300, 3.5e14, "", "7", "-1", "x", "\u0000", "aten::mm", "ProfilerStep#3",
@@ -127,7 +118,8 @@ def mutated(document: Any, source: random.Random) -> Any:
     result = json.loads(json.dumps(document))
     events = [one for one in (result["traceEvents"] if isinstance(result, dict) else result) if isinstance(one, dict)]
     for _ in range(source.choice((1, 1, 2, 3, 6))):
-        source.choice(MUTATIONS)(events, source)
+        if events:
+            source.choice(MUTATIONS)(events, source)
     if isinstance(result, dict):
         if source.random() < 0.15:
             result[source.choice([key for key in result if key != "traceEvents"] or ["x"])] = source.choice(VALUES)
@@ -183,10 +175,13 @@ def questions(view: ProfileView, path: Path, with_commands: bool) -> Iterator[tu
     ):
         try:
             for question in group():
+                began = time.process_time()
                 try:
                     answer = all_answers.ask(question)
                 except Exception as error:
                     answer = error
+                if (took := time.process_time() - began) > LONGEST_S:
+                    answer = TimeoutError(f"takes {took:.1f} s")
                 if isinstance(answer, dict):
                     answered[question[0]] = answer
                 yield question, answer
@@ -202,20 +197,26 @@ def faults(path: Path, with_commands: bool = False) -> Iterator[str]:
             return
         view = ProfileView(reclassified(decode(encode(profile))))
     except Exception as error:
-        yield f"reading: {_where(error)}"
+        yield f"reading: {where(error)}"
         return
     yield from faults_of(view, path, with_commands)
 
 
-def faults_of(view: ProfileView, path: Path, with_commands: bool = False) -> Iterator[str]:
-    """What is wrong with all that is shown of a view; ``path`` is a file that is there."""
+def faults_of(
+    view: ProfileView, path: Path, with_commands: bool = False, asked_for: Callable[[str], None] = lambda _: None
+) -> Iterator[str]:
+    """What is wrong with all that is shown of a view; ``path`` is a file that is there.
+
+    ``asked_for`` gets the name of each question.
+    """
     logged: list[str] = []
     with _logged(logged):
         asked = list(questions(view, path, with_commands))
     yield from dict.fromkeys(logged)
     for (name, _), answer in asked:
+        asked_for(name)
         if isinstance(answer, Exception):
-            yield f"{name}: {_where(answer)}"
+            yield f"{name}: {where(answer)}"
         else:
             for wrong in all_answers.wrong_shares(answer):
                 yield f"{name}: share {wrong}"
@@ -228,7 +229,7 @@ def _logged(into: list[str]) -> Iterator[None]:
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             error = record.exc_info and record.exc_info[1]
-            into.append(f"{record.getMessage()}: {_where(error) if isinstance(error, Exception) else ''}")
+            into.append(f"{record.getMessage()}: {where(error) if isinstance(error, Exception) else ''}")
 
     logger, handler = logging.getLogger("tb_dlprof_plugin"), Handler()
     logger.addHandler(handler)
@@ -240,46 +241,8 @@ def _logged(into: list[str]) -> Iterator[None]:
         logger.propagate = before
 
 
-def _where(error: Exception) -> str:
+def where(error: Exception) -> str:
+    """The kind of an error, the innermost line of ours that it went through, and its text."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if "tb_dlprof_plugin" in frame.filename]
     at = own[-1] if own else traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {Path(at.filename).name}:{at.lineno} {at.name}: {error}".splitlines()[0][:200]
-
-
-def campaign(minutes: float, seed: int, commands: float, keep: Path | None) -> int:
-    """Asks everything about mutated traces until the time is over; returns the number of different faults."""
-    source = random.Random(seed)
-    traces = [*documents(20), *documents(80), *first_steps(150)]
-    seen: collections.Counter[str] = collections.Counter()
-    count, slowest, end = 0, 0.0, time.monotonic() + 60 * minutes
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        while time.monotonic() < end:
-            count += 1
-            path.write_text(json.dumps(mutated(source.choice(traces), source)))
-            begin = time.process_time()
-            for fault in faults(path, source.random() < commands):
-                kind = fault.split("=")[0].split(" prints ")[0].split(": ", 1)[-1][:90]
-                seen[kind] += 1
-                if seen[kind] == 1:
-                    print(f"{count}: {fault}", flush=True)
-                    if keep is not None:
-                        (keep / f"{seed}_{count}.json").write_bytes(path.read_bytes())
-            slowest = max(slowest, time.process_time() - begin)
-    print(f"{count} traces, {len(seen)} faults, slowest {slowest:.1f} s: {dict(seen.most_common())}")
-    return len(seen)
-
-
-def main() -> None:
-    """Entry point of the script."""
-    parser = argparse.ArgumentParser(description="Look for traces that break a page, a report or a command.")
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--commands", type=float, default=0.1, help="share of the traces that commands print, too")
-    parser.add_argument("--keep", type=Path, help="directory for the traces of new faults")
-    args = parser.parse_args()
-    sys.exit(1 if campaign(args.minutes, args.seed, args.commands, args.keep) else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -28,6 +28,7 @@ from tb_dlprof_plugin.model.run_facts import (
     ClockLimit,
     DataLoaderFacts,
     DdpFacts,
+    FsdpFacts,
     GarbageCollection,
     Gpu,
     GpuEnergy,
@@ -36,6 +37,7 @@ from tb_dlprof_plugin.model.run_facts import (
     Storages,
     System,
 )
+from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 
@@ -57,6 +59,7 @@ def full_profile(view: ProfileView) -> Profile:
         True, [GarbageCollection(1_700_000_000_000_000_000, 30_000_000, 2)],
         [GpuEnergy(0, 900_000, 2**31, 5, 700_000, 1905, 66, [ClockLimit("power cap", 3)])], "no counter",
         unstepped_gradients=4, unstepped_gradient_bytes=800, unstepped_gradient_modules=["body"],
+        fsdp=FsdpFacts(2, 7, 6, True, False, ["bfloat16"], ["float32"]),
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(
@@ -89,6 +92,42 @@ def full_profile(view: ProfileView) -> Profile:
         process_groups=groups,
         kernel_counters=counters,
         tensor_activity=activity,
+        trial=trial_result(),
+    )
+
+
+def trial_result() -> TrialResult:
+    """A trial of three remedies, one of which gains, one fails and one need not be tried."""
+    gain = {"gain_percent": 31.5, "low_percent": 30.9, "high_percent": 32.1}
+    rows = [
+        TriedRemedy(
+            remedy="tf32",
+            title="TF32 for matrix products and convolutions",
+            before_ms=24.0,
+            after_ms=16.44,
+            is_gain=True,
+            forecast_percent=29.0,
+            verdict="within noise of the seed",
+            verdict_text="Losses differ by at most 0.2 %, other seeds by 6 %.",
+            start_s=9.5,
+            baseline_start_s=8.7,
+            memory_bytes=2**32,
+            quads=4,
+            **gain,
+        ),
+        TriedRemedy(remedy="compile", title="torch.compile", error="RuntimeError: no compiler was found"),
+        TriedRemedy(remedy="larger_batch", title="Batch size × 2", not_tried="No DataLoader was found."),
+    ]
+    best = BestSet(remedies=["tf32"], patch="--- a/train.py\n+++ b/train.py\n", **gain)
+    return TrialResult(
+        command=["train.py", "--epochs", "3"],
+        baseline_ms=24.0,
+        device="NVIDIA H200",
+        rows=rows,
+        best=best,
+        seeds_differ="Another seed changes losses by up to 6 %.",
+        seconds=95.0,
+        notes=["The kernel has no Landlock."],
     )
 
 

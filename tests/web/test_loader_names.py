@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.tensorboard import RECORDED
+from support.recorded_runs import ROOT
 
 from tb_dlprof_plugin.web.loader_names import unreadable_name
+
+RECORDED = ROOT / "demo" / "recorded"
 
 ODD = ['aa"quote', "ab\\back", "ac\x01\x1b[31m", "ad\nline"]
 FINE = ["ae\x7f", "af\u202e", "ag'<b>&%41#?", "zz"]

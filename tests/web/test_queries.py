@@ -25,6 +25,7 @@ from tb_dlprof_plugin.web.queries import read_query
             {"a.run": "x", "b.run": "y", "b.cycle": "2", "id": "op", "run": "z"},
             q.CompareOpQuery(a=q.RangeQuery(run="x"), b=q.RangeQuery(run="y", cycle=2), id="op"),
         ),
+        (q.EnergyQuery, {"run": "a", "price_per_kwh": "0.25"}, q.EnergyQuery(run="a", price_per_kwh=0.25)),
         (q.SubjectQuery, {"run": "a", "kind": "op", "id": ""}, q.SubjectQuery(run="a", kind="op", id="")),
     ],
 )
@@ -44,6 +45,10 @@ def test_parameters_are_converted_and_unknown_ones_passed_over(query, args, expe
             q.SubjectQuery,
             {"run": "a", "kind": "x", "id": "y"},
             "'kind' must be op, op_type, kernel or module, not 'x'.",
+        ),
+        *(
+            (q.EnergyQuery, {"run": "a", "co2_per_kwh": text}, f"must be a number such as 0.25, not {text!r}.")
+            for text in ("x", "-1", "1e3", "nan", "1.", "0,25", "٣.5", "9" * 19)
         ),
         *(
             (q.AnyQuery, {"offset": text}, f"The parameter 'offset' must be a whole number, not {text!r}.")

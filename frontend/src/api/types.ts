@@ -72,8 +72,9 @@ export type Verdict = "yes" | "no" | "unknown";
 /**
  * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
- * `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
- * profile cannot be read, where that is known; a page that is not told which run to show takes another.
+ * `world_size` is that of the job, of which not all ranks need be here. `recorded_iteration_ns` is the mean
+ * recorded step, the profiler's time included. `unreadable` says why its last profile cannot be read, where that is
+ * known; a page that is not told which run to show takes another.
  */
 export interface RunEntry {
   run: string;
@@ -86,6 +87,7 @@ export interface RunEntry {
   created_unix_ns: number | null;
   iterations: number | null;
   recorded_iteration_ns: number | null;
+  world_size: number | null;
   unreadable: string;
 }
 
@@ -1710,7 +1712,7 @@ export interface JobAccount {
   step_ns: number[];
   compute_ns: number[];
   transfer_ns: number[];
-  waiting_ns: number[];
+  waiting_ns: (number | null)[];
   bubble_ns: number[];
   host_ns: number[];
 }
@@ -1743,7 +1745,7 @@ export interface JobCollective {
   calls_per_step: number;
   bytes: number | null;
   transfer_ns: number;
-  waiting_ns: number;
+  waiting_ns: number | null;
   exposed_ns: number;
   bus_bytes_per_second: number | null;
   attainable_bytes_per_second: number | null;
@@ -1754,13 +1756,14 @@ export interface JobCollective {
  * Ranks x iterations: by how many percent each rank worked longer by itself than the median rank, row by row.
  *
  * A row is a rank, or several of which the worst is shown: `first` and `last` are their numbers. None is not
- * recorded.
+ * recorded. `of_rank` is the mean over the iterations of each rank of `JobAccount`.
  */
 export interface JobHeat {
   first: number[];
   last: number[];
   iterations: number[];
   percent: (number | null)[];
+  of_rank: (number | null)[];
 }
 
 /** A dimension of the mesh: the place of each rank of `JobAccount` in it. */
@@ -2189,6 +2192,57 @@ export interface AdvicePage {
   combined_text: string;
   rules: RuleLine[];
   mixed_precision: MixedPrecision;
+}
+
+/** A remedy, or a set of them, that was run next to the baseline. */
+export interface TriedRow {
+  remedy: string;
+  title: string;
+  before_ns: number | null;
+  after_ns: number | null;
+  gain_percent: number | null;
+  low_percent: number | null;
+  high_percent: number | null;
+  is_gain: boolean;
+  forecast_percent: number | null;
+  verdict: string;
+  verdict_text: string;
+  start_s: number | null;
+  memory_bytes: number | null;
+  joules: number | null;
+  changes: string;
+  code: string;
+  run: string;
+}
+
+/** A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed. */
+export interface NotTriedRow {
+  remedy: string;
+  title: string;
+  why: string;
+  failed: boolean;
+}
+
+/** The trial of a run; `rows` is empty, and `headline` says so, where there was none. */
+export interface TriedPage {
+  ref: RunRef;
+  headline: string;
+  command: string;
+  device: string;
+  baseline_ns: number | null;
+  best: string[];
+  best_gain_percent: number | null;
+  best_low_percent: number | null;
+  best_high_percent: number | null;
+  best_verdict: string;
+  patch: string;
+  by_hand: string[];
+  rows: TriedRow[];
+  sets: TriedRow[];
+  not_tried: NotTriedRow[];
+  seeds_differ: string;
+  seconds: number | null;
+  notes: string[];
 }
 
 /** The verdict on one recording, which any page about it shows. */
@@ -2813,6 +2867,8 @@ export interface Routes {
   report: ReportPage;
   /** Findings and the rules behind them. */
   advice: AdvicePage;
+  /** What `tb-dlprof try` measured with the run as its baseline. */
+  tried: TriedPage;
   /** How far the figures can be trusted. */
   trust: TrustPage;
   /** Two runs, op by op. */
@@ -3010,6 +3066,7 @@ export interface Queries {
   related: SubjectQuery;
   report: ReportQuery;
   advice: AdviceQuery;
+  tried: RangeQuery;
   trust: RangeQuery;
   compare: CompareQuery;
   many_runs: ManyRunsQuery;
@@ -3022,4 +3079,4 @@ export interface Queries {
 }
 
 /** The pages of one run and a range, by their names in the address. */
-export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "energy" | "advice" | "trust";
+export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "energy" | "advice" | "tried" | "trust";

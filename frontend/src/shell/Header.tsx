@@ -43,7 +43,8 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
   const place = placeOf(page);
   const shown = place?.views.find(isShown);
   if (place && shown) left.set(place.id, shown);
-  const severalRanks = (resolveChoice(index?.runs ?? [], profileParam.value)?.ranks.length ?? 0) > 1;
+  const chosen = resolveChoice(index?.runs ?? [], profileParam.value);
+  const severalRanks = Math.max(chosen?.ranks.length ?? 0, chosen?.entry?.world_size ?? 0) > 1;
   const bar = useRef<HTMLElement>(null);
   useHeight(bar);
   return (

@@ -8,6 +8,7 @@ import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memor
 import { energy } from "../testing/energy";
 import { plan } from "../testing/plan";
 import { roofline } from "../testing/roofline";
+import { tried } from "../testing/tried";
 import { App } from "./App";
 
 const ANSWERS: Record<string, unknown> = {
@@ -21,6 +22,7 @@ const ANSWERS: Record<string, unknown> = {
   memory,
   plan,
   energy,
+  tried,
   advice: fixtures.advice,
   forecast: fixtures.forecast,
   compare: fixtures.compare,
@@ -186,11 +188,14 @@ describe("each page draws its answer", () => {
     expect(row()).not.toBeNull();
   });
 
-  it("Distributed stands in the header of a run of several ranks alone, and a rank opens from its row", async () => {
+  it("Distributed stands in the header of a run of several ranks, recorded or not, and a rank opens from its row", async () => {
     await open("");
     expect(byId("place-distributed")).toBeNull();
     await act(() => render(null, root));
     const [entry] = fixtures.runs.runs;
+    await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: [{ ...entry, world_size: 8 }], total: 1 } });
+    expect(byId("place-distributed")).not.toBeNull();
+    await act(() => render(null, root));
     const ranks = [0, 1, 2].map((rank) => ({ ...entry, rank, recorded_iteration_ns: rank === 1 ? 120_000 : 100_000 }));
     await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
     await click(byId("place-distributed"));
@@ -405,6 +410,20 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "plan", run: "resnet50/fp32" }), { ...ANSWERS, plan: without });
     expect(root.textContent).toContain("profile_memory=True");
     expect(byId("plan-reserved")?.textContent).toContain("unknown");
+  });
+
+  it("Tried: gains with their intervals, what was not measured, and the patch", async () => {
+    await open(hash({ page: "tried", run: "resnet50/fp32" }));
+    expect(byId("tried-best")?.textContent).toContain("31.5 %");
+    expect(byId("tried-rows")?.textContent).toContain("TF32 <b>products</b>");
+    expect(byId("tried-rows")?.textContent).toContain("unknown");
+    expect(byId("tried-not")?.textContent).toContain("RuntimeError: no compiler");
+    expect(byId("tried-patch")?.textContent).toContain("+++ b/train.py");
+    expect(byId("tried-by-hand")?.textContent).toContain("set_float32_matmul_precision");
+    expect(byId("tried-notes")?.textContent).toContain("Landlock");
+    const without = { ...tried, baseline_ns: null, headline: "No remedy was tried." };
+    await open(hash({ page: "tried", run: "resnet50/fp32", rank: "0" }), { ...ANSWERS, tried: without });
+    expect(root.textContent).toContain("tb-dlprof try --budget 5m train.py");
   });
 
   it("Energy: parts, modules, other configurations, and an epoch by the figures of the address", async () => {

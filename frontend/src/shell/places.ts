@@ -26,7 +26,7 @@ export interface Place {
   id: string;
   title: string;
   views: readonly View[];
-  /** It is in the header only where the run has several ranks. */
+  /** It is in the header only where the job of the run has several ranks, recorded or not. */
   ofRanks?: true;
   /** The view that it opens with, where that is not its first. */
   first?: Page;
@@ -51,7 +51,11 @@ const runsView = (tab: RunsTab): View => ({
 });
 
 export const PLACES: readonly Place[] = [
-  { id: "summary", title: "Summary", views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }] },
+  {
+    id: "summary",
+    title: "Summary",
+    views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }, pageView("tried")],
+  },
   {
     id: "explore",
     title: "Explore",

@@ -50,6 +50,7 @@ import { RunsPage } from "../views/runs/RunsPage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
 import { iterationParam, TIMELINE_PARAMS } from "../views/timeline/params";
 import { TimelinePage } from "../views/timeline/TimelinePage";
+import { TriedPage } from "../views/tried/TriedPage";
 import { opsTable } from "../views/ops/params";
 import { modulesTable } from "../views/modules/params";
 import { kernelsTable } from "../views/kernels/params";
@@ -233,6 +234,13 @@ export const ROUTES: Record<Page, PageRoute> = {
     params: ADVICE_PARAMS,
     query: { route: "advice", own: () => ({ set_aside: namesSetAside().join(",") || null }) },
     component: AdvicePage,
+  },
+  tried: {
+    title: "Tried",
+    question: "What do remedies really gain here?",
+    key: "v",
+    query: { route: "tried" },
+    component: TriedPage,
   },
   reports: {
     title: "Reports",

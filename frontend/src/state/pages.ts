@@ -15,6 +15,7 @@ export const PAGES = [
   "plan",
   "energy",
   "advice",
+  "tried",
   "reports",
   "compare",
   "runs",

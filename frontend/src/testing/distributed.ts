@@ -37,7 +37,7 @@ export const distributed = filled("DistributedPage", {
   ],
   what_if: [{ change: "rank 3 as fast as the median", step_ns: 78, low_ns: 76, high_ns: 80, saved_percent: 20.4 }],
   collectives: [{ operation: "all-reduce", dimension: "dp", size: "16 to 64 MiB", verdict: "skew-bound" }],
-  heat: { first: [0, 1, 2, 3], last: [0, 1, 2, 3], iterations: [5, 6], percent: [0, 0, 1, 0, null, 0, 30, 34] },
+  heat: { first: [0, 1, 2, 3], last: [0, 1, 2, 3], iterations: [5, 6], percent: [0, 0, 1, 0, null, 0, 30, 34], of_rank: [0, 0.5, 0, 32] },
   mesh: [
     { name: "pp", size: 2, place: [0, 0, 1, 1] },
     { name: "dp", size: 2, place: [0, 1, 0, 1] },

@@ -146,6 +146,9 @@ export interface Interfaces {
   MixedPrecisionChoice: types.MixedPrecisionChoice;
   MixedPrecision: types.MixedPrecision;
   AdvicePage: types.AdvicePage;
+  TriedRow: types.TriedRow;
+  NotTriedRow: types.NotTriedRow;
+  TriedPage: types.TriedPage;
   TrustPage: types.TrustPage;
   CompareSide: types.CompareSide;
   CompareBatches: types.CompareBatches;
@@ -195,6 +198,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       created_unix_ns: null,
       iterations: null,
       recorded_iteration_ns: null,
+      world_size: null,
       unreadable: "",
     },
     parts: {
@@ -1850,7 +1854,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       calls_per_step: 0,
       bytes: null,
       transfer_ns: 0,
-      waiting_ns: 0,
+      waiting_ns: null,
       exposed_ns: 0,
       bus_bytes_per_second: null,
       attainable_bytes_per_second: null,
@@ -1865,6 +1869,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       last: [],
       iterations: [],
       percent: [],
+      of_rank: [],
     },
     parts: {
     },
@@ -2302,6 +2307,66 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       combined: "CombinedSaving",
       rules: "RuleLine",
       mixed_precision: "MixedPrecision",
+    },
+  },
+  TriedRow: {
+    blank: {
+      remedy: "",
+      title: "",
+      before_ns: null,
+      after_ns: null,
+      gain_percent: null,
+      low_percent: null,
+      high_percent: null,
+      is_gain: false,
+      forecast_percent: null,
+      verdict: "",
+      verdict_text: "",
+      start_s: null,
+      memory_bytes: null,
+      joules: null,
+      changes: "",
+      code: "",
+      run: "",
+    },
+    parts: {
+    },
+  },
+  NotTriedRow: {
+    blank: {
+      remedy: "",
+      title: "",
+      why: "",
+      failed: false,
+    },
+    parts: {
+    },
+  },
+  TriedPage: {
+    blank: {
+      headline: "",
+      command: "",
+      device: "",
+      baseline_ns: null,
+      best: [],
+      best_gain_percent: null,
+      best_low_percent: null,
+      best_high_percent: null,
+      best_verdict: "",
+      patch: "",
+      by_hand: [],
+      rows: [],
+      sets: [],
+      not_tried: [],
+      seeds_differ: "",
+      seconds: null,
+      notes: [],
+    },
+    parts: {
+      ref: "RunRef",
+      rows: "TriedRow",
+      sets: "TriedRow",
+      not_tried: "NotTriedRow",
     },
   },
   TrustPage: {

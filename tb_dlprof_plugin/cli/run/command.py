@@ -15,6 +15,7 @@ import typer
 
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames, check_base_name, format_names, report_names
 from tb_dlprof_plugin.cli.run.output_dir import choose_output_directory
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line, end_like
@@ -132,6 +133,13 @@ def run(
         bool,
         typer.Option("--dump-model-data", help="Write NAME_model_data.json: every call of every op, and its kernels."),
     ] = False,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            help=f"Exit with {FAILED} if a rank of the job delays the others by more than chance, and the script ended "
+            "well."
+        ),
+    ] = None,
     verbosity: Annotated[
         Verbosity, typer.Option("--verbosity", "-v", help="How much is printed on standard error.")
     ] = Verbosity.normal,
@@ -170,6 +178,8 @@ def run(
         _make_folder(output_path, "--output-path")
     if nsys:
         _check_nsys(iter_start is not None or iter_stop is not None, delay, duration, reports, dump_model_data)
+        if fail_on is not None:
+            refuse("--fail-on is for ranks that the script's own recording finds; leave it out with --nsys")
     elif nsys_opts or cuda_graph_nodes:
         refuse("--nsys-opts and --cuda-graph-nodes are for --nsys; add it, or leave them out")
     output = choose_output_directory(logdir, run_name, line, force)
@@ -196,7 +206,7 @@ def run(
         else:
             status = RunSession(
                 line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
-                dump_model_data,
+                dump_model_data, fail_on,
             ).run()  # fmt: skip
     except ScriptError as error:
         refuse(str(error))

@@ -12,8 +12,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tb_dlprof_plugin.api.distributed import distributed
 from tb_dlprof_plugin.capture.launcher.protocol import Analysis, ProcessStatus
 from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
 from tb_dlprof_plugin.store.choice import newest_of_ranks
@@ -79,6 +81,15 @@ def read_written(run_directory: Path, before: frozenset[Path]) -> list[Written]:
     new = [path for path in event_files(run_directory) if path not in before and path.parent == run_directory]
     store = EventFileStore({name: new})
     return [Written(store.view(blob), blob.ref) for blob in newest_of_ranks(store.of_run(name))]
+
+
+def job_of_written(run_directory: Path, written: list[Written]) -> Job | None:
+    """The answers about all ranks of this run; None where one rank was recorded.
+
+    Raises:
+        ProfileError: what is stored of them cannot be read. ValueError: a rank was recorded twice.
+    """
+    return distributed(run_directory) if len(written) > 1 else None
 
 
 def remove_old(before: frozenset[Path]) -> None:

@@ -10,13 +10,22 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
+from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
 from tb_dlprof_plugin.cli.run.framework_recordings import import_recordings
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
-from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old, wait_for_analyses, why_nothing
+from tb_dlprof_plugin.cli.run.results import (
+    Written,
+    job_of_written,
+    read_written,
+    remove_old,
+    wait_for_analyses,
+    why_nothing,
+)
 from tb_dlprof_plugin.cli.run.script import Script
-from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
+from tb_dlprof_plugin.cli.run.summary import TOP_FINDINGS, print_details, print_summary, print_totals, print_where
 from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.reports.files import write_reports
 from tb_dlprof_plugin.reports.model_data import model_data
 from tb_dlprof_plugin.reports.registry import make_report
@@ -40,11 +49,13 @@ class RunSession:
     output_path: Path
     base_name: str
     dump_model_data: bool
+    fail_on: FailOn | None = None
     _looked_s: float = field(default=0.0, init=False)
     _announced: bool = field(default=False, init=False)
+    _failed: bool = field(default=False, init=False)
 
     def run(self) -> int:
-        """The script's exit status, negative for a signal; 0 where ``--duration`` ended it.
+        """The script's exit status, negative for a signal; 0 where ``--duration`` ended it, then that of `--fail-on`.
 
         Raises:
             ScriptError: it cannot be started.
@@ -62,7 +73,8 @@ class RunSession:
         except Exception as error:
             tell(f"tb-dlprof: the end of the run failed: {type(error).__name__}: {error}.")
             written = False
-        return 0 if script.stopped and written else status
+        status = 0 if script.stopped and written else status
+        return FAILED if self._failed and status == 0 else status
 
     def _look(self, script: Script) -> None:
         """Check the progress of the script's processes while it runs."""
@@ -102,7 +114,9 @@ class RunSession:
             return False
         remove_old(self.output.before)
         paths = self._write_files(written[0])
-        self._print(written, processes, paths)
+        job = job_of_written(self.output.directory, written)
+        self._print(written, processes, paths, job)
+        self._failed = self.fail_on is FailOn.straggler and job is not None and straggler_found(job)
         return True
 
     def _write_files(self, written: Written) -> list[Path]:
@@ -122,7 +136,9 @@ class RunSession:
             return []
         return paths
 
-    def _print(self, written: list[Written], processes: list[ProcessStatus], paths: list[Path]) -> None:
+    def _print(
+        self, written: list[Written], processes: list[ProcessStatus], paths: list[Path], job: Job | None
+    ) -> None:
         if self.level is Level.quiet:
             return
         if self.level is Level.minimal:
@@ -132,12 +148,12 @@ class RunSession:
         if self.request.simple:
             print_totals(written, self.output.script)
         else:
-            print_summary(written, self.output.script, *([None] if verbose else []))
+            print_summary(written, self.output.script, None if verbose else TOP_FINDINGS, job)
         if verbose:
             print_details(written, processes)
         if paths:
             tell(f"  Written:  {', '.join(map(str, paths))}")
-        print_where(self.output.directory, self.request.simple)
+        print_where(self.output.directory, self.request.simple, len(written))
 
 
 def _range(process: ProcessStatus) -> str:

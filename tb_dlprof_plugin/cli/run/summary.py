@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
 from tb_dlprof_plugin.cli.run.results import Written
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.cli.trust_text import trust_lines
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
@@ -18,12 +19,22 @@ from tb_dlprof_plugin.model.shell_path import shell_path
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.recorded_line import iterations_text
 
-_TOP_FINDINGS = 3
+TOP_FINDINGS = 3
+"""Shown at the end of a run, unless all are asked for."""
 _TOP_KERNELS = 5
 
 
-def print_summary(written: list[Written], script: str, findings: int | None = _TOP_FINDINGS) -> None:
-    """Summary of the lowest rank's profile in a few lines; ``findings`` is how many are shown, all where None."""
+def print_summary(
+    written: list[Written], script: str, findings: int | None = TOP_FINDINGS, job: Job | None = None
+) -> None:
+    """Summary of the lowest rank's profile in a few lines, and of the job where there are several ranks.
+
+    Args:
+        written: the profiles, by rank.
+        script: its name.
+        findings: how many are shown, all where None.
+        job: the answers about all ranks.
+    """
     view, ref = written[0].view, written[0].ref
     selection = view.selection()
     page = overview(view, ref, selection)
@@ -41,6 +52,8 @@ def print_summary(written: list[Written], script: str, findings: int | None = _T
     tell(f"  {', '.join(figures)}")
     for line in trust_lines(page.trust):
         tell(f"  {line}")
+    if job is not None:
+        tell(f"  All ranks: {job.sentence}")
     found = advise(view, selection).findings
     if not found:
         tell("  No rule found anything to change.")
@@ -84,11 +97,13 @@ def print_details(written: list[Written], processes: list[ProcessStatus]) -> Non
             tell(f"  Note (rank {one.ref.rank}): {note.text}")
 
 
-def print_where(run_directory: Path, simple: bool = False) -> None:
+def print_where(run_directory: Path, simple: bool = False, ranks: int = 1) -> None:
     """How to see more."""
     logdir, run = shell_path(run_directory.parent), shell_path(run_directory)
     if not simple:
         tell(f"  All of it:  tb-dlprof advise {run}")
+    if ranks > 1:
+        tell(f"  All ranks:  tb-dlprof distributed {run}")
     tell(f"  In the browser:  tensorboard --logdir {logdir}  and then  http://localhost:6006/#tb_dlprof")
 
 

@@ -107,16 +107,6 @@ def stage_of(one: RankFacts) -> int:
     return dict(one.mesh).get("pp", 0)
 
 
-def common_steps(facts: Sequence[RankFacts]) -> Ints:
-    """Numbers of the steps that as many ranks recorded as any step was recorded by."""
-    numbers = np.concatenate([np.unique(one.steps.number) for one in facts]) if facts else np.zeros(0, dtype=np.int64)
-    if not len(numbers):
-        return numbers
-    found, count = np.unique(numbers, return_counts=True)
-    result: Ints = found[count == count.max()]
-    return result
-
-
 def next_to_point_to_point(calls: Calls) -> Bools:
     """Per call whether it or the one before it on its rank is a send or receive: between is a stage's work."""
     own = np.isin(calls.operation, POINT_TO_POINT)
@@ -128,8 +118,7 @@ def next_to_point_to_point(calls: Calls) -> Bools:
 
 def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
     """The calls of the steps with these numbers (rising). A rank that did not record one of them has fewer calls."""
-    own = [_of_rank(one, numbers) for one in facts]
-    columns = {name: np.concatenate([each[name] for each in own]) for name in own[0] if name not in _PER_RANK}
+    own, columns = _of_ranks(facts, numbers)
     count = np.array([len(each["row"]) for each in own])
     first = np.r_[0, np.cumsum(count)]
     rank = np.repeat(np.arange(len(own)), count)
@@ -181,7 +170,24 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
     )
 
 
-_PER_RANK = ("own", "tail_idle", "length", "first_step")
+_PER_RANK = frozenset({"own", "tail_idle", "length", "first_step"})
+
+
+def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str, Ints]], dict[str, Ints]]:
+    """Of each rank its figures and the rows of its calls; the columns of all ranks, which are made once."""
+    own: list[dict[str, Ints]] = []
+    columns: dict[str, Ints] = {}
+    done, room = 0, sum(len(one.collectives) for one in facts)
+    for one in facts:
+        each = _of_rank(one, numbers)
+        stop = done + len(each["row"])
+        for name in each.keys() - _PER_RANK:
+            if not own:
+                columns[name] = np.empty(room, dtype=np.int64)
+            columns[name][done:stop] = each[name]
+        own.append({name: each[name] for name in _PER_RANK} | {"row": columns["row"][done:stop]})
+        done = stop
+    return own, {name: column[:done] for name, column in columns.items()}
 
 
 def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.calls import Calls
 from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.job import CollectiveRow
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
 SKEW, TRANSFER = 0.6, 0.3
@@ -30,13 +30,19 @@ def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[Collective
     names: list[tuple[str, str]] = [("", "")]
     number_of: dict[tuple[str, str], int] = {("", ""): 0}
     kind, size, members = (np.zeros(len(calls.rank), dtype=np.int64) for _ in range(3))
+    # Ranks of one program have the very same columns: they are numbered once.
+    seen: tuple[Ints, Ints, Ints] | None = None
+    found: tuple[Ints, Ints] | None = None
     for index, one in enumerate(facts):
         at = calls.of_rank(index)
         rows = calls.row[at]
         table = one.collectives
         dimension = [group.dimension or group.description for group in one.groups] + [""]
         group, module = table.group[rows], table.module[rows]
-        pairs, examples = numbered(group, module)
+        same = seen is not None and table.group is seen[0] and table.module is seen[1] and np.array_equal(rows, seen[2])
+        if found is None or not same:
+            seen, found = (table.group, table.module, rows), numbered(group, module)
+        pairs, examples = found
         own_kind = np.zeros(len(examples), dtype=np.int64)
         for pair_number, row in enumerate(examples.tolist()):
             pair = (int(group[row]), int(module[row]))
@@ -90,7 +96,7 @@ def _row(
         calls_per_step=len(here) / ranks / max(calls.steps, 1),
         bytes=int(size[here].sum() / ranks / max(calls.steps, 1)) if size[here].min() >= 0 else None,
         transfer_ms=transfer / per,
-        waiting_ms=waiting / per,
+        waiting_ms=None if operation in SYNCHRONISING and not calls.coupled[here].any() else waiting / per,
         exposed_ms=float(calls.exposed[here].sum()) / per,
         bus_gb_s=float(np.median(known)) if len(known) else None,
         attainable_gb_s=max(float(known.max()), link or 0.0) if len(known) else None,

@@ -13,6 +13,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
 from tb_dlprof_plugin.fleet.answers.charges import charged
 from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
+from tb_dlprof_plugin.fleet.answers.peers import others_of
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay
@@ -66,7 +67,7 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
     step = scenarios.step
     assert step is not None
     same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
-    others: Ints = same[same != index]
+    others = others_of(scenarios.classes, index)
     explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
     repaired = scenarios.repaired_ms(index, of_gpu=explained.cause in _OF_GPU)
     winnable = max(step.ms - (step.ms if repaired is None else repaired), 0.0)

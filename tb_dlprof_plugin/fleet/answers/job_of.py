@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.account import account, recorded_account
-from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of, common_steps
+from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
 from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays
 from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
@@ -18,29 +17,27 @@ from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, with_calls_of
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
-from tb_dlprof_plugin.fleet.matching import Matched, match
+from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
-CLOCK_CALLS = 200_000
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
-MOST_CALLS = 10_000_000
-"""Calls of all ranks together that are compared: they take a core 16 seconds, and 2.5 GB. A slowdown is nearly the same
-in all steps of a job (Lin et al., OSDI'25), so that fewer steps answer the same."""
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
 
-def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = ()) -> Job:
+def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Job:
     """Everything about the job of these ranks.
 
     Args:
         facts: of each rank.
         notes: sentences about ranks that could not be read.
+        numbers: of the steps whose calls are among the facts, where it is not all of them.
 
     Raises:
         ValueError: there is no rank, or two are the same one.
@@ -54,8 +51,13 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = ()) -> Job:
         raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
     world = max(max(one.world_size for one in facts), max(ranks) + 1, len(facts))
     missing = sorted(set(range(world)) - set(ranks))
-    whole, numbers = facts, common_steps(facts)
-    facts, numbers = _fewer_steps(facts, numbers)
+    common = common_steps(facts)
+    if numbers is None:
+        chosen = steps_with_room(facts[0], sum(len(one.collectives) for one in facts), common)
+        facts = facts if chosen is None else [with_calls_of(one, chosen) for one in facts]
+        numbers = common if chosen is None else chosen
+    else:
+        numbers = common[np.isin(common, numbers)]
     matched = match_alike(facts) or match(facts)
     calls = calls_of(facts, matched, numbers)
     recorded = recorded_account(facts, calls)
@@ -78,37 +80,14 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = ()) -> Job:
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
         collective_rows=collective_rows(facts, calls),
-        clock=align(facts, _fewer(matched)).summary(),
+        clock=align(facts, matched).summary(),
         efficiency=efficiency(scenarios),
-        heat=heat(whole, common_steps(whole)),
+        heat=heat(facts, common),
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
-        notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(whole, calls)],
+        notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(len(common), calls.steps)],
+        pipeline=None if stages is None else stages.shape,
     )
-
-
-def _fewer_steps(facts: Sequence[RankFacts], numbers: Ints) -> tuple[Sequence[RankFacts], Ints]:
-    """Of a job with more than `MOST_CALLS` the calls of fewer steps, those next to the one of median length."""
-    total = sum(len(one.collectives) for one in facts)
-    if total <= MOST_CALLS or len(numbers) < 2:
-        return facts, numbers
-    count = max(1, len(numbers) * MOST_CALLS // total)
-    lengths = facts[0].steps.end_ns - facts[0].steps.start_ns
-    middle = np.argsort(np.abs(lengths - np.median(lengths)), kind="stable")
-    chosen = np.sort(
-        [number for number in facts[0].steps.number[middle].tolist() if number in set(numbers.tolist())][:count]
-    )
-    return [_cut(one, chosen) for one in facts], chosen
-
-
-def _cut(one: RankFacts, numbers: Ints) -> RankFacts:
-    rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])
-    # Rows are in order of steps nearly always: a slice copies nothing.
-    whole: Ints | slice = rows
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
-        whole = slice(int(rows[0]), int(rows[-1]) + 1)
-    columns = {column.name: getattr(one.collectives, column.name)[whole] for column in fields(Collectives)}
-    return replace(one, collectives=Collectives(**columns))
 
 
 def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
@@ -152,30 +131,10 @@ def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | No
     return [scenarios.row(change, ms) for change, ms in found if ms is not None]
 
 
-def _of_fewer(whole: Sequence[RankFacts], calls: Calls) -> list[str]:
-    steps = len(common_steps(whole))
-    if calls.steps == steps:
+def _of_fewer(steps: int, compared: int) -> list[str]:
+    if compared in (0, steps):
         return []
-    return [f"Calls are compared in {calls.steps} of the {steps} recorded steps: the job has too many for all of them."]
-
-
-def _fewer(matched: Matched) -> Matched:
-    """At most `CLOCK_CALLS` calls, of collectives that are spread evenly: clocks need no more."""
-    every = -(-len(matched.rank_index) // CLOCK_CALLS)
-    if every < 2:
-        return matched
-    chosen = np.arange(0, len(matched), every)
-    size = np.diff(matched.first)[chosen]
-    first = np.concatenate(([0], np.cumsum(size)))
-    at = np.repeat(matched.first[chosen] - first[:-1], size) + np.arange(int(first[-1]))
-    return replace(
-        matched,
-        first=first,
-        rank_index=matched.rank_index[at],
-        row=matched.row[at],
-        iteration=matched.iteration[chosen],
-        operation=matched.operation[chosen],
-    )
+    return [f"Calls are compared in {compared} of the {steps} recorded steps: the job has too many for all of them."]
 
 
 def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:

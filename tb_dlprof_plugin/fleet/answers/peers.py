@@ -22,17 +22,29 @@ def peers(facts: Sequence[RankFacts], calls: Calls) -> Ints:
 
 
 def of_others(calls: Calls, classes: Ints, rank: int, column: Floats, per_rank: Floats) -> tuple[Floats, float] | None:
-    """Median over the other ranks of a class, call by call, of a column and of a figure per rank; None without others.
-
-    The rank itself counts too where there are so many that it does not matter.
-    """
-    others = np.flatnonzero(classes == classes[rank])
-    if len(others) <= _FEW:
-        others = others[others != rank]
+    """Median over `others_of` a rank, call by call, of a column and of a figure per rank; None without others."""
+    others = others_of(classes, rank)
     if not len(others):
         return None
     table = np.stack([column[calls.of_rank(int(other))] for other in others])
     return np.median(table, axis=0), float(np.median(per_rank[others]))
+
+
+def others_of(classes: Ints, rank: int) -> Ints:
+    """The other ranks of a class; of more than `ENOUGH` as many that are drawn, always the same ones.
+
+    They are not evenly spread: those would have the same place in other dimensions of the mesh.
+    """
+    same = np.flatnonzero(classes == classes[rank])
+    others: Ints = same[same != rank]
+    if len(others) <= ENOUGH:
+        return others
+    result: Ints = np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
+    return result
+
+
+ENOUGH = 64
+"""Ranks to compare one with: the standard error of a median is then a sixth of the spread of single ones."""
 
 
 def steps_alike(calls: Calls, rank: int) -> int:
@@ -43,6 +55,3 @@ def steps_alike(calls: Calls, rank: int) -> int:
         return 0
     kinds = calls.operation[rows].reshape(calls.steps, -1)
     return calls.steps if bool((kinds == kinds[0]).all()) else 0
-
-
-_FEW = 64

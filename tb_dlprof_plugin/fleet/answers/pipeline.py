@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.account import Recorded
 from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
+from tb_dlprof_plugin.fleet.job import PipelineShape
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 
 UNEVEN = 1.05
@@ -36,6 +37,11 @@ class Pipeline:
     imbalance: float
     slowest_stage: int | None
     excess_ns: float
+
+    @property
+    def shape(self) -> PipelineShape:
+        """What the job's answers say of it."""
+        return PipelineShape(len(set(self.stages)), self.microbatches, self.bubble_percent, self.formula_percent)
 
 
 def bubble_share(stages: int, microbatches: int, chunks: int = 1) -> float:

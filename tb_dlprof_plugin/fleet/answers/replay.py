@@ -134,17 +134,32 @@ def replay(
     first = np.minimum(calls.first_step, calls.own)
     delay = np.zeros(calls.ranks)
     delay_of_first = np.zeros(calls.ranks)
-    stream = np.zeros((calls.ranks, int(calls.stream.max()) + 1 if len(calls.stream) else 1))
-    in_first = calls.step == 0
+    # In the order of computation, so that a wave reads what lies together.
+    rows = np.concatenate([np.zeros(0, dtype=np.int64), *(wave.rows for wave in order)])
+    ready_of, block_of, transfer_of = ready[rows], block[rows], transfer[rows]
+    stream_of, blocks_of, in_first = calls.stream[rows], calls.blocks[rows], (calls.step == 0)[rows]
+    leads_of = calls.leads[rows]
+    streams = int(calls.stream.max(initial=0)) + 1
+    free = np.zeros(calls.ranks * streams)
+    done = 0
     for wave in order:
-        rows, rank = wave.rows, wave.rank
-        start = np.maximum(ready[rows] + delay[rank], stream[rank, calls.stream[rows]])
-        end = ends(calls, wave, start, transfer)
-        stream[rank, calls.stream[rows]] = end
-        longer = np.where(calls.blocks[rows], np.maximum(delay[rank], end - block[rows]), delay[rank])
+        here, rank = slice(done, done + len(wave.rows)), wave.rank
+        done = here.stop
+        on = rank * streams + stream_of[here]
+        own = delay[rank]
+        start = np.maximum(ready_of[here] + own, free[on])
+        waited_for = np.where(leads_of[here], start, -np.inf)
+        if len(wave.begin) == 1:
+            end = np.maximum(start, waited_for.max()) + transfer_of[here.start]
+        else:
+            last = np.maximum.reduceat(waited_for, wave.begin)[wave.member_of]
+            end = np.maximum(start, last) + transfer_of[here][wave.begin][wave.member_of]
+        free[on] = end
+        longer = np.where(blocks_of[here], np.maximum(own, end - block_of[here]), own)
         delay[rank] = longer
-        early = in_first[rows]
-        delay_of_first[rank[early]] = longer[early]
+        early = in_first[here]
+        if early.any():
+            delay_of_first[rank[early]] = longer[early]
     of_rank = end_of_calls + tail + delay
     if calls.steps < 2:
         return Replayed(float(of_rank.max(initial=0.0)), of_rank)
@@ -183,11 +198,20 @@ def _last(calls: Calls, ready: Floats) -> Floats:
 
 def _own_of_first(calls: Calls, ready: Floats, tail: Floats, first: Ints) -> Floats:
     """Own time at the end of the first step, which lies between two calls, in the changed own time."""
-    result = np.zeros(calls.ranks)
-    for rank in range(calls.ranks):
-        rows = calls.of_rank(rank)
-        old = np.r_[0, calls.ready[rows], calls.own[rank]]
-        end = ready[rows][-1] if rows.stop > rows.start else 0.0
-        new = np.r_[0.0, ready[rows], end + tail[rank]]
-        result[rank] = np.interp(first[rank], old, new)
+    begins, stops = calls.first[:-1], calls.first[1:]
+    # The last call that was ready by then, and the next: the moment lies between them in the same proportion.
+    passed = np.bincount(calls.rank, weights=calls.ready <= first[calls.rank], minlength=calls.ranks).astype(np.int64)
+    before, after = begins + passed - 1, begins + passed
+    empty = begins == stops
+    last_new = np.where(empty, 0.0, ready[np.where(empty, 0, stops - 1)] if len(ready) else 0.0)
+
+    def at(column: Floats | Ints, row: Ints, none_before: Floats, none_after: Floats) -> Floats:
+        known = column[np.clip(row, 0, len(column) - 1)] if len(column) else np.zeros(len(row))
+        return np.where(row < begins, none_before, np.where(row >= stops, none_after, known))
+
+    nothing = np.zeros(calls.ranks)
+    old_low, old_high = (at(calls.ready, row, nothing, calls.own.astype(np.float64)) for row in (before, after))
+    new_low, new_high = (at(ready, row, nothing, last_new + tail) for row in (before, after))
+    share = np.divide(first - old_low, old_high - old_low, out=np.ones(calls.ranks), where=old_high > old_low)
+    result: Floats = new_low + np.clip(share, 0, 1) * (new_high - new_low)
     return result

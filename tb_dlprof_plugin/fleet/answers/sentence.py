@@ -40,7 +40,7 @@ def sentence(
         for name, value in sorted(parts.items(), key=lambda part: -part[1])
         if 100 * value / total >= _NAMED_PERCENT
     ]
-    text = f"{count} GPU{'s' if count > 1 else ''} compute {compute:.0f} % of the {step.ms:.2f} ms step"
+    text = f"{count} GPU{'s compute' if count > 1 else ' computes'} {compute:.0f} % of the {step.ms:.2f} ms step"
     text += f"; {', '.join(losses)}." if losses else "."
     worst = next((one for one in delays if one.significant), None)
     if worst is not None:

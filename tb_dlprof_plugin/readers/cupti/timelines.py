@@ -99,7 +99,7 @@ def _sound(recording: Recording) -> None:
     """Takes out rows with absurd times, ends before their start, and what is open ends with the recording."""
     tables = (recording.calls, recording.activities, recording.overhead, recording.ranges)
     starts = np.concatenate([table.start_ns for table in tables])
-    starts = starts[np.abs(starts) < 2**62]
+    starts = starts[(starts > -(2**62)) & (starts < 2**62)]
     middle = int(np.sort(starts)[len(starts) // 2]) if len(starts) else 0
     lost, last = 0, middle
     for name in ("calls", "activities", "overhead", "ranges"):

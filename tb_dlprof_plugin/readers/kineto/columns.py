@@ -356,7 +356,8 @@ def _ints(args: list[Any], key: str) -> Ints:
 def _sizes(args: list[Any], key: str, missing: int = -1) -> Ints:
     """Numbers of bytes; ``missing`` where a number is more than any memory holds."""
     values = _ints(args, key)
-    return np.where(np.abs(values) <= _LARGEST_MEMORY, values, missing)
+    # Not by np.abs: that of the lowest int64 is itself.
+    return np.where((values >= -_LARGEST_MEMORY) & (values <= _LARGEST_MEMORY), values, missing)
 
 
 def _within(values: Ints, largest: int) -> Ints:

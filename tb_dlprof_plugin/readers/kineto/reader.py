@@ -173,8 +173,8 @@ class _Reader:
         if repaired.rest.strip():
             self.damage.add("text_behind")
         for field in msgspec.structs.fields(Header):
-            raw = msgspec.json.encode(repaired.value.get(field.name))
             try:
+                raw = msgspec.json.encode(repaired.value.get(field.name))  # a lone surrogate has no UTF-8
                 setattr(header, field.name, msgspec.json.decode(raw, type=field.type, strict=False))
             except UNDECODABLE:
                 self.damage.add("header_damaged")

@@ -17,11 +17,14 @@ import { RankLines } from "./RankLines";
 
 export function DistributedPage({ data }: { data: JobData }) {
   const { ref } = data;
+  // What is not recorded limits everything below: the notes say it first.
+  const partial = data.ranks < data.world_size;
   const open = (rank: number): void =>
     openPage("overview", profileParam.to({ ...profileParam.value, run: ref.run, rank, cycle: null }));
   return (
     <>
       <PageHead title="Distributed" headline={data.headline} />
+      {partial && <Notes notes={data.notes} />}
       <JobFigures data={data} />
       <div class="grid">
         {data.delays.length > 0 && (
@@ -53,7 +56,7 @@ export function DistributedPage({ data }: { data: JobData }) {
             )}
           </Card>
         )}
-        {data.heat && <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />}
+        {data.heat && data.ranks > 1 && <HeatMap heat={data.heat} mesh={data.mesh} ranks={data.account.rank} onOpen={open} />}
         {data.shown_ranks.length > 1 && <RankLines data={data} />}
         {data.collectives.length > 0 && (
           <Card title="Collectives" testId="job-collectives">
@@ -67,16 +70,20 @@ export function DistributedPage({ data }: { data: JobData }) {
           </Card>
         )}
       </div>
-      {data.notes.length > 0 && (
-        <div class="notes" data-testid="job-notes">
-          <ul>
-            {data.notes.map((note) => (
-              <li key={note}>{note}</li>
-            ))}
-          </ul>
-        </div>
-      )}
+      {!partial && <Notes notes={data.notes} />}
     </>
+  );
+}
+
+function Notes({ notes }: { notes: readonly string[] }) {
+  return notes.length === 0 ? null : (
+    <div class="notes" data-testid="job-notes">
+      <ul>
+        {notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -44,7 +44,7 @@ function columnsFor(longestNs: number): Column<RankRow>[] {
         id: key,
         header: title,
         definition: DEFINITIONS[DEFINED[key]],
-        value: (row) => row.parts[index]!,
+        value: (row) => row.parts[index] ?? null,
         unit: "ns",
         width: "136px",
       }),
@@ -55,15 +55,16 @@ function columnsFor(longestNs: number): Column<RankRow>[] {
 function Bar({ row, longestNs }: { row: RankRow; longestNs: number }) {
   return (
     <div class="stacked-bar job-bar" aria-hidden="true">
-      {PARTS.map(({ key, title }, index) =>
-        row.parts[index]! > 0 ? (
+      {PARTS.map(({ key, title }, index) => {
+        const part = row.parts[index] ?? 0;
+        return part > 0 ? (
           <span
             key={key}
-            style={{ width: `${(100 * row.parts[index]!) / longestNs}%`, background: colourOf(key, index, "job") }}
-            title={`${title}: ${formatNs(row.parts[index]!)}`}
+            style={{ width: `${(100 * part) / longestNs}%`, background: colourOf(key, index, "job") }}
+            title={`${title}: ${formatNs(part)}`}
           />
-        ) : null,
-      )}
+        ) : null;
+      })}
     </div>
   );
 }
@@ -77,7 +78,7 @@ interface RankAccountsProps {
 
 export function RankAccounts({ run, account, selected, onOpen }: RankAccountsProps) {
   const rows = useMemo(() => rankRows(account), [account]);
-  const columns = useMemo(() => columnsFor(Math.max(1, ...account.step_ns)), [account]);
+  const columns = useMemo(() => columnsFor(account.step_ns.reduce((most, ns) => Math.max(most, ns), 1)), [account]);
   return (
     <Card title="Where the step of each rank goes" testId="rank-accounts">
       <Legend plain slices={LEGEND} context="job" definitions={DEFINITION_OF} />

@@ -43,6 +43,8 @@ export function RankLines({ data }: { data: DistributedPage }) {
 const ROW = 46;
 const LEFT = 64;
 const TOP = 6;
+/** Pixels below which five times have no room. */
+const NARROW = 460;
 
 function Lines({ lines }: { lines: RankLinesPage }) {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -140,7 +142,7 @@ function paint(canvas: HTMLCanvasElement, lines: RankLinesPage, width: number, h
   }
   context.globalAlpha = 1;
   context.fillStyle = colour("--muted");
-  for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+  for (const part of width < NARROW ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]) {
     context.textAlign = part === 0 ? "left" : part === 1 ? "right" : "center";
     context.fillText(formatNs(part * lines.length_ns), LEFT + part * (width - LEFT), height - 8);
   }

@@ -13,8 +13,8 @@ export const PARTS = [
 export interface RankRow {
   rank: number;
   stepNs: number;
-  /** By the position in `PARTS`. */
-  parts: number[];
+  /** By the position in `PARTS`; null is unknown. */
+  parts: (number | null)[];
 }
 
 export const rankRows = (account: JobAccount): RankRow[] =>

@@ -15,11 +15,18 @@ it("a row is a rank and a column an iteration; ranks that share a row are named 
   expect(grid.ranks).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
 });
 
-it("two dimensions of the mesh lay out the mean of each rank; unknown steps count for nothing", () => {
+it("two dimensions of the mesh lay out the mean of each rank, also of ranks that share a row otherwise", () => {
   const [stage, replica] = distributed.mesh;
-  const grid = byMesh(heat, distributed.account.rank, stage!, replica!);
+  const shared = { ...heat, first: [0], last: [3], percent: [30, 34] };
+  const grid = byMesh(shared, distributed.account.rank, stage!, replica!);
   expect(grid.values).toEqual([0, 0.5, 0, 32]);
   expect(grid.ranks[3]).toBe(3);
+});
+
+it("a rank whose place in the mesh is unknown has no cell", () => {
+  const [stage, replica] = distributed.mesh;
+  const lost = { ...stage!, place: [0, 0, -1, 1] };
+  expect(byMesh(heat, distributed.account.rank, lost, replica!).values).toEqual([0, 0.5, null, 32]);
 });
 
 it("of ranks that share a cell the worst is shown, and it is the one that opens", () => {
@@ -39,6 +46,6 @@ it("nothing is marked at or below the median, and all above a quarter alike", ()
 it("the parts of each rank add up to its step", () => {
   for (const row of rankRows(distributed.account)) {
     expect(row.parts).toHaveLength(PARTS.length);
-    expect(row.parts.reduce((sum, part) => sum + part, 0)).toBe(row.stepNs);
+    expect(row.parts.reduce((sum, part) => sum! + part!, 0)).toBe(row.stepNs);
   }
 });

@@ -30,11 +30,11 @@ export function byIteration(heat: JobHeat): Grid {
 export function byMesh(heat: JobHeat, rankNumbers: readonly number[], rows: JobDimension, columns: JobDimension): Grid {
   const values = new Array<number | null>(rows.size * columns.size).fill(null);
   const ranks = new Array<number>(values.length).fill(0);
-  const meanOf = new Map(heat.first.map((rank, index) => [rank, meanOfRow(heat, index)]));
   rankNumbers.forEach((rank, index) => {
-    const mean = meanOf.get(rank);
-    if (mean === undefined || mean === null) return;
-    const cell = rows.place[index]! * columns.size + columns.place[index]!;
+    const mean = heat.of_rank[index] ?? null;
+    const [row, column] = [rows.place[index]!, columns.place[index]!];
+    if (mean === null || row < 0 || column < 0) return;
+    const cell = row * columns.size + column;
     if (values[cell] === null || mean > values[cell]!) {
       values[cell] = mean;
       ranks[cell] = rank;
@@ -48,12 +48,6 @@ export function byMesh(heat: JobHeat, rankNumbers: readonly number[], rows: JobD
     values,
     ranks,
   };
-}
-
-function meanOfRow(heat: JobHeat, row: number): number | null {
-  const width = heat.iterations.length;
-  const known = heat.percent.slice(row * width, (row + 1) * width).filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
 }
 
 /** How strong a cell is drawn, 0 to 1: nothing below the median rank, full at 25 % above it. */

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.metrics.communication import Collectives, collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -30,7 +31,7 @@ RULE = Rule(
     fix="Exchange gradients once per optimizer step (`no_sync` around the other batches of an accumulation), exchange "
     "fewer bytes (a compression hook), or give more computation to hide it (a larger batch).",
     ignore_when="The ranks are connected by a slow network and the batch cannot grow: then this is its price.",
-    thresholds=("COMMUNICATION_SHARE_PERCENT", "COMPRESSED_SHARE"),
+    thresholds=("COMMUNICATION_SHARE_PERCENT", "COMPRESSED_SHARE", "COMMUNICATION_SLOWDOWN"),
     peers=(
         Peer("torch-tb-profiler", "Communication recommendation"),
         Peer("torch-tb-profiler", "DistributedDataParallel without NCCL recommendation"),
@@ -102,9 +103,10 @@ def check(context: RuleContext) -> Finding | Silent:
         numbers += (
             f"; {seen.transfer_ns / 1e6:.2f} ms ({share:.1f} %) of that move data, the rest waits for other ranks"
         )
-    if share < thresholds.COMMUNICATION_SHARE_PERCENT:
-        return Silent(f"{numbers}.")
     accumulates = seen.rounds is not None and seen.rounds > 1
+    # What is exchanged too often costs time also where kernels hide it.
+    if share < thresholds.COMMUNICATION_SHARE_PERCENT and not accumulates:
+        return Silent(f"{numbers}.")
     estimate = _of_rounds(context, seen) if accumulates else _of_compression(context, seen)
     if (percent(estimate.high_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(
@@ -202,10 +204,10 @@ def _not_last(found: Collectives, rounds: int) -> Bools:
 def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
     """What exchanging once saves: the exposed time of the other rounds, and what they slowed down in parallel."""
     known = context.simulation
+    slower = slowdown_shares(context)
     low, expected, high = (
-        seen.early_ns * 0.6,
-        seen.early_ns + 0.25 * seen.early_hidden_ns,
-        seen.early_ns + 0.75 * seen.early_hidden_ns,
+        seen.early_ns * exposed + share * seen.early_hidden_ns
+        for exposed, share in zip((0.6, 1.0, 1.0), (slower.low, slower.expected, slower.high), strict=True)
     )
     room = max(context.step_ns - known.host_ends_ns[0], high if known.timed else 0.0)
     low, expected, high = (min(value, room) for value in (low, expected, high))
@@ -214,10 +216,10 @@ def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
         low,
         expected,
         high,
-        f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
-        f"run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: a "
-        "quarter of that, at most three quarters, comes on top. At the least six tenths of the exposed time, because "
-        "launches may come late.",
+        f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They "
+        f"also run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: "
+        f"{100 * slower.low:.0f} to {100 * slower.high:.0f} % of that, expected {100 * slower.expected:.0f} %, is "
+        "added. At the least six tenths of the exposed time, because launches may come late.",
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(_HERE))))
 _FOLDER = os.environ.get("TB_DLPROF_RUN", "")
+_TRIAL = os.environ.get("TB_DLPROF_TRY", "")
 _LONGEST_REASON = 300
 """Characters of an import's error: it is part of one sentence."""
 _FRAMEWORKS = {
@@ -25,6 +26,9 @@ _FRAMEWORKS = {
     "tensorflow": "tb_dlprof_plugin.capture.launcher.xplane.tensorflow_calls",
 }
 """Modules that are waited for, and ours whose `attach` is then called."""
+_TRIAL_ATTACH = "tb_dlprof_plugin.capture.trial.attach"
+_DIE_WITH_PARENT = 1
+_KILLED = 9
 
 
 class _AfterImport:
@@ -78,39 +82,61 @@ class _AfterImport:
 
 
 def _attach(framework: str) -> None:
+    if _TRIAL and framework == "torch":
+        _call_attach(framework, _TRIAL_ATTACH, _TRIAL)
+    if _FOLDER:
+        _call_attach(framework, _FRAMEWORKS[framework], _FOLDER)
+
+
+def _call_attach(framework: str, module: str, folder: str) -> None:
     try:
-        from importlib import import_module
-
-        try:
-            ours = import_module(_FRAMEWORKS[framework])
-        except ImportError:
-            # Started from a source tree or by another Python: packages compiled for that one may be missing here.
-            sys.path.append(_ROOT)
-            try:
-                ours = import_module(_FRAMEWORKS[framework])
-            finally:
-                sys.path.remove(_ROOT)
-        ours.attach(_FOLDER)
+        _imported(module).attach(folder)
     except Exception as error:
-        _report_failure(framework, error)
+        _report_failure(framework, folder, error)
 
 
-def _report_failure(framework: str, error: Exception) -> None:
+def _imported(module: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        # Started from a source tree or by another Python: packages compiled for that one may be missing here.
+        sys.path.append(_ROOT)
+        try:
+            return import_module(module)
+        finally:
+            sys.path.remove(_ROOT)
+
+
+def _begin_trial() -> None:
+    """The script's files stay as they are, and it ends with the command, however that ends."""
+    from pathlib import Path
+
+    request = _imported("tb_dlprof_plugin.trial.protocol").TrialRequest.read(Path(_TRIAL))
+    _imported("tb_dlprof_plugin.capture.trial.outputs").install(request.scratch, request.writable)
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, _KILLED, 0, 0, 0)
+
+
+def _report_failure(framework: str, folder: str, error: Exception) -> None:
     if isinstance(error, ImportError):
         python = sys.executable
         said = f"{python} has no tb_dlprof_plugin ({error}): {python} -m pip install tb_dlprof_plugin"
     else:
         said = f"the profiler could not be set up ({type(error).__name__}: {error})"
-    _write_status(framework, "failed", said)
+    _write_status(framework, "failed", said, folder)
 
 
-def _write_status(framework: str, phase: str, said: str) -> None:
+def _write_status(framework: str, phase: str, said: str, folder: str = _FOLDER or _TRIAL) -> None:
     """Write a `ProcessStatus` by hand, because the package may be missing."""
     import json
 
     status = {"pid": os.getpid(), "framework": framework, "phase": phase, "said": said, "ended": True}
     try:
-        with open(os.path.join(_FOLDER, f"{os.getpid()}.{framework}.status.json"), "w") as file:
+        with open(os.path.join(folder, f"{os.getpid()}.{framework}.status.json"), "w") as file:
             json.dump(status, file)
     except OSError:
         pass
@@ -131,7 +157,14 @@ def _run_hidden_sitecustomize() -> None:
 
 # The script sees the path that it would see without us.
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-if _FOLDER:
+if _TRIAL:
+    try:
+        _begin_trial()
+    except Exception as _error:
+        # Not one line of the script may run unguarded.
+        _report_failure("python", _TRIAL, _error)
+        os._exit(1)
+if _FOLDER or _TRIAL:
     for _framework in _FRAMEWORKS:
         if _framework in sys.modules:
             _attach(_framework)

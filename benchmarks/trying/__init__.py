@@ -1,0 +1,1 @@
+"""`tb-dlprof try` on scripts with a planted fault, on scripts that are already good, and against exhaustive grids."""

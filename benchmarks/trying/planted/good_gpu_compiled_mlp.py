@@ -1,0 +1,11 @@
+"""Nothing planted: compiled layers in BF16."""
+
+import torch
+from parts import fast_gpu, fixed_batches, mlp, train
+
+fast_gpu()
+model = mlp(4096, 8).cuda()
+model.compile()
+batches = fixed_batches(16384, 4096, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
+train(model, optimizer, batches, device="cuda", autocast=torch.bfloat16)

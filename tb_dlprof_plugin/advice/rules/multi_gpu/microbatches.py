@@ -1,0 +1,134 @@
+"""A pipeline with too few microbatches to keep its stages busy, or with more than the CPU can launch in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.fleet.job import Job, PipelineShape
+from tb_dlprof_plugin.metrics.iterations import percent
+
+RULE = Rule(
+    id="microbatches",
+    title="Another number of microbatches would be faster",
+    looks_for="Pipelines whose stages wait for their first and after their last microbatch, or whose CPU launches so "
+    "many small ones that the GPU waits for it.",
+    why="Of p stages with m microbatches each is idle for (p - 1) / (m + p - 1) of the step. But the CPU launches all "
+    "kernels once for each microbatch: with half as many it has half as much to do, for the same work of the GPU.",
+    fix="Choose the number of microbatches for which neither the pipeline's bubble nor the CPU sets the pace.",
+    ignore_when="Memory sets the number: under GPipe the activations of all microbatches are kept, under 1F1B those of "
+    "as many as there are stages.",
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "MICROBATCH_CPU"),
+    references=(
+        Reference(
+            "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
+            "https://arxiv.org/abs/2104.04473",
+        ),
+        Reference("PyTorch: pipeline parallelism", "https://docs.pytorch.org/docs/stable/distributed.pipelining.html"),
+    ),
+)
+
+_FACTORS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)
+_MOST = 64
+_UNSURE_PERCENT = 20.0
+"""Of the step, that more microbatches must save: kernels of smaller ones are less efficient, and what the CPU needs for
+them does not show where it waits for the GPU. On two H200s eight took 1.8 times as long as two, whose bubble is
+larger."""
+_HOST_SHARE = 0.25
+"""Of the step, in which a stage idles for its CPU: such a step has no part that another number leaves as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The step (ns) with a number of microbatches: expected, at best, and at worst."""
+
+    count: int
+    expected_ns: float
+    best_ns: float
+    worst_ns: float
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where another number of microbatches saves `WORTHWHILE_SAVING_PERCENT`."""
+    job = context.job
+    if not context.profile.has_gpu or job is None or job.step is None or job.pipeline is None:
+        return Silent("No pipeline with several recorded stages.", applicable=False)
+    pipeline = job.pipeline
+    if pipeline.microbatches is None:
+        return Silent("How many microbatches the pipeline has does not show.", applicable=False)
+    now = pipeline.microbatches
+    counts = [round(now * factor) for factor in _FACTORS if (now * factor).is_integer() and 1 <= now * factor <= _MOST]
+    steps = [_with(context, job, pipeline, count) for count in counts if count >= pipeline.stages]
+    best = min(steps, key=lambda one: one.expected_ns, default=None)
+    won = 0.0 if best is None else context.step_ns - best.expected_ns
+    numbers = f"{now} microbatches on {pipeline.stages} stages: {pipeline.bubble_percent:.0f} % of the step is bubble."
+    share = percent(won, context.step_ns) or 0.0
+    if best is None or share < (thresholds.WORTHWHILE_SAVING_PERCENT if best.count < now else _UNSURE_PERCENT):
+        return Silent(numbers)
+    host_ns = context.simulation.host_ends_ns[1]
+    fewer = best.count < now
+    estimate = stated(
+        context,
+        # What the CPU needs for more of them does not show where it waits for the GPU.
+        max(context.step_ns - best.worst_ns, 0.0) if fewer else 0.0,
+        won,
+        context.step_ns - best.best_ns,
+        f"A stage's work is the same in {best.count} microbatches; the bubble is then "
+        f"{100 * _idle(pipeline.stages, best.count):.0f} % on even stages. The CPU needs {host_ns / 1e6:.2f} ms of a "
+        f"step for {now}, in proportion to their number; at worst "
+        f"{100 * thresholds.MICROBATCH_CPU.low:.0f} % of it is.",
+    )
+    return RULE.finding(
+        title=f"{best.count} microbatches instead of {now} would make the step {share:.0f} % shorter",
+        seen=f"{numbers} "
+        + (
+            f"The CPU sets the pace: it launches every kernel {now} times."
+            if fewer
+            else f"With so few of them stages are idle for {100 * _idle(pipeline.stages, now):.0f} % of their time."
+        ),
+        readings=[
+            Reading("Microbatches", now, "count", best.count),
+            Reading("Pipeline bubble", pipeline.bubble_percent, "percent"),
+            Reading("CPU time of a step", host_ns, "ns"),
+        ],
+        change=f"Split the batch into {best.count} microbatches.",
+        code=f"schedule = ScheduleGPipe(stage, n_microbatches={best.count}, loss_fn=loss_fn)\n",
+        saving=estimate,
+        group="cpu_paced" if fewer else "bubble",
+        confidence="medium" if fewer else "low",
+        confirm="Record all stages again: "
+        + ("fewer launches, a busier GPU, a shorter step." if fewer else "a smaller bubble and a shorter step."),
+    )
+
+
+def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -> _Steps:
+    """The step is what the GPUs need with this bubble, or what the CPU needs, whichever is longer."""
+    now, step = pipeline.microbatches or 1, float(context.step_ns)
+    work = 1e6 * max(row.compute_ms + row.transfer_ms for row in job.account)
+    # Next to work and bubble a step has an optimizer, copies and the like, which the number leaves as they are; where
+    # the CPU sets the pace they are hidden in it.
+    idle = 1e6 * max(row.host_ms for row in job.account)
+    host_paced = not context.simulation.step().gpu_paced or idle > _HOST_SHARE * step
+    rest = 0.0 if host_paced else max(step - work * _stretch(pipeline.stages, now), 0.0)
+    gpu = rest + work * _stretch(pipeline.stages, count)
+    per_step, spread = context.simulation.host_ends_ns, thresholds.MICROBATCH_CPU
+
+    def host(cpu_ns: float, share: float) -> float:
+        return cpu_ns * (1 - share + share * count / now)
+
+    shares = (spread.high, spread.expected, spread.low) if count < now else (spread.low, spread.expected, spread.high)
+    best, expected, worst = (max(gpu, host(cpu, share)) for cpu, share in zip(per_step, shares, strict=True))
+    return _Steps(count, expected, best, worst)
+
+
+def _stretch(stages: int, microbatches: int) -> float:
+    """Step over a stage's own work, on even stages."""
+    return 1 + (stages - 1) / microbatches
+
+
+def _idle(stages: int, microbatches: int) -> float:
+    return 1 - 1 / _stretch(stages, microbatches)

@@ -1,0 +1,59 @@
+"""How FSDP shares the model's parameters among ranks: its units, and when it gathers and frees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tb_dlprof_plugin.capture.model_facts import dtype_name
+from tb_dlprof_plugin.capture.warn import probe
+from tb_dlprof_plugin.capture.wrappers import class_names
+from tb_dlprof_plugin.model.run_facts import FsdpFacts, RunFacts
+
+_KEEP_AFTER_FORWARD = ("SHARD_GRAD_OP", "_HYBRID_SHARD_ZERO2", "NO_SHARD")
+"""FSDP1's strategies in which parameters stay whole between forward and backward pass."""
+
+
+def fill_sharding(facts: RunFacts, model: Any) -> None:
+    """Fill the settings of FSDP1 or FSDP2; leaves them None for any other model."""
+    if model is None:
+        return
+    modules = [(module, class_names(module)) for module in model.modules()]
+    second = [module._get_fsdp_state() for module, names in modules if "FSDPModule" in names]
+    first = [module for module, names in modules if "FullyShardedDataParallel" in names]
+    if second:
+        facts.fsdp = _of_fsdp2(second)
+    elif first:
+        facts.fsdp = _of_fsdp1(first)
+
+
+def _of_fsdp2(states: list[Any]) -> FsdpFacts:
+    groups = [state._fsdp_param_group for state in states if state._fsdp_param_group is not None]
+    return FsdpFacts(
+        version=2,
+        units=len(groups),
+        resharded_units=probe(lambda: sum(bool(group._reshard_after_forward) for group in groups)),
+        backward_prefetch=True,
+        forward_prefetch=probe(lambda: any(state._states_to_forward_prefetch for state in states)),
+        parameter_dtypes=_dtypes(group.mp_policy.param_dtype for group in groups),
+        reduce_dtypes=_dtypes(group.mp_policy.reduce_dtype for group in groups),
+    )
+
+
+def _of_fsdp1(modules: list[Any]) -> FsdpFacts:
+    units = [module for module in modules if getattr(module, "_handle", None) is not None]
+    strategies = [getattr(module.sharding_strategy, "name", "") for module in units]
+    return FsdpFacts(
+        version=1,
+        units=len(units),
+        resharded_units=sum(name not in _KEEP_AFTER_FORWARD for name in strategies) if all(strategies) else None,
+        backward_prefetch=probe(lambda: any(module.backward_prefetch is not None for module in units)),
+        forward_prefetch=probe(lambda: any(bool(module.forward_prefetch) for module in units)),
+        parameter_dtypes=_dtypes(module.mixed_precision.param_dtype for module in units),
+        reduce_dtypes=_dtypes(module.mixed_precision.reduce_dtype for module in units),
+    )
+
+
+def _dtypes(found: Iterable[Any]) -> list[str]:
+    """Names of the set types, each once; a policy without a type leaves that of the parameters."""
+    return probe(lambda: sorted({dtype_name(dtype) for dtype in found if dtype is not None})) or []

@@ -1,0 +1,120 @@
+"""Called by the injected ``sitecustomize`` when torch has been imported in a process of ``tb-dlprof try``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.compiler import is_compiling
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
+from tb_dlprof_plugin.capture.trial import outputs
+from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
+from tb_dlprof_plugin.capture.trial.gate import Gate
+from tb_dlprof_plugin.capture.trial.observation import Observation
+from tb_dlprof_plugin.capture.trial.seeds import fix_seeds
+from tb_dlprof_plugin.capture.warn import probe
+from tb_dlprof_plugin.trial.protocol import WARMUP_STEPS, Ready, TrialRequest
+
+_STARTED_S = time.monotonic()
+
+
+def attach(folder: str) -> None:
+    """Seed, apply the remedies, and wait at the gate once the first steps are done.
+
+    Raises:
+        Exception: whatever goes wrong; the caller reports it.
+    """
+    TrialProcess(TrialRequest.read(Path(folder))).begin()
+
+
+class TrialProcess:
+    """The remedies and the gate of one process."""
+
+    def __init__(self, request: TrialRequest) -> None:
+        self._request = request
+        self._pid = os.getpid()
+        self._remedies = AppliedRemedies(request.remedies)
+        self._ends = StepBoundary()
+        self._gate = Gate(request.socket) if request.socket else None
+        self._observation: Observation | None = None
+        self._steps = 0
+        self._stepped = False
+        self._skipped = 0
+
+    def begin(self) -> None:
+        """Install everything."""
+        outputs.redirect_libraries()
+        fix_seeds(self._request.seed, self._request.seed_offset)
+        self._remedies.start()
+        if self._gate is not None:
+            self._observation = Observation()
+        register_optimizer_step_post_hook(self._after_step)
+        self._count_skipped_steps()
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        self._stepped = True
+        if not is_compiling() and os.getpid() == self._pid and self._ends.ends(optimizer):
+            before, self._skipped = self._skipped, self._remedies.skipped_steps
+            self._step(skipped=self._skipped > before)
+
+    def _count_skipped_steps(self) -> None:
+        """A step that GradScaler leaves out is a step, too."""
+        original = torch.amp.GradScaler.step
+
+        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            self._stepped = False
+            made = original(scaler, optimizer, *args, **kwargs)
+            if not self._stepped and os.getpid() == self._pid and self._ends.ends(optimizer):
+                self._step(skipped=True)
+            return made
+
+        torch.amp.GradScaler.step = step  # type: ignore[method-assign,assignment]
+
+    def _step(self, skipped: bool) -> None:
+        number, self._steps = self._steps, self._steps + 1
+        self._remedies.step_ended(number)
+        if number == 0:
+            # Once more: for what was imported after torch.
+            outputs.redirect_libraries()
+        if self._gate is None or self._observation is None:
+            return
+        if self._gate.open:
+            self._gate.step()
+            return
+        if self._observation.steps < self._request.steps:
+            self._observation.step(skipped)
+            if self._observation.steps == self._request.steps:
+                self._observation.stop()
+        elif number >= self._request.steps + WARMUP_STEPS:
+            self._gate.arrive(self._ready())
+
+    def _ready(self) -> Ready:
+        assert self._observation is not None
+        rank, world_size = rank_and_world_size()
+        ready = Ready(
+            self._pid,
+            rank,
+            world_size,
+            self._steps,
+            time.monotonic() - _STARTED_S,
+            self._observation.checks(),
+            self._remedies.no_effect(),
+            torch.__version__,
+            cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
+        )
+        if torch.cuda.is_initialized():
+            ready.cuda = True
+            ready.gpu = probe(torch.cuda.get_device_name) or ""
+            ready.compute_capability = probe(torch.cuda.get_device_capability)
+            free, _ = probe(torch.cuda.mem_get_info) or (None, None)
+            ready.free_memory_bytes, ready.memory_bytes = free, probe(torch.cuda.max_memory_reserved)
+            ready.peak_bytes = probe(torch.cuda.max_memory_allocated)
+        return ready

@@ -1,0 +1,37 @@
+"""What the remedies of models share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def device_type(model: nn.Module) -> str:
+    """Of its parameters, such as "cuda"."""
+    parameter = next(model.parameters(), None)
+    return "cpu" if parameter is None else parameter.device.type
+
+
+def map_tensors(change: Any, value: Any) -> Any:
+    """``value`` with ``change(tensor)`` for each tensor in tuples, lists and dicts; other objects stay as they are."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        made = {key: map_tensors(change, one) for key, one in value.items()}
+        # An output class of a library, such as transformers' ModelOutput, keeps its attributes.
+        return made if type(value) is dict else _in_place(value, made)
+    if type(value) in (tuple, list):
+        return type(value)(map_tensors(change, one) for one in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(map_tensors(change, one) for one in value))
+    return value
+
+
+def _in_place(value: Any, made: dict[Any, Any]) -> Any:
+    for key, one in made.items():
+        value[key] = one
+    return value

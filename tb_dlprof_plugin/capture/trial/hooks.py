@@ -1,0 +1,120 @@
+"""Changes of live classes, modules and objects that can be undone."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+_MISSING = object()
+
+
+class TrialHooks:
+    """Makes the changes of remedies and remembers how to undo them.
+
+    A change of what the script calls must fail as loudly as the script itself would: an exception goes into the
+    script, and the remedy counts as one that does not work here.
+    """
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        """Set an attribute of a module, a class or an object."""
+        before = _before(owner, name)
+        setattr(owner, name, value)
+        if before is _MISSING:
+            self._undo.append(lambda: delattr(owner, name))
+        else:
+            self._undo.append(lambda: setattr(owner, name, before))
+
+    def on_undo(self, undo: Callable[[], object]) -> None:
+        """Register a function that takes back a change made by other means."""
+        self._undo.append(undo)
+
+    def replace(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Replace a function of a module or a class by ``make(function)``; its name and signature are kept."""
+        original = getattr(owner, name)
+        replacement = make(original)
+        functools.update_wrapper(replacement, original)
+        self.set(owner, name, replacement)
+
+    def before_init(self, cls: type, change: Callable[[dict[str, Any]], None]) -> None:
+        """Call ``change`` with the arguments of each construction of ``cls`` or a subclass of it.
+
+        They are those that the call names, by the names of the constructor's parameters: those with a default are
+        not in it. ``change`` may change and add some.
+        """
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+                bound = signature.bind(self, *args, **kwargs)
+                change(bound.arguments)
+                # Not as arguments of the call: `change` may have added one that stands between two positional ones.
+                original(**_by_name(signature, bound.arguments))
+
+            return __init__
+
+        self.replace(cls, "__init__", make)
+
+    def after_init(self, cls: type, seen: Callable[[Any], None]) -> None:
+        """Call ``seen`` with each object of ``cls`` or a subclass, when the constructor of ``cls`` has ended."""
+
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+                original(self, *args, **kwargs)
+                seen(self)
+
+            return __init__
+
+        self.replace(cls, "__init__", make)
+
+    def wrap_forward(self, module: Any, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Replace the forward of one module by ``make(forward)``: functions of the module and its arguments.
+
+        A deep copy of the module gets a forward of its own: the replacement is a method, not a closure over the module.
+        """
+        bound = module.forward
+        function = getattr(bound, "__func__", None)
+        if function is None or getattr(bound, "__self__", None) is not module:
+
+            def function(_: Any, *args: Any, **kwargs: Any) -> Any:
+                return bound(*args, **kwargs)
+
+        replacement = make(function)
+        functools.update_wrapper(replacement, function)
+        self.set(module, "forward", types.MethodType(replacement, module))
+
+    def undo(self) -> None:
+        """Undo all changes, the last first."""
+        while self._undo:
+            self._undo.pop()()
+
+
+def _before(owner: Any, name: str) -> Any:
+    """What is set again to undo a change; `_MISSING` where what is set now has to be deleted, because a class or a base
+    class has the attribute."""
+    if name in getattr(owner, "__dict__", {}):
+        return vars(owner)[name]
+    if isinstance(owner, type):
+        return _MISSING
+    # Torch's switches are descriptors of a module's class (`torch.backends.cudnn.benchmark`), or answered by its
+    # __getattr__ (`torch.backends.cuda.matmul.allow_tf32`).
+    of_class = inspect.getattr_static(type(owner), name, _MISSING)
+    is_switch = of_class is _MISSING or hasattr(type(of_class), "__set__")
+    return getattr(owner, name, _MISSING) if is_switch else _MISSING
+
+
+def _by_name(signature: inspect.Signature, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of a call with these bound arguments."""
+    keywords: dict[str, Any] = {}
+    for name, value in arguments.items():
+        kind = signature.parameters[name].kind if name in signature.parameters else None
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            keywords.update(value)
+        else:
+            keywords[name] = value
+    return keywords

@@ -1,0 +1,74 @@
+"""TF32 on Tensor Cores for products of FP32 matrices and for FP32 convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tb_dlprof_plugin.capture.trial.gpu import needs_ampere, needs_gpu
+from tb_dlprof_plugin.capture.trial.remedy import Changes, Remedy
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tb_dlprof_plugin.capture.trial.hooks import TrialHooks
+    from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
+    from tb_dlprof_plugin.trial.facts import TrialFacts
+
+
+class Tf32(Remedy):
+    name = "tf32"
+    title = "TF32 for matrix products and convolutions"
+    rules = ("tf32_off",)
+    changes = Changes.ROUNDING
+    may_change = "Inputs of products are rounded to 10 bits of mantissa; range and sums stay FP32's."
+    in_running_process = True
+
+    def __init__(self) -> None:
+        self._was_on = False
+
+    def why_not(self, facts: TrialFacts) -> str | None:
+        missing = needs_gpu(facts) or needs_ampere(facts)
+        if missing is None and facts.run is not None and facts.run.matmul_allow_tf32 and facts.run.cudnn_allow_tf32:
+            return "TF32 is on for matrix products and convolutions."
+        return missing
+
+    def on_import(self, hooks: TrialHooks) -> None:
+        _switch_on(hooks)
+
+    def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
+        import torch
+
+        # Between both the script has run, and may have set its own.
+        self._was_on = torch.get_float32_matmul_precision() == "medium"
+        if not self._was_on:
+            _switch_on(hooks)
+
+    def no_effect(self) -> str | None:
+        import torch
+
+        if not torch.cuda.is_initialized():
+            return "The training uses no GPU."
+        return "The script itself asks for less precision." if self._was_on else None
+
+    def code(self) -> str:
+        from tb_dlprof_plugin.advice.code_snippets import TF32
+
+        return TF32
+
+    def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
+        if script.calls("torch.set_float32_matmul_precision"):
+            return None
+        return script.script.after_imports(*self.code().splitlines())
+
+
+def _switch_on(hooks: TrialHooks) -> None:
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    hooks.on_undo(lambda: torch.set_float32_matmul_precision(before))
+    hooks.set(torch.backends.cudnn, "allow_tf32", True)
+
+
+REMEDIES: tuple[type[Remedy], ...] = (Tf32,)

@@ -1,0 +1,54 @@
+"""Steps whose calls are compared: all, or as many as a job of many ranks leaves room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.rank_facts import Collectives, RankFacts
+from tb_dlprof_plugin.model.profile import Ints
+
+MOST_CALLS = 3_000_000
+"""Calls of all ranks together that are compared. A slowdown is nearly the same in all steps of a job (Lin et al.,
+OSDI'25), so that fewer steps answer the same."""
+
+
+def common_steps(facts: Sequence[RankFacts]) -> Ints:
+    """Numbers of the steps that as many ranks recorded as any step was recorded by."""
+    numbers = np.concatenate([np.unique(one.steps.number) for one in facts]) if facts else np.zeros(0, dtype=np.int64)
+    if not len(numbers):
+        return numbers
+    found, count = np.unique(numbers, return_counts=True)
+    result: Ints = found[count == count.max()]
+    return result
+
+
+def steps_with_room(one: RankFacts, calls: int, numbers: Ints) -> Ints | None:
+    """Of the steps with these numbers those that leave the job within `MOST_CALLS`, at least one; None: all do.
+
+    They are those whose length on this rank is next to the median.
+
+    Args:
+        one: a rank of the job.
+        calls: of all ranks in all steps of ``one``.
+        numbers: of the steps to choose from, rising.
+    """
+    if calls <= MOST_CALLS or len(numbers) < 2:
+        return None
+    count = max(1, len(numbers) * MOST_CALLS // calls)
+    lengths = one.steps.end_ns - one.steps.start_ns
+    middle = np.argsort(np.abs(lengths - np.median(lengths)), kind="stable")
+    ordered = one.steps.number[middle]
+    result: Ints = np.sort(ordered[np.isin(ordered, numbers)][:count])
+    return result if len(result) else numbers[:count]
+
+
+def with_calls_of(one: RankFacts, numbers: Ints) -> RankFacts:
+    """The rank with the calls of the steps with these numbers."""
+    rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])
+    if len(rows) == len(one.collectives):
+        return one
+    columns = {column.name: getattr(one.collectives, column.name)[rows] for column in fields(Collectives)}
+    return replace(one, collectives=Collectives(**columns))

@@ -1,0 +1,223 @@
+"""What `tb-dlprof try` measured with this run as its baseline: gains of remedies, and whether the training is the same.
+
+Nothing here is computed from the recording: the trial is stored with it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+_NS = 1e6
+
+
+class TriedRow(msgspec.Struct, frozen=True):
+    """A remedy, or a set of them, that was run next to the baseline."""
+
+    remedy: Annotated[
+        str, Definition("triedRemedy", "A change that was switched on from outside; the script itself is as it was.")
+    ]
+    title: str
+    before_ns: Annotated[
+        float | None,
+        Definition("triedBefore", "A step of the unchanged script, in the blocks between which the remedy's were run."),
+    ]
+    after_ns: Annotated[
+        float | None,
+        Definition(
+            "triedAfter",
+            "A step with the remedy; where it changes how many samples a step has, of as many samples as before.",
+        ),
+    ]
+    gain_percent: Annotated[
+        float | None,
+        Definition("triedGain", "Share of the step's time that the remedy saves; below 0 the step takes longer."),
+    ]
+    low_percent: Annotated[
+        float | None,
+        Definition(
+            "triedInterval", "The interval at 95 % over groups of four blocks: baseline, remedy, remedy, baseline."
+        ),
+    ]
+    high_percent: float | None
+    is_gain: bool
+    forecast_percent: Annotated[
+        float | None,
+        Definition("triedForecast", "What the advice expected from the baseline's recording alone."),
+    ]
+    verdict: Annotated[
+        str,
+        Definition(
+            "triedVerdict",
+            "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, and "
+            "hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
+        ),
+    ]
+    verdict_text: str
+    start_s: Annotated[
+        float | None,
+        Definition("triedStart", "From the start of the process to its first timed step, compilation included."),
+    ]
+    memory_bytes: Annotated[int | None, Definition("triedMemory", "The most that tensors held on the GPU.")]
+    joules: Annotated[float | None, Definition("triedEnergy", "Energy of a step by the GPU's own counter.")]
+    changes: str
+    code: str
+    run: str
+
+
+class NotTriedRow(msgspec.Struct, frozen=True):
+    """A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed."""
+
+    remedy: str
+    title: str
+    why: Annotated[
+        str,
+        Definition("triedWhyNot", "Why there is no figure: it does not fit this training, changed nothing, or failed."),
+    ]
+    failed: bool
+
+
+class TriedPage(msgspec.Struct, frozen=True):
+    """The trial of a run; ``rows`` is empty, and ``headline`` says so, where there was none."""
+
+    ref: RunRef
+    headline: str
+    command: str
+    device: str
+    baseline_ns: Annotated[
+        float | None,
+        Definition("triedBaseline", "The median step of the unchanged script without a profiler, over all its blocks."),
+    ]
+    best: list[str]
+    best_gain_percent: Annotated[
+        float | None,
+        Definition(
+            "triedBest",
+            "What the best set of remedies saves, measured as a set against the unchanged script: it need not be the "
+            "sum of what each saves.",
+        ),
+    ]
+    best_low_percent: float | None
+    best_high_percent: float | None
+    best_verdict: str
+    patch: str
+    by_hand: list[str]
+    rows: list[TriedRow]
+    sets: list[TriedRow]
+    not_tried: list[NotTriedRow]
+    seeds_differ: str
+    seconds: Annotated[
+        float | None, Definition("triedSeconds", "How long the experiment took, with the starts of all processes.")
+    ]
+    notes: list[str]
+
+
+def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPage:
+    """Of the run; the selected iterations change nothing."""
+    trial = view.profile.trial
+    if trial is None:
+        return _none(ref)
+    best = trial.best
+    measured = [row for row in trial.rows if row.gain_percent is not None]
+    return TriedPage(
+        ref=ref,
+        headline=headline(trial),
+        command=" ".join(trial.command),
+        device=trial.device,
+        baseline_ns=_ns(trial.baseline_ms),
+        best=best.remedies,
+        best_gain_percent=best.gain_percent if best.remedies else None,
+        best_low_percent=best.low_percent if best.remedies else None,
+        best_high_percent=best.high_percent if best.remedies else None,
+        best_verdict=best.verdict or "",
+        patch=best.patch,
+        by_hand=best.by_hand,
+        rows=[_row(row) for row in measured],
+        sets=[_row(row) for row in trial.sets if row.gain_percent is not None],
+        not_tried=[
+            NotTriedRow(
+                row.remedy, row.title, row.error or row.not_tried or row.no_effect or row.stopped, bool(row.error)
+            )
+            for row in trial.rows
+            if row.gain_percent is None
+        ],
+        seeds_differ=trial.seeds_differ,
+        seconds=trial.seconds or None,
+        notes=[*trial.notes, *(["The trial was interrupted: the table has what was known then."] * trial.interrupted)],
+    )
+
+
+def headline(trial: TrialResult) -> str:
+    """The result in one sentence."""
+    best = trial.best
+    tried = sum(row.gain_percent is not None for row in trial.rows)
+    if not best.remedies or best.gain_percent is None:
+        return f"None of {tried} remedies makes a step shorter." if tried else "No remedy was measured."
+    names = " and ".join(_titles(trial, best))
+    return f"{names}: a step takes {best.gain_percent:.1f} % less time{_interval(best)}."
+
+
+def _titles(trial: TrialResult, best: BestSet) -> list[str]:
+    titles = {row.remedy: row.title for row in trial.rows}
+    return [titles.get(name) or name for name in best.remedies]
+
+
+def _interval(one: BestSet) -> str:
+    if one.low_percent is None or one.high_percent is None:
+        return ""
+    return f" ({one.low_percent:.1f} to {one.high_percent:.1f} %)"
+
+
+def _row(row: TriedRemedy) -> TriedRow:
+    return TriedRow(
+        remedy=row.remedy,
+        title=row.title,
+        before_ns=_ns(row.before_ms),
+        after_ns=_ns(row.after_ms),
+        gain_percent=row.gain_percent,
+        low_percent=row.low_percent,
+        high_percent=row.high_percent,
+        is_gain=row.is_gain,
+        forecast_percent=row.forecast_percent,
+        verdict=row.verdict or "unknown",
+        verdict_text=row.verdict_text,
+        start_s=row.start_s,
+        memory_bytes=row.memory_bytes,
+        joules=row.joules,
+        changes=row.changes,
+        code=row.code,
+        run=row.run,
+    )
+
+
+def _ns(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else _NS * milliseconds
+
+
+def _none(ref: RunRef) -> TriedPage:
+    return TriedPage(
+        ref=ref,
+        headline="No remedy was tried with this run as the baseline.",
+        command="",
+        device="",
+        baseline_ns=None,
+        best=[],
+        best_gain_percent=None,
+        best_low_percent=None,
+        best_high_percent=None,
+        best_verdict="",
+        patch="",
+        by_hand=[],
+        rows=[],
+        sets=[],
+        not_tried=[],
+        seeds_differ="",
+        seconds=None,
+        notes=[],
+    )

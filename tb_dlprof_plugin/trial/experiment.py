@@ -1,0 +1,132 @@
+"""Measures a variant against another one in quads of blocks, A B B A, until it is known well enough or time is up."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tb_dlprof_plugin.trial.statistics import LOOKS, Gain, gain, is_lost
+from tb_dlprof_plugin.trial.variant import Variant, VariantError
+
+BLOCK_S = 0.4
+"""Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
+_LEAST_STEPS, _MOST_STEPS = 2, 2000
+_WARM_BLOCKS = 6
+"""At most, until the step is steady."""
+_STEADY = 0.08
+"""Relative difference of two blocks that counts as steady."""
+_LONGEST_BLOCK_S = 120.0
+
+
+@dataclass
+class Measured:
+    """A variant against another one.
+
+    Attributes:
+        gain: of time per sample.
+        before_ms, after_ms: of a step; ``after_ms`` per as many samples as a step of the other one has.
+        peak_bytes: the most that tensors held, of the variant.
+        stopped: why no more quads were measured.
+    """
+
+    gain: Gain
+    before_ms: float
+    after_ms: float
+    peak_bytes: int | None
+    log_ratios: list[float] = field(default_factory=list)
+    stopped: str = ""
+
+
+class Bench:
+    """Takes turns between two variants.
+
+    Args:
+        precision_percent: half of the interval at which a measurement ends.
+        exclusive: the GPU has memory for one process at a time: at each change of turns the other one is ended.
+        clock: seconds.
+    """
+
+    def __init__(
+        self, precision_percent: float, exclusive: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._precision, self._clock = precision_percent, clock
+        self.exclusive = exclusive
+        self._steps: dict[int, int] = {}
+
+    def warm_up(self, variant: Variant, start_timeout_s: float) -> float:
+        """Run blocks until the step is steady; the step in seconds.
+
+        Raises:
+            VariantError: it failed.
+        """
+        before, step_s = math.inf, math.inf
+        steps = _LEAST_STEPS
+        for _ in range(_WARM_BLOCKS):
+            block = variant.run(steps, max(start_timeout_s, _LONGEST_BLOCK_S))
+            step_s = block.seconds / block.steps
+            enough = block.seconds >= BLOCK_S / 4
+            if enough and abs(step_s / before - 1) < _STEADY:
+                break
+            before = step_s if enough else math.inf
+            steps = _steps_for(step_s)
+        self._steps[id(variant)] = _steps_for(step_s)
+        return step_s
+
+    def compare(self, a: Variant, b: Variant, seconds: float, told: Callable[[Gain], None] | None = None) -> Measured:
+        """The gain of ``b`` over ``a``, from quads for at most so many seconds; at least the first quad is taken.
+
+        Raises:
+            VariantError: one of them failed.
+        """
+        until = self._clock() + seconds
+        ratios: list[float] = []
+        a_s, b_s, peak = [], [], None
+        while True:
+            began = self._clock()
+            first = self._turn(a, b)
+            middle = [self._turn(b, a), self._turn(b, a)]
+            last = self._turn(a, b)
+            blocks_a = [first, last]
+            a_s.append(sum(one[0] for one in blocks_a) / 2)
+            b_s.append(sum(one[0] for one in middle) / 2 / b.samples * a.samples)
+            peaks = [one[1] for one in middle if one[1] is not None]
+            peak = max(peaks, default=peak)
+            ratios.append(math.log(b_s[-1] / a_s[-1]))
+            found = gain(ratios)
+            if told is not None:
+                told(found)
+            took = self._clock() - began
+            stopped = self._enough(found) or ("the time is up" if self._clock() + took > until else "")
+            if stopped:
+                return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
+
+    def _enough(self, found: Gain) -> str:
+        """Why no more quads are needed; "" where they are."""
+        if is_lost(found):
+            return "it clearly loses"
+        if found.quads in LOOKS and found.half_width <= self._precision:
+            return "the interval is as narrow as asked"
+        return "no more looks are planned" if found.quads >= LOOKS[-1] else ""
+
+    def _turn(self, variant: Variant, other: Variant) -> tuple[float, int | None]:
+        """Seconds of a step in a block, and the peak of memory."""
+        if self.exclusive and other.alive:
+            other.end()
+        if not variant.alive:
+            # Started again: warm it up as at first.
+            self.warm_up(variant, _LONGEST_BLOCK_S * 5)
+        block = variant.run(self._steps.get(id(variant), _LEAST_STEPS), _LONGEST_BLOCK_S)
+        return block.seconds / block.steps, block.peak_bytes
+
+
+def _steps_for(step_s: float) -> int:
+    return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-6))))
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+__all__ = ["BLOCK_S", "Bench", "Measured", "VariantError"]

@@ -1,0 +1,40 @@
+"""What is known of a training before a remedy is tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.model.run_facts import RunFacts
+    from tb_dlprof_plugin.profile_view import ProfileView
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFacts:
+    """Facts of the baseline's process, and of its recording.
+
+    Attributes:
+        view: the baseline's recording; None without one.
+        torch_version: such as (2, 11); () where unknown.
+        cuda: whether the script used a GPU; None where unknown.
+        compute_capability: of that GPU, such as (9, 0); None on the CPU or where unknown.
+        world_size: ranks of the training.
+        cpu_count: CPUs that the processes may use.
+        free_memory_bytes: of the GPU, while the baseline holds its own; None on the CPU or where unknown.
+        peak_memory_bytes: the most that the baseline allocated on the GPU; None on the CPU or where unknown.
+    """
+
+    view: ProfileView | None = None
+    torch_version: tuple[int, ...] = ()
+    cuda: bool | None = None
+    compute_capability: tuple[int, int] | None = None
+    world_size: int = 1
+    cpu_count: int = 1
+    free_memory_bytes: int | None = None
+    peak_memory_bytes: int | None = None
+
+    @property
+    def run(self) -> RunFacts | None:
+        """What the hook read of the training; None without a recording."""
+        return None if self.view is None else self.view.profile.facts

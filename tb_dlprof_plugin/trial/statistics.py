@@ -1,0 +1,104 @@
+"""How much faster a variant is, from blocks of steps in the order A B B A, and when that is certain.
+
+A drift of clocks, heat or other tenants that is linear over one such quad cancels in it. The unit is the logarithm of
+the ratio of B's times to A's in a quad, and its mean has Student's t distribution. As the result is looked at again and
+again, a gain is called at a level that is divided by the looks that are taken (Bonferroni's inequality; as conservative
+as group-sequential plans of equal levels get, see Pocock, "Group sequential methods in the design and analysis of
+clinical trials", 1977).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LEAST_QUADS = 4
+LOOKS = (4, 6, 9, 14, 21)
+"""Numbers of quads after which the result is looked at."""
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The share of the baseline's time that a variant saves, in percent; negative where it is slower.
+
+    Attributes:
+        percent: the estimate; nan without a quad.
+        low, high: ends of its 95 % interval, infinite where there are too few quads.
+        certain: whether it is a gain even after all looks that may be taken.
+        certain_loss: the same of a loss.
+        quads: number of them.
+    """
+
+    percent: float
+    low: float
+    high: float
+    certain: bool
+    quads: int
+    certain_loss: bool = False
+
+    @property
+    def half_width(self) -> float:
+        """Of the interval, in percent."""
+        return (self.high - self.low) / 2
+
+
+def gain(log_ratios: Sequence[float]) -> Gain:
+    """The gain from log(time of the variant / time of the baseline) of each quad."""
+    count = len(log_ratios)
+    if not count:
+        return Gain(math.nan, -math.inf, math.inf, False, 0)
+    mean = math.fsum(log_ratios) / count
+    if count < 2:
+        return Gain(_saved(mean), -math.inf, math.inf, False, count)
+    deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in log_ratios) / (count - 1))
+    error = deviation / math.sqrt(count)
+    half = student(1 - _LEVEL / 2, count - 1) * error
+    strict = student(1 - _LEVEL / 2 / len(LOOKS), count - 1) * error
+    certain = count >= LEAST_QUADS and mean + strict < 0
+    lost = count >= LEAST_QUADS and mean - strict > 0
+    return Gain(_saved(mean), _saved(mean + half), _saved(mean - half), certain, count, lost)
+
+
+def is_lost(found: Gain) -> bool:
+    """Whether a variant clearly loses, so that no further quad is worth its time: as certain as a gain has to be."""
+    return found.certain_loss
+
+
+def student(probability: float, degrees: int) -> float:
+    """The quantile of Student's t distribution, for probabilities above one half.
+
+    The distribution function for whole degrees of freedom is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+    """
+    low, high = 0.0, 1.0
+    while _student_share(high, degrees) < 2 * probability - 1:
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        if _student_share(middle, degrees) < 2 * probability - 1:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _student_share(value: float, degrees: int) -> float:
+    """The probability that |t| is at most ``value``."""
+    angle = math.atan(value / math.sqrt(degrees))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    if degrees % 2:
+        total, term = 0.0, cosine
+        for k in range(1, degrees - 1, 2):
+            total += term
+            term *= cosine * cosine * (k + 1) / (k + 2)
+        return 2 / math.pi * (angle + sine * total)
+    total, term = 0.0, 1.0
+    for k in range(0, degrees, 2):
+        total += term
+        term *= cosine * cosine * (k + 1) / (k + 2)
+    return sine * total
+
+
+def _saved(log_ratio: float) -> float:
+    return 100 * (1 - math.exp(log_ratio))

@@ -1,0 +1,347 @@
+"""A live process of the user's script, with some remedies or none, that runs steps when it is its turn."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tb_dlprof_plugin.model.visible import VisibleMessage, visible
+from tb_dlprof_plugin.trial.landlock import restriction
+from tb_dlprof_plugin.trial.process_tree import end, freeze, thaw
+from tb_dlprof_plugin.trial.protocol import VARIABLE, Block, Ready, TrialRequest, decode, lines
+
+_POLL_S = 0.05
+_DIE_WITH_PARENT = 1
+_LAST_LINES = 30
+_LONGEST_LINE = 300
+
+
+class VariantError(VisibleMessage):
+    """The script could not be tried this way. The message says why."""
+
+
+@dataclass
+class Laboratory:
+    """What all processes of one trial share.
+
+    Attributes:
+        command: that starts the script.
+        folder: scratch; removed at the end.
+        injected: folder with the ``sitecustomize`` that attaches the remedies.
+        writable: folders besides the scratch folder that processes may write: the logdir.
+    """
+
+    command: Sequence[str]
+    folder: Path
+    injected: Path
+    writable: tuple[str, ...] = ()
+    steps: int = 0
+    _count: int = field(default=0, init=False)
+    _restrict: Callable[[], None] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._restrict = restriction([str(self.folder), *self.writable])
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the kernel refuses writes elsewhere."""
+        return self._restrict is not None
+
+    def new_folder(self) -> Path:
+        """Of the next process."""
+        self._count += 1
+        made = self.folder / str(self._count)
+        made.mkdir()
+        return made
+
+    def start(self, folder: Path, request: TrialRequest, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the script; its output goes to ``log.txt`` in the folder.
+
+        Raises:
+            VariantError: it cannot be started.
+        """
+        request.write(folder)
+        for name in ("tmp", "cache"):
+            (folder / name).mkdir(exist_ok=True)
+        with (folder / "log.txt").open("wb") as log:
+            try:
+                return subprocess.Popen(
+                    self.command,
+                    env={**self._environment(folder), **more},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    preexec_fn=self._prepare,
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                raise VariantError(f"{self.command[0]} cannot be started: {error}") from None
+
+    def _prepare(self) -> None:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        if self._restrict is not None:
+            self._restrict()
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        env = dict(os.environ)
+        caches = self.folder / "cache"
+        env[VARIABLE] = str(folder)
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.injected), env.get("PYTHONPATH"))))
+        env["TMPDIR"] = str(folder / "tmp")
+        # One cache for all processes: the second one that compiles the same finds it.
+        for name, place in {
+            "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "CUDA_CACHE_PATH": "cuda",
+            "MPLCONFIGDIR": "matplotlib", "NUMBA_CACHE_DIR": "numba", "TORCH_EXTENSIONS_DIR": "extensions",
+        }.items():  # fmt: skip
+            if name not in os.environ:
+                env[name] = str(caches / place)
+        env |= _QUIET
+        for name, value in _DEFAULTS.items():
+            env.setdefault(name, value)
+        env["MLFLOW_TRACKING_URI"] = f"file:{folder}/mlruns"
+        return env
+
+
+_QUIET = {
+    # Nothing of a trial is a result that anyone wants to keep.
+    "WANDB_MODE": "disabled", "COMET_MODE": "disabled", "NEPTUNE_MODE": "debug", "CLEARML_OFFLINE_MODE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    # A frozen process answers no heartbeat.
+    "TORCH_NCCL_ENABLE_MONITORING": "0",
+    "KINETO_LOG_LEVEL": "9",
+}  # fmt: skip
+_DEFAULTS = {"PYTHONHASHSEED": "0", "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+
+
+class Variant:
+    """One process with its ranks. Between two turns all its processes are frozen.
+
+    Args:
+        laboratory: what all share.
+        remedies: names of those that are applied.
+        environment: variables that they set.
+        seed_offset: another seed than the baseline's.
+        samples: samples per step relative to the baseline's.
+    """
+
+    def __init__(
+        self,
+        laboratory: Laboratory,
+        remedies: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        seed_offset: int = 0,
+        samples: float = 1.0,
+    ) -> None:
+        self.laboratory, self.remedies, self.samples = laboratory, tuple(remedies), samples
+        self._environment, self._seed_offset = dict(environment or {}), seed_offset
+        self._process: subprocess.Popen[bytes] | None = None
+        self._listener: socket.socket | None = None
+        self._ranks: list[socket.socket] = []
+        self._buffers: list[bytearray] = []
+        self._folder: Path | None = None
+        self.ready: list[Ready] = []
+        self.restarts = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has a process."""
+        return self._process is not None
+
+    def start(self, timeout_s: float) -> list[Ready]:
+        """Start it, and wait until all its ranks have done their first steps; what they say, by rank.
+
+        Raises:
+            VariantError: it ended or failed before, or takes longer than ``timeout_s``.
+        """
+        self.end()
+        self._folder = folder = self.laboratory.new_folder()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        address = str(folder / "gate")
+        self._listener.bind(address)
+        self._listener.listen(1024)
+        self._listener.settimeout(_POLL_S)
+        # What one process writes, no other one may find: a script resumes from its checkpoint.
+        writable = (str(self.laboratory.folder), *self.laboratory.writable)
+        request = TrialRequest(self.remedies, address, str(folder), writable, seed_offset=self._seed_offset)
+        self._process = self.laboratory.start(folder, request, self._environment)
+        try:
+            self.ready = self._arrivals(time.monotonic() + timeout_s, timeout_s)
+        except BaseException:
+            self.end()
+            raise
+        freeze(self._process.pid)
+        return self.ready
+
+    def run(self, steps: int, timeout_s: float) -> Block:
+        """Run steps; the time of the rank that needs longest.
+
+        Raises:
+            VariantError: the script failed; or it ended, and ended again when started again.
+        """
+        for again in (True, False):
+            if self._process is None:
+                self.start(timeout_s)
+            try:
+                return self._run(steps, timeout_s)
+            except _EndedError:
+                # Its data or its epochs are over.
+                self.end()
+                self.restarts += 1
+                if not again:
+                    raise VariantError("the script is too short: it ends within one block of steps") from None
+        raise AssertionError
+
+    def end(self) -> None:
+        """Kill all its processes, and remove what they wrote. Never raises."""
+        process, self._process = self._process, None
+        for one in (*self._ranks, self._listener):
+            if one is not None:
+                with contextlib.suppress(OSError):
+                    one.close()
+        self._ranks, self._buffers, self._listener = [], [], None
+        if process is not None:
+            end(process.pid)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _run(self, steps: int, timeout_s: float) -> Block:
+        assert self._process is not None
+        thaw(self._process.pid)
+        try:
+            message = f'{{"kind": "run", "steps": {steps}}}\n'.encode()
+            for rank in self._ranks:
+                rank.sendall(message)
+            deadline = time.monotonic() + timeout_s
+            blocks = [self._block(number, deadline, timeout_s) for number in range(len(self._ranks))]
+        except OSError:
+            raise _EndedError from None
+        finally:
+            if self._process is not None:
+                freeze(self._process.pid)
+        longest = max(blocks, key=lambda one: one.seconds)
+        peaks = [one.peak_bytes for one in blocks if one.peak_bytes is not None]
+        return Block(steps, longest.seconds, max(peaks, default=None))
+
+    def _block(self, number: int, deadline: float, timeout_s: float) -> Block:
+        buffer, rank = self._buffers[number], self._ranks[number]
+        rank.settimeout(_POLL_S)
+        while True:
+            for line in lines(buffer):
+                kind, message = decode(line)
+                if kind == "block":
+                    assert isinstance(message, Block)
+                    return message
+            try:
+                received = rank.recv(65536)
+            except TimeoutError:
+                received = None
+            if received:
+                buffer += received
+            elif received == b"":
+                self._ended()
+            elif time.monotonic() > deadline:
+                raise VariantError(f"steps took longer than {timeout_s:.0f} s")
+
+    def _ended(self) -> None:
+        """A rank has gone: by the end of the script, or by an error."""
+        assert self._process is not None
+        try:
+            status = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            status = 1
+        if status == 0:
+            raise _EndedError
+        raise VariantError(self._why(status))
+
+    def _arrivals(self, deadline: float, timeout_s: float) -> list[Ready]:
+        assert self._process is not None
+        assert self._listener is not None
+        found: list[tuple[Ready, socket.socket, bytearray]] = []
+        while not found or len(found) < max(one[0].world_size for one in found):
+            try:
+                rank, _ = self._listener.accept()
+            except TimeoutError:
+                status = self._process.poll()
+                failed = self._failure()
+                if failed:
+                    raise VariantError(failed) from None
+                if status is not None:
+                    raise VariantError(self._why(status)) from None
+                if time.monotonic() > deadline:
+                    raise VariantError(f"its first steps took longer than {timeout_s:.0f} s") from None
+                continue
+            buffer = bytearray()
+            rank.settimeout(_POLL_S * 100)
+            ready = None
+            while ready is None:
+                try:
+                    received = rank.recv(65536)
+                except TimeoutError:
+                    received = b""
+                if not received:
+                    break
+                buffer += received
+                for line in lines(buffer):
+                    kind, message = decode(line)
+                    if kind == "ready":
+                        assert isinstance(message, Ready)
+                        ready = message
+            if ready is not None:
+                found.append((ready, rank, buffer))
+        found.sort(key=lambda one: one[0].rank)
+        self._ranks = [one[1] for one in found]
+        self._buffers = [one[2] for one in found]
+        return [one[0] for one in found]
+
+    def _failure(self) -> str:
+        """What the injected code says of a failure of its own."""
+        assert self._folder is not None
+        for path in self._folder.glob("*.status.json"):
+            with contextlib.suppress(OSError, ValueError):
+                said = json.loads(path.read_text()).get("said", "")
+                return visible(str(said))
+        return ""
+
+    def _why(self, status: int) -> str:
+        """A sentence about how the script ended before it had done its first steps, or within a block."""
+        last = self._last_line()
+        if status == 0:
+            return "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        return f"it ended with {how}" + (f": {last}" if last else "")
+
+    def _last_line(self) -> str:
+        """The error in what the script printed last."""
+        assert self._folder is not None
+        with contextlib.suppress(OSError):
+            text = (self._folder / "log.txt").read_bytes()[-20000:].decode(errors="replace")
+            found = [line.strip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
+            named = [line for line in found if "Error" in line.split(":")[0] or "Exception" in line.split(":")[0]]
+            chosen = (named or found or [""])[-1]
+            return visible(chosen)[:_LONGEST_LINE]
+        return ""
+
+
+class _EndedError(Exception):
+    """The script is over, without an error."""
+
+
+def scratch_folder() -> Path:
+    """A new one; short, because a socket's path is at most 108 characters long."""
+    return Path(tempfile.mkdtemp(prefix="tbt_"))

@@ -1,0 +1,81 @@
+"""`try_step` finds what a step gains in this process, and leaves the training as it was."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.capture.trial.hooks import TrialHooks
+from tb_dlprof_plugin.capture.trial.remedies import classes
+from tb_dlprof_plugin.capture.trial.remedy import Remedy
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+
+class Work:
+    """What a step spends its time with."""
+
+    seconds = 0.03
+
+
+class NoWork(Remedy):
+    name = "no_work"
+    in_running_process = True
+
+    def on_import(self, hooks: TrialHooks) -> None:
+        hooks.set(Work, "seconds", 0.001)
+
+
+@pytest.fixture
+def training(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, nn.Module, Any]:
+    """A step that mostly waits, and a remedy against that."""
+    monkeypatch.setitem(classes(), "no_work", NoWork)
+    torch.manual_seed(0)
+    model = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    inputs = torch.randn(4, 8)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(inputs).square().mean().backward()
+        optimizer.step()
+        time.sleep(Work.seconds)
+
+    return step, model, optimizer
+
+
+def test_finds_the_gain_and_restores_the_training(training: Any) -> None:
+    step, model, optimizer = training
+    before = model.weight.tolist()
+    result = tb_dlprof_plugin.try_step(
+        step, model=model, optimizer=optimizer, remedies=["no_work", "pin_memory"], budget_s=8
+    )
+    quick, pinned = result.rows
+    assert quick.is_gain
+    assert quick.verdict == "same to the bit"
+    assert "tb-dlprof try" in pinned.not_tried
+    assert result.best.remedies == ["no_work"]
+    assert (model.weight.tolist(), Work.seconds) == (before, 0.03)
+    assert not optimizer.state_dict()["state"]
+
+
+def test_a_remedy_without_effect_says_so(training: Any) -> None:
+    step, model, optimizer = training
+    result = tb_dlprof_plugin.try_step(step, model=model, optimizer=optimizer, remedies=["channels_last"], budget_s=5)
+    assert result.rows[0].no_effect == "The model has no convolutions of images."
+    assert result.best.remedies == []
+
+
+def test_an_unknown_remedy_is_an_error(training: Any) -> None:
+    step, model, _ = training
+    with pytest.raises(ValueError, match="unheard_of"):
+        tb_dlprof_plugin.try_step(step, model=model, remedies=["unheard_of"])
+
+
+def test_an_error_of_the_step_itself_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        tb_dlprof_plugin.try_step(lambda: 1 / 0, model=nn.Linear(1, 1))

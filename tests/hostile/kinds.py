@@ -1,0 +1,189 @@
+"""The kinds of hostile input: each makes its input number n, always the same, tries it, and says what was wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostile.event_files import mutated_file, read_everything
+from hostile.http_requests import Server
+from support import all_answers, broken_traces, hostile_traces
+from support.hostile_names import STEERS
+from support.stored_profiles import mutated, packed
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.pages.stored_summary import write_run
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.reclassify import reclassified
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "demo" / "recorded"
+_SHORTEST_S = 2.0
+"""Of the processor, that one read of a small file, or one answer about it, may take."""
+
+
+@dataclass
+class Outcome:
+    """What came of an input: whether it was let in, how many answers about it were looked at, what was wrong."""
+
+    let_in: bool
+    answers: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+Try = Callable[[random.Random], Outcome]
+"""Makes an input of a source of chance and tries it."""
+
+
+def traces(folder: Path) -> Try:
+    """Reads trace files whose text is broken, or whose fields, events and times are wrong."""
+    texts = [*broken_traces.sound_traces(20).values(), *broken_traces.sound_traces(80).values()]
+    whole = [*hostile_traces.documents(20), *hostile_traces.first_steps(150)]
+    path = folder / "trace.json"
+
+    def one(source: random.Random) -> Outcome:
+        if source.random() < 0.5:
+            data = broken_traces.apply(source.choice(texts), broken_traces.draw(source))
+        else:
+            data = json.dumps(hostile_traces.mutated(source.choice(whole), source)).encode()
+        path.write_bytes(gzip.compress(data, 1) if source.random() < 0.05 else data)
+        return _timed(lambda: isinstance(broken_traces.check(path), Profile), _SHORTEST_S + len(data) / 2e5)
+
+    return one
+
+
+def answers(folder: Path) -> Try:
+    """Asks pages, rules and reports, of a tenth commands too, about traces and stored profiles that are let in."""
+    documents = [*hostile_traces.documents(20), *hostile_traces.documents(80), *hostile_traces.first_steps(150)]
+    messages = [pb.Profile.FromString(gzip.decompress(encode(profile))) for profile in _small_profiles()]
+    path = folder / "trace.json"
+
+    def one(source: random.Random) -> Outcome:
+        with_commands = source.random() < 0.1
+        if source.random() < 0.25:
+            try:
+                profile = decode(packed(mutated(source.choice(messages), source)))
+            except ProfileError:
+                return Outcome(False)
+            path.write_text("[]")
+        else:
+            path.write_text(json.dumps(hostile_traces.mutated(source.choice(documents), source)))
+            try:
+                checked = broken_traces.check(path)
+            except Exception as error:
+                return Outcome(True, 0, [f"reading: {hostile_traces.where(error)}"])
+            if isinstance(checked, str):
+                return Outcome(False)
+            profile = checked
+        asked: list[str] = []
+        view = ProfileView(reclassified(decode(encode(profile))))
+        faults = list(hostile_traces.faults_of(view, path, with_commands, asked.append))
+        return Outcome(True, len(asked), faults)
+
+    return one
+
+
+def event_file(folder: Path) -> Try:
+    """Reads event files in which bytes, records, messages or numbers are wrong."""
+    sound = []
+    for number, profile in enumerate(_small_profiles()):
+        sound.append(write_run(folder / "sound" / str(number), profile).read_bytes())
+    path = folder / "events.out.tfevents.1.tb_dlprof"
+
+    def one(source: random.Random) -> Outcome:
+        path.write_bytes(mutated_file(source.choice(sound), source))
+        return _timed(lambda: read_everything(path), _SHORTEST_S)
+
+    return one
+
+
+def requests(folder: Path) -> Try:
+    """Sends requests that no page of ours makes to a server with recorded runs."""
+    for number, profile in enumerate(_small_profiles()):
+        write_run(folder / "logdir" / f"run{number}", profile)
+    server = Server(folder / "logdir")
+
+    def one(source: random.Random) -> Outcome:
+        began = time.process_time()
+        fault = server.fault(source)
+        took = time.process_time() - began
+        faults = [fault] if fault else []
+        return Outcome(True, 1, [*faults, *([f"an answer takes {took:.1f} s"] if took > _SHORTEST_S else [])])
+
+    return one
+
+
+def names(folder: Path) -> Try:
+    """Prints recordings whose names hold any characters: none that steers a terminal comes out."""
+    profiles = _small_profiles()
+    path = folder / "trace.json"
+    path.write_text("[]")
+
+    def one(source: random.Random) -> Outcome:
+        profile = source.choice(profiles)
+        strings = [text + _any_text(source) if text and source.random() < 0.5 else text for text in profile.strings]
+        view = ProfileView(reclassified(decode(encode(dataclasses.replace(profile, strings=strings)))))
+        asked = list(all_answers.commands(view, path))
+        found = Outcome(True)
+        for name, ask in source.sample(asked, 3):
+            found.answers += 1
+            try:
+                said = ask()
+            except Exception as error:
+                found.faults.append(f"{name}: {hostile_traces.where(error)}")
+                continue
+            if steering := STEERS.search(said):
+                found.faults.append(f"{name} prints {steering[0]!r}")
+        return found
+
+    return one
+
+
+KINDS: dict[str, Callable[[Path], Try]] = {
+    "traces": traces,
+    "answers": answers,
+    "event-files": event_file,
+    "requests": requests,
+    "names": names,
+}
+"""By name, what prepares a folder and returns what tries one input after the other."""
+
+
+def source_of(kind: str, number: int) -> random.Random:
+    """The source of chance of an input: the same for the same number."""
+    return random.Random(f"{kind} {number}")
+
+
+def _any_text(source: random.Random) -> str:
+    """A few characters of any kind, those that steer something among them."""
+    planes = (range(0x20), range(0x7F, 0xA0), range(0x2000, 0x2070), range(0x20, 0x7F), range(0xE0000, 0xE0080))
+    found = [source.choice(source.choice((*planes, range(0xD800), range(0xE000, 0x110000)))) for _ in range(6)]
+    return "".join(map(chr, found)) + source.choice(("", "\x1b[2J", "\r\nforged", "\u202e", "=1+1", "%s"))
+
+
+def _timed(read: Callable[[], bool], longest_s: float) -> Outcome:
+    began = time.process_time()
+    try:
+        let_in, faults = read(), []
+    except Exception as error:
+        let_in, faults = True, [f"reading: {hostile_traces.where(error)}"]
+    took = time.process_time() - began
+    return Outcome(let_in, 0, [*faults, *([f"reading takes {took:.1f} s"] if took > longest_s else [])])
+
+
+def _small_profiles() -> list[Profile]:
+    """Recorded ones of each kind: a GPU with Tensor Cores, a light window, memory; the CPU; a rank of several."""
+    found = [read_profiles(RECORDED / name)[0].profile for name in ("mlp/fp32", "lenet/amp-fp16")]
+    for name in ("cpu_memory", "nccl_rank0", "hook_amp_bf16"):
+        found.append(analyze_trace(ROOT / "tests" / "traces" / f"{name}.pt.trace.json.gz"))
+    return found

@@ -1,0 +1,45 @@
+"""Hostile inputs of each kind that other tests do not try; a campaign counts each once and goes on where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hostile import campaign
+from hostile.campaign import Counts
+
+_SHORT = [("event-files", 300), ("requests", 150), ("names", 4)]
+_LONG = [("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [*_SHORT, *(pytest.param(*one, marks=[pytest.mark.long, pytest.mark.timeout(3600)]) for one in _LONG)],
+)
+def test_hostile_inputs_are_answered_or_refused_in_one_sentence(kind: str, count: int) -> None:
+    found = campaign.try_block(kind, 0, count)
+    assert found.faults == {}
+    assert 0 < found.let_in <= found.tried == count
+
+
+def test_an_input_is_always_the_same() -> None:
+    first, again = (campaign.source_of("traces", 7).random() for _ in range(2))
+    assert first == again != campaign.source_of("traces", 8).random()
+
+
+def test_a_campaign_goes_on_with_the_blocks_that_were_not_finished(tmp_path: Path) -> None:
+    counts = {"names": Counts(next=2 * campaign.BLOCK["names"], unfinished=[0, campaign.BLOCK["names"]])}
+    campaign.save(tmp_path, counts)
+    again = campaign.load(tmp_path)["names"]
+    assert again == counts["names"]
+    assert campaign.block_to_try(again, "names", going=[0]) == campaign.BLOCK["names"]
+    assert campaign.block_to_try(again, "names", going=[0, campaign.BLOCK["names"]]) == 2 * campaign.BLOCK["names"]
+    assert again.unfinished == [0, campaign.BLOCK["names"], 2 * campaign.BLOCK["names"]]
+
+
+def test_the_first_input_of_each_fault_is_kept() -> None:
+    counts = Counts(faults={"a": [2, 50]})
+    counts.add(Counts(tried=10, faults={"a": [1, 7], "b": [1, 9]}))
+    assert counts.faults == {"a": [3, 7], "b": [1, 9]}
+    assert "10" in campaign.table({"names": counts})

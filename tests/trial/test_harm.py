@@ -1,0 +1,187 @@
+"""``tb-dlprof try`` harms nothing: no file is written or removed, and no process is left, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+if sys.platform != "linux":
+    pytest.skip("reads /proc", allow_module_level=True)
+
+from support.script_runs import TB_DLPROF, Done, environment, execute, write
+
+_ENDS_WITHIN_S = 15.0
+_STARTS_WITHIN_S = 120.0
+
+WRITES = """
+    import json, os, pathlib, shutil, sqlite3, subprocess, tempfile
+
+    torch.save(model.state_dict(), "before.pt")
+    assert pathlib.Path("notes.txt").read_text() == "mine"
+    pathlib.Path("notes.txt").write_text("overwritten")
+    assert open("notes.txt").read() == "overwritten"
+    with open("log.csv", "a") as log:
+        log.write("1,2")
+    assert open("log.csv").read() == "head,1,2"
+    os.remove("old.txt")
+    assert not os.path.exists("old.txt") and "old.txt" not in os.listdir()
+    shutil.rmtree("checkpoints")
+    os.makedirs("checkpoints/new")
+    assert os.listdir("checkpoints") == ["new"]
+    os.rename("a.txt", "b.txt")
+    assert open("b.txt").read() == "a" and not os.path.exists("a.txt")
+    os.chmod("notes.txt", 0o600)
+    os.symlink("notes.txt", "link.txt")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"x")
+    # A program that is not Python: refused or not, nothing may be left of it.
+    subprocess.run("echo more >> notes.txt; touch made.txt; rm -f kept.txt", shell=True, stderr=subprocess.DEVNULL)
+    try:
+        sqlite3.connect("runs.sqlite").execute("create table t (a)")
+    except sqlite3.OperationalError:
+        pass
+    while True:
+        train(8, model, optimizer)
+        torch.save(model.state_dict(), "last.pt")
+        torch.load("last.pt")
+"""
+
+RUNS_ON = """
+    import subprocess, sys
+
+    class Rows(torch.utils.data.Dataset):
+        def __len__(self):
+            return 1_000_000
+
+        def __getitem__(self, index):
+            return torch.ones(8)
+
+    # Programs that the script started, one of them in a session of its own.
+    subprocess.Popen(["sleep", "1000"])
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    for batch in DataLoader(Rows(), batch_size=4, num_workers=1):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+"""
+
+
+def try_script(script: Path, *arguments: str, **env: str) -> Done:
+    return execute(*TB_DLPROF, "try", *arguments, script, cwd=script.parent, **env)
+
+
+def state(folder: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Everything below a folder: mode, size, time of change and content."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        seen = path.lstat()
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        found[str(path.relative_to(folder))] = (seen.st_mode, seen.st_size, seen.st_ctime_ns, content)
+    return found
+
+
+def marked(mark: str) -> list[str]:
+    """Command lines of the living processes that have this in their environment."""
+    return [line for line in processes(mark).values() if line]
+
+
+def processes(mark: str) -> dict[int, str]:
+    """The same by process."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(process.name)] = line.decode(errors="replace")
+    return found
+
+
+def test_no_file_is_written_changed_or_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    (folder / "checkpoints").mkdir(parents=True)
+    for name, text in (
+        ("notes.txt", "mine"), ("log.csv", "head,"), ("old.txt", "old"), ("a.txt", "a"), ("kept.txt", "kept"),
+        ("checkpoints/1.pt", "weights"),
+    ):  # fmt: skip
+        (folder / name).write_text(text)
+    script = write(folder, WRITES)
+    (tmp_path / "tmp").mkdir()
+    before = state(folder)
+
+    done = try_script(
+        script, "--remedies", "foreach_optimizer", "--record", "none", "--budget", "8s", "--format", "json",
+        TMPDIR=str(tmp_path / "tmp"), HOME=str(tmp_path / "home"), XDG_DATA_HOME=str(tmp_path / "data"),
+    )  # fmt: skip
+
+    assert state(folder) == before
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert done.status == 0, done.err
+    # It did run, with everything that it wrote.
+    assert json.loads(done.out)["baseline_ms"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_is_left_however_it_ends(tmp_path: Path, number: signal.Signals) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    script = write(folder, RUNS_ON)
+    (tmp_path / "tmp").mkdir()
+    mark = f"TRIED={tmp_path}"
+    command = [
+        *TB_DLPROF,
+        "try",
+        "--remedies",
+        "foreach_optimizer",
+        "--record",
+        "none",
+        "--format",
+        "json",
+        str(script),
+    ]
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment(TRIED=str(tmp_path), TMPDIR=str(tmp_path / "tmp"), XDG_DATA_HOME=str(tmp_path / "data")),
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + _STARTS_WITHIN_S
+        while not any("sleep" in one for one in marked(mark)):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(2)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        until = time.monotonic() + _ENDS_WITHIN_S
+        # Nothing can end what is no Python when the command itself is killed: as when a script is killed.
+        spared = "sleep" if number == signal.SIGKILL else "\0"
+        while any(spared not in one for one in marked(mark)) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert [one for one in marked(mark) if spared not in one] == []
+        if number != signal.SIGKILL:
+            assert process.returncode == 130, err
+            assert json.loads(out)["interrupted"]
+            assert list((tmp_path / "tmp").iterdir()) == []
+        assert [one.name for one in folder.iterdir()] == ["train.py"]
+    finally:
+        process.kill()
+        process.wait()
+        for left in processes(mark):
+            with contextlib.suppress(OSError):
+                os.kill(left, signal.SIGKILL)
+
+
+def test_a_script_that_fails_is_no_traceback_of_ours(tmp_path: Path) -> None:
+    script = write(tmp_path, "train(3, model, optimizer)\nraise RuntimeError('out of luck')")
+    done = try_script(script, "--remedies", "foreach_optimizer", "--record", "none", XDG_DATA_HOME=str(tmp_path))
+    assert done.status == 1
+    assert "RuntimeError: out of luck" in done.out + done.err
+    assert "Traceback" not in done.out + done.err

@@ -1,0 +1,51 @@
+"""When a gain is called: quantiles against tables, and how often noise alone is taken for one."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, gain, is_lost, student
+
+
+@pytest.mark.parametrize(
+    ("degrees", "two_sided_95", "two_sided_99"),
+    [(1, 12.706, 63.657), (2, 4.303, 9.925), (3, 3.182, 5.841), (4, 2.776, 4.604), (10, 2.228, 3.169)],
+)  # fmt: skip
+def test_quantiles_are_those_of_the_tables(degrees: int, two_sided_95: float, two_sided_99: float) -> None:
+    assert student(0.975, degrees) == pytest.approx(two_sided_95, abs=6e-4)
+    assert student(0.995, degrees) == pytest.approx(two_sided_99, abs=6e-4)
+
+
+def test_a_gain_is_the_share_of_time_that_is_saved() -> None:
+    found = gain([math.log(0.8)] * 6)
+    assert found.percent == pytest.approx(20.0)
+    assert found.certain
+    assert not found.certain_loss
+
+
+def test_nothing_is_certain_before_enough_quads() -> None:
+    assert not gain([-0.5, -0.5001, -0.4999][: LEAST_QUADS - 1]).certain
+    assert math.isinf(gain([-0.5]).high)
+    assert math.isnan(gain([]).percent)
+
+
+def test_noise_alone_is_rarely_called_a_gain_or_a_loss_however_often_it_is_looked_at() -> None:
+    drawn = random.Random(7)
+    gains = losses = 0
+    trials = 2000
+    for _ in range(trials):
+        ratios = [drawn.gauss(0.0, 0.05) for _ in range(LOOKS[-1])]
+        looks = [gain(ratios[:count]) for count in LOOKS]
+        gains += any(one.certain for one in looks)
+        losses += any(is_lost(one) for one in looks)
+    assert gains <= 0.03 * trials
+    assert losses <= 0.03 * trials
+
+
+def test_a_real_gain_of_five_percent_is_called() -> None:
+    drawn = random.Random(8)
+    ratios = [math.log(0.95) + drawn.gauss(0.0, 0.02) for _ in range(LOOKS[-1])]
+    assert gain(ratios).certain
