@@ -95,6 +95,8 @@ def measured(directory: Path) -> list[Measured]:
     found = []
     for row in rows_of(directory):
         step_s = row["step_ms"] / 1e3 if row.get("step_ms") else 0.0
+        if row["model"] == "loop" and row["precision"] not in LOOPS:
+            continue  # Measured, and without a part in the fit.
         if row["model"] == "loop":
             kind, moved = LOOPS[row["precision"]]
             flops = {kind: float(row["flops"])} if row["flops"] else {}

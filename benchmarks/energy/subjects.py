@@ -1,5 +1,5 @@
-"""The six models whose energy is measured, in plain torch and large enough that the GPU sets their pace: four that the
-estimates are made on and two that have no part in them."""
+"""The ten models whose energy is measured, in plain torch and large enough that the GPU sets their pace: seven that the
+estimates are made on and three that have no part in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..memory_plan.subjects import (  # type: ignore[import-not-found]  # mypy knows it as memory_plan
+from ..memory_plan import subjects as of_memory  # type: ignore[import-not-found]  # mypy knows it as memory_plan
+from ..memory_plan.subjects import (  # type: ignore[import-not-found]
     Attention,
     Recurrent,
     Residual,
@@ -132,11 +133,21 @@ def _words(vocabulary: int, tokens: int, each: bool) -> Callable[[int], tuple[Te
     )
 
 
+def _of_memory(name: str, held_out: bool, batch_size: int, layers: int) -> Subject:
+    """A model of the memory plan's, larger."""
+    found = next(one for one in of_memory.SUBJECTS if one.name == name)
+    return Subject(name, held_out, batch_size, lambda: found.build(layers), found.batch, adam=True)
+
+
 SUBJECTS = (
     Subject("resnet", False, 128, _resnet, _pictures, adam=False),
     Subject("gpt", False, 32, _gpt, _words(16384, 512, True), adam=True),
     Subject("mlp", False, 8192, _mlp, lambda n: (torch.randn(n, 784), torch.randint(10, (n,))), adam=True),
     Subject("lstm", False, 256, _lstm, _words(10000, 64, True), adam=True),
-    Subject("vgg", True, 64, _vgg, _pictures, adam=False),
-    Subject("bert", True, 128, _bert, _words(30522, 128, False), adam=True),
+    Subject("vgg", False, 64, _vgg, _pictures, adam=False),
+    Subject("bert", False, 128, _bert, _words(30522, 128, False), adam=True),
+    _of_memory("vit", False, 256, 12),
+    _of_memory("convnext", True, 64, 12),
+    _of_memory("mixer", True, 384, 16),
+    _of_memory("experts", True, 192, 8),
 )

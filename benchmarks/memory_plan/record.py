@@ -46,15 +46,16 @@ class Configuration:
 
 
 class Training:
-    """A subject in a configuration, on the GPU."""
+    """A subject in a configuration, on the GPU; ``pin`` copies the batch to pinned memory of the host."""
 
-    def __init__(self, subject: Subject, configuration: Configuration) -> None:
+    def __init__(self, subject: Subject, configuration: Configuration, pin: bool = True) -> None:
         torch.manual_seed(0)
         self.subject, self.configuration = subject, configuration
         self.model: Stacked = subject.build(subject.layers + configuration.layers).cuda().train()
         self.model.recompute = configuration.recompute
         self.optimizer = _optimizer(configuration.optimizer, self.model)
-        self.batch = [tensor.pin_memory() for tensor in subject.batch(configuration.batch_size)]
+        batch = subject.batch(configuration.batch_size)
+        self.batch = [tensor.pin_memory() if pin else tensor for tensor in batch]
 
     def __call__(self) -> None:
         """One training step."""

@@ -377,3 +377,13 @@ GROWTH_PERCENT = 0.1
 GPU_SETS_THE_PACE_PERCENT = 80.0
 """GPU utilization of the recorded step, from which additional CPU work does not lengthen the step: without the profiler
 the CPU is even faster."""
+
+OUT_OF_MEMORY_PERCENT = 95.0
+"""Of what the process can have, taken by tensors at their peak. Ours: the allocator's rounding and what lies between
+blocks take up to 5 % more in recorded trainings that fill their memory (benchmarks/memory_plan)."""
+
+PEAKS_DIFFER_PERCENT = 2.0
+"""Of the peak: recorded steps with inputs of one size differ by less."""
+
+MEMORY_FOR_NOTHING_PERCENT = 5.0
+"""Of the peak memory. Ours: a batch that is 5 % larger is the least that is worth a change."""

@@ -1,0 +1,102 @@
+"""The training is close to running out of memory."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.memory_price import memory_after
+from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+
+RULE = Rule(
+    id="out_of_memory_ahead",
+    title="The training is about to run out of memory",
+    looks_for="Tensors that take nearly all of the memory which the process can have, allocations that failed at "
+    "first, and peaks that differ so much from step to step that a larger one does not fit.",
+    why="A training that runs out of memory ends, often hours after its start, when an input is longer than all before "
+    "it or an evaluation takes some memory besides. Shortly before that, the allocator frees all that it has cached "
+    "and asks again, which waits for the GPU each time.",
+    fix="Take a smaller batch, or accumulate gradients over two of half the size; checkpoint what is cheap to compute "
+    "again; bound the length of inputs. `tb-dlprof plan RUN --checkpoint auto` says what fits.",
+    ignore_when="All inputs have one size, nothing else runs on the GPU, and the training has run for an epoch.",
+    thresholds=("OUT_OF_MEMORY_PERCENT", "SHORT_OF_MEMORY_PERCENT", "PEAKS_DIFFER_PERCENT"),
+    references=(
+        Reference(
+            "PyTorch: CUDA memory management",
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
+        ),
+    ),
+    facts=("batch_size",),
+    needs=(Need.PROCESS,),
+)
+
+_PLAN = "tb-dlprof plan RUN --checkpoint auto  # the cheapest set of checkpoints with which it fits\n"
+_SMALLER = 0.9
+"""Of the batch, whose memory the advice states."""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Retries first: they are the proof; then peaks that differ; then the peak itself."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    facts, capacity = context.facts, capacity_bytes(context)
+    peak = facts.peak_memory_allocated_bytes
+    if peak is None or not capacity:
+        return Silent("The peak memory or the GPU's memory was not recorded.", applicable=False)
+    used = percent(peak, capacity) or 0.0
+    least = _least_peak(context)
+    spread = max(peak - least, 0) if least is not None else 0
+    larger = percent(peak + spread, capacity) or 0.0
+    differ = (percent(spread, peak) or 0.0) >= thresholds.PEAKS_DIFFER_PERCENT
+    retries = facts.allocator_retries or 0
+    held = f"Tensors take {gigabytes(peak)} of {gigabytes(capacity)} at the peak ({used:.0f} %)"
+    if retries and used >= thresholds.SHORT_OF_MEMORY_PERCENT:
+        title = f"{retries:,} allocations failed at first: the training fits only barely"
+        seen = f"{held}, and {retries:,} allocations of the process failed until all cached memory was freed."
+    elif differ and larger > 100.0:
+        title = "A somewhat larger input than the recorded ones will not fit into memory"
+        seen = (
+            f"{held}; the peaks of the recorded steps differ by {gigabytes(spread)}. An input as much larger than the "
+            "largest as this is than the smallest would need more than there is."
+        )
+    elif used >= thresholds.OUT_OF_MEMORY_PERCENT:
+        title = f"Only {gigabytes(capacity - peak)} of memory are left"
+        seen = f"{held}."
+    else:
+        return Silent(f"{held}.")
+    batch = facts.batch_size
+    smaller = int(_SMALLER * batch) if batch else 0
+    price = memory_after(context, PlanRequest(batch_size=smaller)) if smaller else ""
+    return RULE.finding(
+        title=title,
+        seen=seen,
+        readings=[
+            Reading("Memory taken at the peak", used, "percent", thresholds.OUT_OF_MEMORY_PERCENT),
+            Reading("Memory left", max(capacity - peak, 0), "bytes"),
+            Reading("Allocations that failed at first", facts.allocator_retries, "count"),
+            Reading("Peaks of steps differ by", spread if least is not None else None, "bytes"),
+        ],
+        evidence=[EvidenceRow("Peak memory", None, used, "memory", "")],
+        change=(f"Take batches of {smaller:,} instead of {batch:,}.{price}" if smaller else "Take a smaller batch.")
+        + " Or keep the batch and checkpoint some modules.",
+        code=_PLAN,
+        saving_unknown_because="A step gets hardly shorter by it; the training does not end before its time.",
+        confirm="Record again: memory should be left at the peak, and no allocation should fail.",
+        confidence="high" if retries else "medium",
+        severity="high",
+    )
+
+
+def _least_peak(context: RuleContext) -> int | None:
+    """The lowest peak of tensors in a selected step; None where memory was not recorded."""
+    view, selection = context.view, context.selection
+    device = next((one for one in recorded_devices(view.profile) if one != CPU), None)
+    memory = DeviceMemory(view, device) if device is not None else None
+    if memory is None or not memory.has_totals:
+        return None
+    return min(memory.peak(memory.window(step, step)).allocated for step in range(selection.first, selection.last + 1))
