@@ -21,16 +21,12 @@ SETTINGS = ROOT / "benchmarks" / "ranks" / "settings_recorded"
 JOBS = [
     ("communication_bound", "accumulate_synced", "accumulate"),
     ("gradient_buckets", "wide_one", "wide"),
-    ("gradient_buckets", "slow_wide_one", "slow_wide"),
     ("gradient_bucket_copies", "wide_copied", "wide"),
-    ("fsdp_units", "sharded_2_tiny_units", "sharded_2"),
 ]
 """Of which the realised saving lies in the stated interval."""
 OTHERS = [
-    ("gradient_buckets", "wide_2_one", "wide_2"),
     ("fsdp_units", "sharded_tiny_units", "sharded"),
     ("microbatches", "gpipe", "gpipe_few"),
-    ("microbatches", "gpipe_2", "gpipe_2_few"),
 ]
 """Of which it does not, or the fixed job has another number of microbatches than the one that is advised."""
 
