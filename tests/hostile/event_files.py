@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import google_crc32c
+import msgspec
 from support.stored_profiles import mutated
 from tensorboard.compat.proto.event_pb2 import Event
 
@@ -93,13 +94,26 @@ def _value_changed(record: bytes, source: random.Random) -> bytes:
 def _blob_changed(blob: bytes, source: random.Random) -> bytes:
     if source.random() < 0.2:
         return _bytes_changed(blob, source, source.choice((1, 1, 4)))
-    if not blob.startswith(b"\x1f\x8b"):  # facts of a rank
-        return zlib.compress(_bytes_changed(zlib.decompress(blob), source, source.choice((1, 1, 2, 8))), 1)
+    if not blob.startswith(b"\x1f\x8b"):
+        return _facts_changed(blob, source)
     content = gzip.decompress(blob)
     is_summary = content[:1] == b"{"
     if is_summary or source.random() < 0.5:
         return gzip.compress(_bytes_changed(content, source, source.choice((1, 2, 8))), 1, mtime=0)
     return gzip.compress(mutated(pb.Profile.FromString(content), source).SerializeToString(), 1, mtime=0)
+
+
+def _facts_changed(blob: bytes, source: random.Random) -> bytes:
+    """The facts of a rank with other bytes in what all steps share, or in the calls of one step."""
+    number, head, steps = msgspec.msgpack.decode(blob)
+    at = source.randrange(-1, len(steps))
+    content = zlib.decompress(steps[at] if at >= 0 else head)
+    changed = zlib.compress(_bytes_changed(content, source, source.choice((1, 1, 2, 8))), 1)
+    if at >= 0:
+        steps[at] = changed
+    else:
+        head = changed
+    return msgspec.msgpack.encode([number, head, steps])
 
 
 def _bytes_changed(data: bytes, source: random.Random, times: int) -> bytes:

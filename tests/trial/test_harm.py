@@ -148,7 +148,9 @@ def test_no_process_is_left_however_it_ends(tmp_path: Path, number: signal.Signa
         str(script),
     ]
     process = subprocess.Popen(
+        # A shell's job in the background ignores SIGINT, and what it starts inherits that.
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env=environment(TRIED=str(tmp_path), TMPDIR=str(tmp_path / "tmp"), XDG_DATA_HOME=str(tmp_path / "data")),
     )  # fmt: skip
     try:
