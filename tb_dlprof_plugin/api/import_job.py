@@ -25,11 +25,10 @@ from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.stored_summary import stored_with
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
-from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, stem_of
+from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, rank_of_name, stem_of
 from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.event_file import event_file_content, event_file_name
 
-_RANK_IN_NAME = re.compile(r"rank[_-]?(\d+)", re.IGNORECASE)
 _MADE_BY = re.compile(r"\.rank(\d+)of(\d+)\.import-([0-9a-f]{16})-([0-9a-f]{16})-(\d+)of(\d+)\.")
 """In an event file's name: rank, world size (0: unknown), hashes of the recording's address and of all it is made from,
 and which it is of the recording's profiles."""
@@ -272,13 +271,8 @@ def _remove_older(task: _Task, there: dict[str, list[_EventFile]]) -> None:
 
 
 def _unread(task: _Task) -> ImportedRecording:
-    rank = _rank_of_name(task.source.address)
+    rank = rank_of_name(task.source.address)
     return ImportedRecording(task.source.address, task.run, () if rank is None else (rank,))
-
-
-def _rank_of_name(address: str) -> int | None:
-    found = _RANK_IN_NAME.search(address.rpartition("/")[2])
-    return int(found[1]) if found else None
 
 
 def _import_one(task: _Task) -> ImportedRecording:
@@ -292,14 +286,10 @@ def _import_one(task: _Task) -> ImportedRecording:
             profiles = analyze_ranks(path, session=task.session, options=task.options)
     except TraceError as error:
         return replace(_unread(task), error=str(error)[:_LONGEST])
-    named = _rank_of_name(task.source.address)
     world = _world_size(profiles[0])
     written = []
     for number, profile in enumerate(profiles):
         source = replace(profile.source, cycle=task.cycle, created_unix_ns=task.source.changed_ns)
-        if len(profiles) == 1 and source.rank == 0 and named is not None:
-            # Old recordings do not say their rank; their name may.
-            source = replace(source, rank=named)
         profiles[number] = replace(profile, source=source)
         maker = f"rank{source.rank}of{world or 0}.import-{task.identity}-{task.key}-{number + 1}of{len(profiles)}"
         name = event_file_name(task.at_ns, maker)

@@ -97,8 +97,17 @@ def _read(path: Path, found: JobFiles) -> None:
     traces = registry.files_below(path)
     if not traces and not found.dumps:
         raise ProfileError(f"{path} holds neither profiles nor traces.")
+    of_rank: dict[int, Path] = {}
     for trace in traces:
-        found.facts += _of_trace(trace)
+        facts = _of_trace(trace)
+        for one in facts:
+            other = of_rank.setdefault(one.rank, trace)
+            if other.parent != trace.parent:
+                raise ProfileError(
+                    f"{path} holds rank {one.rank} several times, in {other.parent.relative_to(path)} and in "
+                    f"{trace.parent.relative_to(path)}; name one of these folders."
+                )
+        found.facts += facts
 
 
 def _of_trace(path: Path) -> list[RankFacts]:

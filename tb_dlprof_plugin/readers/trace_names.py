@@ -27,6 +27,11 @@ _ENDING = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$")
 
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_RANK_AND_NODE = re.compile(
+    r"(?:(?<![a-z])(?:global|local)[-_.]?)?(?<![a-z])(?:rank|node)[-_.]?\d{1,7}(?!\d)", re.IGNORECASE
+)
+_TIME = re.compile(r"\.\d{10,}$")
+_KINDS = ("trace", "traces", "profile", "profiler", "kineto")
 _HOST = re.compile(r"^(?:libkineto_trace_)?(?P<host>[A-Za-z][\w.-]*?)_\d{1,10}(?:\.\d+)*$")
 
 _NO_HOSTS = ("worker", "gpu", "trace", "process", "node", "iteration", "epoch", "step")
@@ -37,6 +42,15 @@ def rank_of_name(name: str) -> int | None:
     """The rank in a trace's name, such as "rank3_trace.json.gz" of torchtitan; None where it has none."""
     found = _RANK.search(stem_of(name))
     return int(found[1]) if found else None
+
+
+def without_rank(stem: str) -> str:
+    """What a trace's name says besides its rank, node and time: "resnet" of "resnet_rank3.1700000000000", "" of
+    "rank3_trace"; the name itself where it has no rank."""
+    if not _RANK.search(stem):
+        return stem
+    left = _RANK_AND_NODE.sub("", _TIME.sub("", stem)).strip("_.- ")
+    return "" if left.lower() in _KINDS else left
 
 
 def host_of_name(name: str) -> str:

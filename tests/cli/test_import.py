@@ -48,9 +48,10 @@ def test_the_model_can_be_named(run, training, tmp_path: Path) -> None:
 
 
 def test_a_directory_stands_for_the_traces_in_it(run, training, tmp_path: Path) -> None:
-    _traces(training, tmp_path / "old", "w0.1.pt.trace.json", "w1.2.pt.trace.json", "notes.json")
+    _traces(training, tmp_path / "old", "w0.1.pt.trace.json", "w1.2.pt.trace.json", "named_by_hand.json")
+    (tmp_path / "old" / "notes.json").write_text('{"learning_rate": 0.1}')
     assert run(tmp_path / "old", "--logdir", tmp_path / "logdir").exit_code == 0
-    assert sorted(path.name for path in (tmp_path / "logdir").iterdir()) == ["w0.1", "w1.2"]
+    assert sorted(path.name for path in (tmp_path / "logdir").iterdir()) == ["named_by_hand", "w0.1", "w1.2"]
 
 
 def test_files_of_one_name_become_runs_of_their_own(run, training, tmp_path: Path) -> None:

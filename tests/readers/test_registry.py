@@ -113,3 +113,28 @@ def test_the_traces_of_a_directory_are_those_that_torch_wrote(file) -> None:
     file(TRACE, "other.trace.json")
     file(TRACE, "notes.json")
     assert registry.files_below(folder) == [folder / "b.pt.trace.json", original]
+
+
+def test_traces_that_a_program_named_itself_are_known_by_how_they_begin(file) -> None:
+    begun = b'{"schemaVersion": 1, "traceEvents": []}'
+    folder = file(begun, "rank0_trace.json").parent
+    file(gzip.compress(begun), "rank1.json.gz")
+    file(b'{"displayTimeUnit": "ns", "traceEvents": []}', "xla.json")
+    file(begun, ".hidden.json")
+    assert [path.name for path in registry.files_below(folder)] == ["rank0_trace.json", "rank1.json.gz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [
+        ("worker0.1700000000000.pt.trace.json", "worker0.1700000000000"),
+        ("rank3_trace.json.gz", "FOLDER"),
+        ("rank-3.json", "FOLDER"),
+        ("rank3.1700000000000000000.pt.trace.json.gz", "FOLDER"),
+        ("llama_rank12.json", "llama"),
+        ("llama.node1_rank12.pt.trace.json", "llama"),
+        ("frank3.json", "frank3"),
+    ],
+)
+def test_the_name_of_a_run_has_no_rank(tmp_path: Path, name: str, run: str) -> None:
+    assert kineto.run_name(tmp_path / name) == run.replace("FOLDER", tmp_path.name)

@@ -11,18 +11,30 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.json_file import head_of
 from tb_dlprof_plugin.readers.kineto.blocks import BLOCK_BYTES, read_blocks
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.kineto.split import NO_TEXT, is_cut
 from tb_dlprof_plugin.readers.options import ReadOptions
-from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TRACE_ENDINGS, is_copy, stem_of
+from tb_dlprof_plugin.readers.trace_names import (
+    ORIGINAL_ENDINGS,
+    ORIGINALS,
+    TRACE_ENDINGS,
+    is_copy,
+    stem_of,
+    without_rank,
+)
 
 NAME = "kineto"
 TITLE = "a trace of the PyTorch profiler (*.pt.trace.json, *.pt.trace.json.gz)"
 
 _PATTERNS = (*(f"*{ending}" for ending in TRACE_ENDINGS), *(f"{ORIGINALS}/*{ending}" for ending in ORIGINAL_ENDINGS))
 _HAS_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_BEGINS = re.compile(rb'\s*\{\s*"schemaVersion"\s*:')
+"""Of traces since PyTorch 1.8.1."""
+_HEAD_BYTES = 4096
 _LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\Z|.*"ph"\s*:|\{[^}]*\Z)', re.DOTALL)
 
 
@@ -54,11 +66,23 @@ def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | N
 
 
 def run_name(path: Path) -> str:
-    """The trace's name without its endings."""
-    return stem_of(path.name)
+    """The trace's name without its endings and its rank; the directory's where nothing else is left."""
+    return without_rank(stem_of(path.name)) or path.resolve().parent.name
 
 
 def files_below(folder: Path) -> set[Path]:
-    """Traces as torch wrote them in a directory and those below it; no copy for the PyTorch Profiler tab."""
-    found = {file for pattern in _PATTERNS for file in folder.rglob(pattern) if not file.name.startswith(".")}
-    return {file for file in found if not is_copy(file)}
+    """Traces as torch wrote them in a directory and those below it; no copy for the PyTorch Profiler tab.
+
+    Files that a program named itself (``rank0_trace.json`` of torchtitan) are known by how they begin.
+    """
+    found = {file for pattern in _PATTERNS for file in folder.rglob(pattern)}
+    others = {file for pattern in ("*.json", "*.json.gz") for file in folder.rglob(pattern)} - found
+    found |= {file for file in others if not file.name.startswith(".") and _is_kineto(file)}
+    return {file for file in found if not file.name.startswith(".") and not is_copy(file)}
+
+
+def _is_kineto(file: Path) -> bool:
+    try:
+        return _BEGINS.match(head_of(file, _HEAD_BYTES)) is not None
+    except TraceError:
+        return False
