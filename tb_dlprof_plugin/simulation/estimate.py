@@ -70,7 +70,7 @@ class StepEstimate:
 @per_selection
 def step_estimate(view: ProfileView, selection: Selection) -> StepEstimate:
     """The step of a run. Only where it is the recorded one does it depend on the selected iterations."""
-    recorded = float(round(view.profile.iterations.duration_ns[selection.first : selection.last + 1].mean()))
+    recorded = _recorded(view, selection)
     facts = view.profile.facts
     groups = [group for group in (facts.unprofiled_before_ns, facts.unprofiled_after_ns) if len(group) >= LEAST_STEPS]
     if groups:
@@ -80,6 +80,11 @@ def step_estimate(view: ProfileView, selection: Selection) -> StepEstimate:
         error = LEAST_ERROR * timed
         return StepEstimate(timed, timed - error, timed + error, "measured", recorded, facts.unprofiled_steps)
     return _replayed(view, selection, recorded)
+
+
+def _recorded(view: ProfileView, selection: Selection | None = None) -> float:
+    steps = selection or view.selection()
+    return float(round(view.profile.iterations.duration_ns[steps.first : steps.last + 1].mean()))
 
 
 def _paces(known: Basis, changes: Sequence[Change] = ()) -> tuple[float, float, float]:
@@ -127,8 +132,9 @@ def _replayed(view: ProfileView, selection: Selection, recorded: float) -> StepE
     low, middle, high = _paces(known)
     if known.light is None:
         low, middle, high = _of_all_ranks(view, known, low, middle, high)
-        # The profiler makes no step shorter.
-        low, middle, high = (min(step, recorded) for step in (low, middle, high))
+        # The profiler makes no step shorter; of ranks that work together each has the same one.
+        longest = max(recorded, *(_recorded(rank) for rank in view.ranks)) if view.ranks else recorded
+        low, middle, high = (min(step, longest) for step in (low, middle, high))
     error = max(LEAST_ERROR, abs(off) / 100.0) * middle
     low, high = max(min(low, middle) - error, 0.0), max(high, middle) + error
     if known.light is not None:

@@ -34,6 +34,9 @@ LIGHT_SHARE = 0.12
 steps right before and after."""
 SPREAD = 0.25
 """Two standard deviations of the logarithm of the remaining CPU time over that predicted by these shares."""
+JOB_SPREAD = 0.45
+"""The same of a rank of a job: hosts delay each other. Of six jobs of two H200s whose hosts set the pace
+(benchmarks/ranks, and two ResNet-50 by ``torch.profiler`` alone) 0.70 to 1.30 of the predicted time remained."""
 NSYS_SHARE = 0.55
 """The same of Nsight Systems with NVTX ranges around ops, by ``emit_nvtx`` or XLA: it records each CUDA call
 and range by a call of its own. On three CPU-paced recordings (benchmarks/formats) 0.37 to 0.45 of the time remained."""
@@ -57,12 +60,12 @@ class CpuShare:
 @per_selection
 def unprofiled_share(view: ProfileView, _: Selection) -> CpuShare:
     """The remaining share of the CPU's recorded time without the recorder."""
-    profile = view.profile
+    profile, spread = view.profile, spread_of(view)
     kind = profile.ops.kind[profile.calls.op]
     ops, ranges = int((kind == CallKind.OP).sum()), int((kind == CallKind.MODULE).sum())
     if not ops:
         left = 1.0 - LIGHT_SHARE
-        return CpuShare(left * math.exp(-SPREAD), left, 1.0)
+        return CpuShare(left * math.exp(-spread), left, 1.0)
     if profile.source.format in ("nsys", "nvprof"):
         left = 1.0 - NSYS_SHARE
         return CpuShare(left * math.exp(-NSYS_SPREAD), left, min(left * math.exp(NSYS_SPREAD), 1.0))
@@ -71,7 +74,12 @@ def unprofiled_share(view: ProfileView, _: Selection) -> CpuShare:
         left -= SHAPES_SHARE
     left = max(left - _triton_share(view), 0.3)
     low = left * (_STACKS_LEAST if profile.facts.with_stack else 1.0)
-    return CpuShare(low * math.exp(-SPREAD), left, min(left * math.exp(SPREAD), 1.0))
+    return CpuShare(low * math.exp(-spread), left, min(left * math.exp(spread), 1.0))
+
+
+def spread_of(view: ProfileView) -> float:
+    """`SPREAD`, or `JOB_SPREAD` of a rank that works with others."""
+    return JOB_SPREAD if (view.profile.facts.world_size or 1) > 1 else SPREAD
 
 
 def _triton_share(view: ProfileView) -> float:

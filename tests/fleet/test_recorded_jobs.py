@@ -74,6 +74,28 @@ def test_a_receive_that_waits_for_its_partner_is_bubble(name: str) -> None:
     assert any("Pipeline bubble" in note and "microbatches on even stages" in note for note in job.notes)
 
 
+@functools.cache
+def _untimed_job(folder: Path) -> Job:
+    """As ``torch.profiler`` alone records it: without any step that was timed without the profiler."""
+    return job_of(
+        [
+            replace(one, step_length=one.step_length and replace(one.step_length, source="simulated"))
+            for one in read_job([folder]).facts
+        ]
+    )
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_without_a_timed_step_the_same_is_found(folder: Path) -> None:
+    job, truth = _untimed_job(folder), _row(folder)
+    assert job.step is not None
+    assert job.step.source == "simulated"
+    assert job.step.low_ms * 0.94 < truth.measured_ms < job.step.high_ms * 1.06
+    named = [one for one in job.delays if one.significant]
+    assert [one.cause for one in named[:1]] == ([] if folder in EVEN else [truth.cause])
+    assert not named or truth.rank is None or named[0].rank == truth.rank
+
+
 def test_the_comparison_tells_right_from_wrong() -> None:
     right = _row(RANKS / "recorded" / "ddp_slow_input")
     assert right.error_percent == pytest.approx(100 * (right.repaired_ms / right.twin_ms - 1))  # type: ignore[operator]

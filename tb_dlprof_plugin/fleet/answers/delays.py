@@ -6,7 +6,7 @@ A rank may owe much and win little: where many are nearly as late, repairing one
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -69,8 +69,7 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
     same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
     others = others_of(scenarios.classes, index)
     explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
-    repaired = scenarios.repaired_ms(index, of_gpu=explained.cause in _OF_GPU)
-    winnable = max(step.ms - (step.ms if repaired is None else repaired), 0.0)
+    winnable = _won(scenarios, lambda one: one.repaired_ms(index, of_gpu=explained.cause in _OF_GPU))
     worth = winnable >= WORTH * step.ms
     certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
     delay = scenarios.host_delay_ns(index)
@@ -93,6 +92,16 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
         explained.why,
         bool(worth and certain and explained.measured),
     )
+
+
+def _won(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> float:
+    return max(scenarios.won_ms(asked) or 0.0, 0.0)
+
+
+def repaired_by(facts: Sequence[RankFacts], delay: Delay) -> Callable[[Scenarios], float | None]:
+    """The step with this rank repaired."""
+    index = [one.rank for one in facts].index(delay.rank)
+    return lambda scenarios: scenarios.repaired_ms(index, of_gpu=delay.cause in _OF_GPU)
 
 
 def _not_chance(charges: Floats, index: int) -> bool:
@@ -126,8 +135,7 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     step = scenarios.step
     if pipeline is None or step is None or pipeline.slowest_stage is None:
         return []
-    balanced = scenarios.even_stages_ms
-    winnable = 0.0 if balanced is None else max(step.ms - balanced, 0.0)
+    winnable = _won(scenarios, lambda one: one.even_stages_ms)
     if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
         # A step is at least as long as the work of its longest stage.
         winnable = min(winnable, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
@@ -154,8 +162,7 @@ def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[Slow
     factor = np.ones(len(calls.rank))
     for one in links:
         factor[one.rows] = 1 / one.slowdown
-    faster = scenarios.transfers_ms(factor)
-    winnable = 0.0 if faster is None else max(step.ms - faster, 0.0)
+    winnable = _won(scenarios, lambda one: one.transfers_ms(factor))
     waits = len(facts) - 1
     return [
         Delay(

@@ -9,7 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.account import account, recorded_account
 from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
 from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
-from tb_dlprof_plugin.fleet.answers.delays import delays
+from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
 from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
@@ -61,12 +61,12 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
     matched = match_alike(facts) or match(facts)
     calls = calls_of(facts, matched, numbers)
     recorded = recorded_account(facts, calls)
-    step = _step(facts, calls)
+    scenarios = scenarios_of(facts, matched, calls, _step(facts, calls))
+    step = scenarios.step
     rows = account(facts, recorded, calls, step)
-    scenarios = scenarios_of(facts, matched, calls, step)
     stages = pipeline(facts, calls, recorded)
     worst = delays(facts, scenarios, stages)
-    changes = _what_if(scenarios, worst, stages)
+    changes = _what_if(facts, scenarios, worst, stages)
     mesh = _mesh(facts)
     return Job(
         world_size=world,
@@ -111,24 +111,26 @@ def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
     return JobStep(ms, ms, ms, "recorded")
 
 
-def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | None) -> list[WhatIf]:
+def _what_if(
+    facts: Sequence[RankFacts], scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | None
+) -> list[WhatIf]:
     step, calls = scenarios.step, scenarios.calls
     if step is None or not calls.coupled.any():
         return []
-    found: list[tuple[str, float | None]] = [
-        (f"rank {one.rank} as fast as the others", step.ms - one.winnable_ms)
+    found = [
+        scenarios.row(f"rank {one.rank} as fast as the others", repaired_by(facts, one))
         for one in worst[:REPAIRED]
         if one.cause not in ("uneven_stage", "slow_link")
     ]
     if stages is not None:
-        found.append(("even pipeline stages", scenarios.even_stages_ms))
+        found.append(scenarios.row("even pipeline stages", lambda one: one.even_stages_ms))
     found += [
-        ("all ranks with equal work", scenarios.even_ms),
-        ("network twice as fast", scenarios.transfers_ms(0.5)),
-        ("network without transfer time", scenarios.free_network_ms),
-        ("no exposed communication", scenarios.hidden_ms),
+        scenarios.row("all ranks with equal work", lambda one: one.even_ms),
+        scenarios.row("network twice as fast", lambda one: one.transfers_ms(0.5)),
+        scenarios.row("network without transfer time", lambda one: one.free_network_ms),
+        scenarios.row("no exposed communication", lambda one: one.hidden_ms),
     ]
-    return [scenarios.row(change, ms) for change, ms in found if ms is not None]
+    return [one for one in found if one is not None]
 
 
 def _of_fewer(steps: int, compared: int) -> list[str]:

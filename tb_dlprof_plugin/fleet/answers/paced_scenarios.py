@@ -6,6 +6,7 @@ repaired the others have less to do. How much that is comes from the recording (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,11 +29,15 @@ from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.simulation.recorder_cost import JOB_SPREAD
+from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR
 
 _PACES = (0.5, 0.75, 1.0, 1.25, 1.6, 2.0)
 """Launching over what is expected without the profiler (`simulation.recorder_cost`), that a measured step may show."""
 _HOSTS_DECIDE = 1.05
 """A step at least this many times as long as with the fastest hosts determines their pace."""
+_MOST_TRIED = 100_000
+"""Calls of all ranks that are replayed with hosts of several paces."""
 _TURNS = 3
 """Replays of one job: how long ranks wait depends on how much their waiting slows their own work down."""
 
@@ -50,9 +55,24 @@ class PacedScenarios(Scenarios):
     """Replays of `paced_replay`."""
 
     def __init__(
-        self, facts: Sequence[RankFacts], calls: Calls, order: list[Wave], step: JobStep | None, paced: Calls
+        self,
+        facts: Sequence[RankFacts],
+        calls: Calls,
+        order: list[Wave],
+        step: JobStep | None,
+        paced: Calls,
+        pace: float | None = None,
     ) -> None:
-        """``paced``: the calls of the steps whose paths are known, and of one before them."""
+        """Replays the job as it is, with the profiler and without.
+
+        Args:
+            facts: of all ranks.
+            calls: of all ranks.
+            order: of the calls.
+            step: of the job; one that no rank timed is replaced by that of the replay.
+            paced: the calls of the steps whose paths are known, and of one before them.
+            pace: of launching, over what is expected without the profiler; as the step shows by default.
+        """
         assert paced.paths is not None
         super().__init__(facts, calls, order, step)
         self._calls, self._paths = paced, paced.paths
@@ -64,8 +84,23 @@ class PacedScenarios(Scenarios):
         recorded = _Job(self._paths.recorded, self._paths.contended * share[paced.rank], transfer)
         self.recorded_ns = recorded_pace(paced)
         self.simulated_ns = recorded_replay(paced, self._later, Paced(self._paths.recorded, transfer))
-        self._job = replace(recorded, paths=self._unprofiled(self._pace(recorded)))
+        self._job = replace(recorded, paths=self._unprofiled(self._pace(recorded) if pace is None else pace))
         self.base_ns = self._replayed(self._job).step
+        if step is not None and step.source == "simulated":
+            self.step = JobStep(self.base_ns / 1e6, self.base_ns / 1e6, self.base_ns / 1e6, step.source)
+            if pace is None and len(paced.rank) <= _MOST_TRIED:
+                fast, slow = (
+                    PacedScenarios(facts, calls, order, step, paced, math.exp(each))
+                    for each in (-JOB_SPREAD, JOB_SPREAD)
+                )
+                self.paces = (fast, self, slow)
+                self.step = self._with_ends(self.step, fast.base_ns, slow.base_ns)
+
+    def _with_ends(self, step: JobStep, fast_ns: float, slow_ns: float) -> JobStep:
+        """The step with its interval. The profiler makes no step shorter."""
+        error = max(LEAST_ERROR, abs(self.error_percent or 0.0) / 100) * step.ms
+        low, high = min(step.ms, fast_ns / 1e6) - error, max(step.ms, min(slow_ns, self.recorded_ns) / 1e6) + error
+        return replace(step, low_ms=max(low, 0.0), high_ms=high)
 
     @cached_property
     def own_ns(self) -> Floats:
@@ -172,7 +207,7 @@ class PacedScenarios(Scenarios):
 
     def _pace(self, recorded: _Job) -> float:
         """Of launching, over what is expected: as the measured step shows, if hosts determine it."""
-        if self.step is None or self.step.source == "recorded":
+        if self.step is None or self.step.source in ("recorded", "simulated"):
             return 1.0
         steps = [self._replayed(replace(recorded, paths=self._unprofiled(pace)), 1).step for pace in _PACES]
         steps = np.maximum.accumulate(steps).tolist()

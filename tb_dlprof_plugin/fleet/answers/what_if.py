@@ -7,7 +7,7 @@ the profiler. How far the replay as recorded is from the recording is part of ea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from tb_dlprof_plugin.fleet.answers.calls import Calls
@@ -27,6 +27,11 @@ LEAST_ERROR = 0.15
 their even twins show (`benchmarks/ranks`)."""
 
 
+PACE_WEIGHTS = (0.125, 0.75, 0.125)
+"""Of the fast, the expected and the slow pace: three points, the outer ones at two standard deviations, that have the
+mean and the variance of a normal distribution."""
+
+
 class Scenarios(ABC):
     """A job's replays.
 
@@ -34,15 +39,18 @@ class Scenarios(ABC):
         classes: of each rank the number of its class (`peers`).
         recorded_ns, simulated_ns: mean step as recorded, with the profiler, and replayed so.
         base_ns: replayed without the profiler.
+        paces: itself; with hosts as fast and as slow as they may be, where no step was timed without the profiler.
     """
 
     recorded_ns: float
     simulated_ns: float
     base_ns: float
+    paces: Sequence[Scenarios]
 
     def __init__(self, facts: Sequence[RankFacts], calls: Calls, order: list[Wave], step: JobStep | None) -> None:
         self.facts, self.calls, self.order, self.step = facts, calls, order, step
         self.classes: Ints = peers(facts, calls)
+        self.paces = (self,)
 
     @property
     def error_percent(self) -> float | None:
@@ -54,13 +62,34 @@ class Scenarios(ABC):
         """What the profiler added to a recorded step; 0 where the step without it is not known."""
         return 0.0 if self.step is None else max(self.recorded_ns / 1e6 - self.step.ms, 0.0)
 
-    def row(self, change: str, step_ms: float) -> WhatIf:
-        """A change with its interval: that of the step, moved by the error of the replay."""
-        assert self.step is not None
-        share, error = step_ms / self.step.ms, max(abs(self.error_percent or 0.0) / 100, LEAST_ERROR)
+    def won_ms(self, asked: Callable[[Scenarios], float | None]) -> float | None:
+        """By how much a change makes the job's step shorter: the mean over what the paces of hosts may be.
+
+        Args:
+            asked: the step after the change.
+        """
+        won = [one.step.ms - after for one in self.paces if one.step is not None and (after := asked(one)) is not None]
+        if len(won) != len(self.paces):
+            return None
+        weights = (1.0,) if len(won) == 1 else PACE_WEIGHTS
+        return sum(weight * each for weight, each in zip(weights, won, strict=True))
+
+    def row(self, change: str, asked: Callable[[Scenarios], float | None]) -> WhatIf | None:
+        """A change with its interval: that of the step, moved by the replay's error; None where it is not known."""
+        won = self.won_ms(asked)
+        if won is None or self.step is None:
+            return None
+        step_ms = self.step.ms - won
+        error = max(abs(self.error_percent or 0.0) / 100, LEAST_ERROR)
         # Only the part of the step that changes can be wrong by the replay's error.
-        spread = error * abs(self.step.ms - step_ms)
-        return WhatIf(change, step_ms, max(self.step.low_ms * share - spread, 0.0), self.step.high_ms * share + spread)
+        spread = error * abs(won)
+        if len(self.paces) == 1:
+            share = step_ms / self.step.ms
+            low, high = self.step.low_ms * share, self.step.high_ms * share
+        else:
+            steps = [after for one in self.paces if (after := asked(one)) is not None]
+            low, high = min(*steps, step_ms), max(*steps, step_ms)
+        return WhatIf(change, step_ms, max(low - spread, 0.0), high + spread)
 
     def scaled_ms(self, replayed_ns: float) -> float | None:
         """The job's step without the profiler where its replay takes so long."""
