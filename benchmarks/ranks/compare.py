@@ -1,6 +1,6 @@
 """What the answers say about recorded jobs with a planted cause, next to what was planted and what the even twin took.
 
-    python -m benchmarks.ranks.compare DIRECTORY
+    python -m benchmarks.ranks.compare DIRECTORY [--untimed]
 
 DIRECTORY has a folder for each job, as `benchmarks.ranks.record` writes it: event files or traces, and `truth.N.json`.
 A row per job: the planted rank and cause, the first one that is named, whether it is significant, the job's step, the
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,16 @@ def row_of(folder: Path, job: Job | None = None) -> Row:
     )
 
 
+def untimed_job(folder: Path) -> Job:
+    """The answers without any step that was timed without the profiler: as ``torch.profiler`` alone records a job."""
+    return job_of(
+        [
+            replace(one, step_length=one.step_length and replace(one.step_length, source="simulated"))
+            for one in read_job([folder]).facts
+        ]
+    )
+
+
 def _layers(planted: dict[str, Any]) -> float:
     """Layers of a job over those of its even twin: stages made even keep all of them."""
     return 1 + planted["options"].get("extra", 0) / planted["size"]["layers"]
@@ -146,10 +156,12 @@ def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
-    folders = sorted({file.parent for file in parser.parse_args().directory.glob("*/truth.*.json")})
+    parser.add_argument("--untimed", action="store_true", help="without the steps that were timed without the profiler")
+    arguments = parser.parse_args()
+    folders = sorted({file.parent for file in arguments.directory.glob("*/truth.*.json")})
     if not folders:
         parser.error("no job with truth.N.json in the directory")
-    _print([row_of(folder) for folder in folders])
+    _print([row_of(folder, untimed_job(folder) if arguments.untimed else None) for folder in folders])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ranks.compare import Row, row_of
+from benchmarks.ranks.compare import Row, row_of, untimed_job
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.job_files import read_job
@@ -74,20 +74,9 @@ def test_a_receive_that_waits_for_its_partner_is_bubble(name: str) -> None:
     assert any("Pipeline bubble" in note and "microbatches on even stages" in note for note in job.notes)
 
 
-@functools.cache
-def _untimed_job(folder: Path) -> Job:
-    """As ``torch.profiler`` alone records it: without any step that was timed without the profiler."""
-    return job_of(
-        [
-            replace(one, step_length=one.step_length and replace(one.step_length, source="simulated"))
-            for one in read_job([folder]).facts
-        ]
-    )
-
-
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_without_a_timed_step_the_same_is_found(folder: Path) -> None:
-    job, truth = _untimed_job(folder), _row(folder)
+    job, truth = untimed_job(folder), _row(folder)
     assert job.step is not None
     assert job.step.source == "simulated"
     assert job.step.low_ms * 0.94 < truth.measured_ms < job.step.high_ms * 1.06
