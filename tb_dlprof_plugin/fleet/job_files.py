@@ -39,7 +39,7 @@ class JobFiles:
         dumps: of the flight recorder, in the folders that were named.
         logs: of NCCL Inspector, there too.
         unreadable: a sentence for each stored rank that cannot be read.
-        unused: a sentence for files that were found and say nothing about these ranks.
+        unused: a sentence for files that were found and are of no recorded rank.
     """
 
     facts: list[RankFacts] = field(default_factory=list)

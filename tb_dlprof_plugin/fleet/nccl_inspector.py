@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +22,8 @@ from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.visible import VisibleMessage
+from tb_dlprof_plugin.readers.trace_names import INSPECTOR_NAME
 
-_NAME = re.compile(r"(?P<host>.+)-pid(?P<process>\d{1,10})\.(?:log|jsonl)(?:\.gz)?\Z")
 _FOLDER = "nccl-inspector-*"
 """Where the plugin writes without ``NCCL_INSPECTOR_DUMP_DIR``."""
 _MOST_CALLS = 2_000_000
@@ -110,7 +109,7 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
         InspectorError: no line is of the format, the name does not say the process, or the file cannot be read.
     """
     source = Path(path)
-    named = _NAME.search(source.name)
+    named = INSPECTOR_NAME.search(source.name)
     if named is None:
         raise InspectorError(f"{source} is not named as NCCL Inspector names its files, <host>-pid<pid>.log")
     decoder = msgspec.json.Decoder(_Line)
@@ -142,7 +141,7 @@ def logs_beside(directory: str | os.PathLike[str]) -> list[InspectorLog]:
     """The files in a directory, and in those that the plugin makes below it; what is none is passed over."""
     found = []
     for path in _files(Path(directory)):
-        if path.is_file() and _NAME.search(path.name):
+        if path.is_file() and INSPECTOR_NAME.search(path.name):
             try:
                 found.append(read_log(path))
             except InspectorError:
