@@ -138,7 +138,8 @@ def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[
         own = {name: column[begin:stop] for name, column in _columns(calls).items()}
         pieces.append(_packed(_small(Collectives(**own), steps)))
     shared = {name: column for name, column in pieces[0].items() if all(column == piece[name] for piece in pieces)}
-    return shared, [{name: piece[name] for name in piece.keys() - shared.keys()} for piece in pieces]
+    # In order of the columns: equal facts are equal bytes, in whatever process.
+    return shared, [{name: column for name, column in piece.items() if name not in shared} for piece in pieces]
 
 
 def decode_facts(
@@ -177,8 +178,12 @@ def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
 
 
 def _deflated(columns: dict[str, _Column]) -> bytes:
-    """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room."""
-    content, deflate = msgspec.msgpack.encode(columns), zlib.compressobj(9)
+    """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room.
+
+    They are numbers, in which few long strings repeat: without short matches (``Z_FILTERED``) they take 4 % less.
+    """
+    content = msgspec.msgpack.encode(columns)
+    deflate = zlib.compressobj(9, strategy=zlib.Z_FILTERED)
     result, done = b"", 0
     for column in columns.values():
         begin = content.index(column.data, done)

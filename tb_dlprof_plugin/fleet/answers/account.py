@@ -89,7 +89,7 @@ def account(facts: Sequence[RankFacts], recorded: Recorded, calls: Calls, step: 
 def scaled(
     facts: Sequence[RankFacts], recorded: Recorded, steps: int, step: JobStep | None, matched: Bools
 ) -> list[RankAccount]:
-    """Means per step of each rank (ms), by rank; ``matched``: whether waiting of a rank could be told from transfer.
+    """Means per step of each rank (ms), by rank; ``matched``: whether waiting of a rank is known apart from transfer.
 
     The profiler delays the host, and ranks that wait for it: what the recorded step is longer by is taken from the
     host's part, then from waiting, and what is left of it from all parts in proportion.
