@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
-    from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler, try_step
+    from tb_dlprof_plugin.capture import lightning_callback, profile, summarize_ranks, trace_handler, try_step
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.names import classify_kernel
     from tb_dlprof_plugin.notebook import show
@@ -39,6 +39,7 @@ _HOME = {
     "read_profiles": ("tb_dlprof_plugin.api.profiles", "read_profiles"),
     "report": ("tb_dlprof_plugin.api.profiles", "report"),
     "show": ("tb_dlprof_plugin.notebook", "show"),
+    "summarize_ranks": ("tb_dlprof_plugin.capture", "summarize_ranks"),
     "sweep": ("tb_dlprof_plugin.api.many_runs", "sweep"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
     "try_step": ("tb_dlprof_plugin.capture", "try_step"),
@@ -61,6 +62,7 @@ __all__ = [
     "read_profiles",
     "report",
     "show",
+    "summarize_ranks",
     "sweep",
     "trace_handler",
     "try_step",

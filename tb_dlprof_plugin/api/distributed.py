@@ -24,7 +24,7 @@ def distributed(*sources: str | PathLike[str]) -> Job:
 
     Args:
         sources: of one job: a run's directory with its ranks, or traces of its ranks as files, folders and globs. Dumps
-            of the flight recorder in a folder count, too.
+            of the flight recorder and files of NCCL Inspector in a folder count, too.
 
     Raises:
         ValueError: a path does not exist or holds no recording, a recording cannot be read, or a rank is there twice.
@@ -32,7 +32,7 @@ def distributed(*sources: str | PathLike[str]) -> Job:
     found = read_job([fspath(source) for source in sources])
     if not found.facts and found.dumps:
         return job_of_dumps(found.dumps)
-    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable], found.numbers)
+    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable, *found.unused], found.numbers)
 
 
 def job_table(job: Job, name: str | None = None) -> Report:

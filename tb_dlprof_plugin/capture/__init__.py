@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.handler import TraceHandler, trace_handler
     from tb_dlprof_plugin.capture.lightning import lightning_callback
     from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
+    from tb_dlprof_plugin.capture.rank_summaries import summarize_ranks
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
     from tb_dlprof_plugin.capture.trial.try_step import try_step
     from tb_dlprof_plugin.capture.warn import TbDlprofWarning
@@ -23,6 +24,7 @@ _HOME = {
     "TraceHandler": "handler",
     "lightning_callback": "lightning",
     "profile": "session",
+    "summarize_ranks": "rank_summaries",
     "trace_handler": "handler",
     "try_step": "trial.try_step",
     "wait_for_analysis": "process_pool",
@@ -34,6 +36,7 @@ __all__ = [
     "TraceHandler",
     "lightning_callback",
     "profile",
+    "summarize_ranks",
     "trace_handler",
     "try_step",
     "wait_for_analysis",

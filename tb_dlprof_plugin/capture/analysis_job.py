@@ -14,6 +14,10 @@ NO_COPY = 3
 """Exit status of the analysis process if it wrote the profile but not the copy for the PyTorch Profiler tab."""
 
 
+SPOOL = "tb_dlprof_traces_"
+"""How the name of a temporary directory begins in which traces wait whose profiles are written to a store."""
+
+
 class LightTrace(msgspec.Struct):
     """The trace of a light window, and the CPU times at which its steps begin and the last one ends."""
 
@@ -34,7 +38,7 @@ class AfterPart(msgspec.Struct):
 
 
 class AnalysisJob(msgspec.Struct):
-    """One trace to analyse. All paths are absolute."""
+    """One trace to analyse. All paths are absolute; the event directory may be an address."""
 
     trace: str
     """The trace as the training process wrote it: plain JSON."""

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, AnalysisJob, LightTrace
+from tb_dlprof_plugin.capture.analysis_job import NO_COPY, SPOOL, AfterPart, AnalysisJob, LightTrace
 from tb_dlprof_plugin.capture.system import complete_system
+from tb_dlprof_plugin.model import addresses
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.model.profile import Profile
@@ -63,7 +64,16 @@ def main(arguments: Sequence[str]) -> int:
         print(why or why_trace or why_copy, file=sys.stderr)
         return 1 if why or why_trace else NO_COPY
     shutil.rmtree(job_file.parent, ignore_errors=True)
+    remove_spool(job)
     return 0
+
+
+def remove_spool(job: AnalysisJob) -> None:
+    """Remove the temporary directory of the trace if it was the last one in it."""
+    folder = os.path.dirname(job.trace)
+    if os.path.basename(folder).startswith(SPOOL):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
 
 
 def take_after_part(job: AnalysisJob) -> None:
@@ -82,9 +92,9 @@ def take_after_part(job: AnalysisJob) -> None:
 
 
 def analyze(job: AnalysisJob) -> Profile:
-    """Write the event file of the job's trace and return the profile. Raises TraceError, OSError."""
+    """Write the event file of the job's trace and return the profile. Raises TraceError, OSError, AddressError."""
     from tb_dlprof_plugin.analysis import analyze_trace
-    from tb_dlprof_plugin.pages.stored_summary import write_run
+    from tb_dlprof_plugin.pages.stored_summary import write_run, write_run_to
 
     profile = analyze_trace(
         job.trace,
@@ -104,7 +114,10 @@ def analyze(job: AnalysisJob) -> Profile:
     profile = dataclasses.replace(profile, source=source, facts=facts)
     if job.light is not None:
         profile = add_light_window(profile, job.light)
-    write_run(Path(job.event_directory), profile)
+    if addresses.is_remote(job.event_directory):
+        write_run_to(job.event_directory, profile)
+    else:
+        write_run(Path(job.event_directory), profile)
     return profile
 
 
@@ -129,7 +142,8 @@ def announce(job: AnalysisJob, profile: Profile) -> None:
     from tb_dlprof_plugin.store.codec import ProfileError
     from tb_dlprof_plugin.store.logdir import EventFileStore
 
-    files = sorted(Path(job.event_directory).glob("*tfevents*"))
+    remote = addresses.is_remote(job.event_directory)
+    files = [] if remote else sorted(Path(job.event_directory).glob("*tfevents*"))
     sessions: list[str] = []
     # A damaged file of an earlier training is not this recording's.
     with contextlib.suppress(ProfileError):
@@ -188,7 +202,7 @@ def _attempt(step: Callable[[], object]) -> str | None:
 
     try:
         step()
-    except TraceError as error:
+    except (TraceError, addresses.AddressError) as error:
         return _line(str(error))
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

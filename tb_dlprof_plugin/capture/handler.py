@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
+import tempfile
 import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
+from tb_dlprof_plugin.capture.analysis_job import SPOOL, AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts import collect_facts
@@ -36,6 +38,7 @@ from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.wanted import wants_copy
+from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.run_facts import LossScale, RunFacts, System
 from tb_dlprof_plugin.model.shell_path import shell_path
 
@@ -69,7 +72,8 @@ def trace_handler(
     the PyTorch Profiler tab can read.
 
     Args:
-        logdir: the run's directory; made if missing.
+        logdir: the run's directory; made if missing. At an address such as "s3://bucket/runs/fp32" the profiles are
+            written alone; traces do not leave the machine.
         worker_name: unique for each worker; ``{hostname}_{pid}`` by default.
         use_gzip: compress the trace. The separate process does it, the training does not wait.
         subdirectory: write the event file to this directory under ``logdir``: needed where a SummaryWriter writes to
@@ -133,18 +137,23 @@ class TraceHandler:
     ) -> None:
         # Absolute from here on: the training may change its working directory, and the analysis process has another
         # one.
-        self.logdir = os.path.abspath(os.fspath(logdir))
+        self.logdir = addresses.with_slashes(os.fspath(logdir))
+        remote = addresses.is_remote(self.logdir)
+        if not remote:
+            self.logdir = os.path.abspath(self.logdir)
+        # Traces wait here for their analysis. Where profiles are written to a store, only these leave the machine.
+        self._folder = tempfile.mkdtemp(prefix=SPOOL) if remote else self.logdir
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
         self.garbage = GarbageWatch()
         self.peaks = PeakMemory()
-        self.outside = OutsideSteps(self.logdir)
+        self.outside = OutsideSteps(self._folder)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
         """Whether steps after a recording by this profiler are going to be measured."""
         self.announces = False
         """Whether rank 0 prints a line about its first recording, when that is analysed."""
-        self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
+        self._event_directory = addresses.join(self.logdir, subdirectory) if subdirectory else self.logdir
         self._worker_name = worker_name
         self._use_gzip = use_gzip
         self._model, self._optimizer = model, optimizer
@@ -152,8 +161,9 @@ class TraceHandler:
         # interpreter's exit, torch waits five seconds there for each worker.
         self._loader_facts = probe(lambda: dataloader_facts(dataloader))
         self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
-        self._keep_trace = keep_trace
-        self._pytorch_views = wants_copy(keep_trace) if pytorch_views is None else pytorch_views
+        self._keep_trace = keep_trace and not remote
+        wants = wants_copy(self._keep_trace) if pytorch_views is None else pytorch_views
+        self._pytorch_views = wants and not remote
         self._exit_wait_s = exit_wait_s
         self._use_python_export = use_python_export
         self._session = None if session is None else safe_session(session)
@@ -165,9 +175,9 @@ class TraceHandler:
         self._awaiting: AnalysisProcess | None = None
         self._announcing: AnalysisProcess | None = None
         self._finalizer: Any = None
-        why = probe(lambda: why_not_writable(self._event_directory))
+        why = probe(lambda: why_not_writable(self._folder if remote else self._event_directory))
         if why is not None:
-            where = self._event_directory
+            where = self._folder if remote else self._event_directory
             warn(f"{where} cannot be written ({why}), so there will be no profile: choose another logdir.")
 
     @property
@@ -257,11 +267,11 @@ class TraceHandler:
         stem = f"{self._worker_name}.{time.time_ns()}"
         final, tab_copy = f"{stem}.pt.trace.json{'.gz' if self._use_gzip else ''}", ""
         if self._pytorch_views:
-            final, tab_copy = original_name(stem, self._use_gzip), os.path.join(self.logdir, copy_name(stem))
-        trace = final = os.path.join(self.logdir, final)
+            final, tab_copy = original_name(stem, self._use_gzip), os.path.join(self._folder, copy_name(stem))
+        trace = final = os.path.join(self._folder, final)
         if self._use_gzip or self._pytorch_views:
             # A name that no reader of the directory takes for a trace: the file is removed later.
-            trace = os.path.join(self.logdir, f".{stem}.waiting.json")
+            trace = os.path.join(self._folder, f".{stem}.waiting.json")
         unprofiled_ns, light = probe(self.outside.before) or ([], None)
         try:
             export_trace(prof, trace, self._use_python_export)
@@ -286,7 +296,7 @@ class TraceHandler:
         )
         # Of several recordings the first: the others are in the same directory.
         if self.announces and rank == 0 and self._announcing is None:
-            job.announce_as = probe(lambda: shell_path(Path(self.logdir))) or ""
+            job.announce_as = probe(self._as_typed) or ""
         job.facts.unprofiled_before_ns = unprofiled_ns
         probe(lambda: self.outside.fill_energy(job.facts))
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
@@ -297,6 +307,10 @@ class TraceHandler:
         self._workers = [known for known in self._workers if not known.finished()]
         if worker is not None:
             self._workers.append(worker)
+
+    def _as_typed(self) -> str:
+        """The run's directory for a shell."""
+        return shlex.quote(self.logdir) if addresses.is_remote(self.logdir) else shell_path(Path(self.logdir))
 
     def _facts(self, prof: Any, cycle: int, rank: int, world_size: int) -> RunFacts:
         ranges = self.ranges

@@ -24,6 +24,7 @@ import msgspec
 from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, AnalysisJob
 from tb_dlprof_plugin.capture.export import remove
 from tb_dlprof_plugin.capture.warn import probe, warn
+from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.visible import visible
 
 EXIT_WAIT_S = 120.0
@@ -264,7 +265,8 @@ def _salvage(job: AnalysisJob) -> str | None:
 
 
 def _advice(trace: str, job: AnalysisJob) -> str:
-    logdir, run = os.path.split(os.path.abspath(job.event_directory))
+    address = job.event_directory
+    logdir, run = os.path.split(address if addresses.is_remote(address) else os.path.abspath(address))
     return f"Run `tb-dlprof import {shlex.quote(trace)} --logdir {shlex.quote(logdir)} --run {shlex.quote(run)}`."
 
 

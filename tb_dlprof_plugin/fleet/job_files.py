@@ -10,6 +10,8 @@ from pathlib import Path
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, dumps_beside, with_sequences
+from tb_dlprof_plugin.fleet.inspected_calls import with_logs
+from tb_dlprof_plugin.fleet.nccl_inspector import InspectorLog, logs_beside
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.model.profile import Ints
@@ -21,6 +23,10 @@ from tb_dlprof_plugin.store.logdir import no_such_path, runs_below
 from tb_dlprof_plugin.store.remote_copies import path_here
 
 _MAGIC = "*?["
+_NO_LOG_FITS = (
+    "The files of NCCL Inspector are of no recorded rank: no line is of the time of the recording, or none is of the "
+    "communicator of all ranks."
+)
 
 
 @dataclass(slots=True)
@@ -31,19 +37,24 @@ class JobFiles:
         facts: of each rank, by rank.
         numbers: of the steps whose calls are among the facts; None: of all.
         dumps: of the flight recorder, in the folders that were named.
+        logs: of NCCL Inspector, there too.
         unreadable: a sentence for each stored rank that cannot be read.
+        unused: a sentence for files that were found and are of no recorded rank.
     """
 
     facts: list[RankFacts] = field(default_factory=list)
     numbers: Ints | None = None
     dumps: list[FlightRecord] = field(default_factory=list)
+    logs: list[InspectorLog] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
 
 
 def read_job(sources: Iterable[str | Path]) -> JobFiles:
     """Everything below these paths, which are one job: a run's directory, or traces, as files, folders and globs.
 
-    Sequence numbers that a recording lacks come from the dumps.
+    Sequence numbers that a recording lacks come from dumps of the flight recorder and files of NCCL Inspector, bytes
+    and groups from the latter.
 
     Raises:
         ProfileError: a path does not exist or holds no recording, or there are several runs; one sentence.
@@ -57,6 +68,10 @@ def read_job(sources: Iterable[str | Path]) -> JobFiles:
         (with_sequences(one, dumps[one.rank]) if one.rank in dumps else one for one in found.facts),
         key=lambda one: one.rank,
     )
+    if found.logs and found.facts:
+        found.facts, fitting = with_logs(found.facts, found.logs)
+        if not fitting:
+            found.unused.append(_NO_LOG_FITS)
     return found
 
 
@@ -82,6 +97,7 @@ def _read(path: Path, found: JobFiles) -> None:
         return
     if path.is_dir():
         found.dumps += dumps_beside(path)
+        found.logs += logs_beside(path)
     runs = runs_below(path)
     if runs:
         if len(runs) > 1:

@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import math
 import os
+import time
 import zlib
 from pathlib import Path
 
@@ -17,11 +18,12 @@ import msgspec
 from tb_dlprof_plugin.comparison.run_table import NamedRun
 from tb_dlprof_plugin.fleet.stored_facts import facts_to_store
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
+from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, RunAdvice, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.code_version import code_version
-from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
 from tb_dlprof_plugin.store.profile_store import reopened
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -42,6 +44,18 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
         OSError: the directory cannot be written.
     """
     return write_profile(directory, profile, *stored_with(profile))
+
+
+def write_run_to(address: str, profile: Profile) -> str:
+    """`write_run` at a remote address; the address of the event file.
+
+    Raises:
+        AddressError: it cannot be written.
+    """
+    now_ns = time.time_ns()
+    written = addresses.join(address, own_event_file_name(now_ns))
+    addresses.write(written, event_file_content(profile, now_ns, *stored_with(profile)))
+    return written
 
 
 def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None]:

@@ -20,6 +20,8 @@ RECORDING_ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".nsys
 """Of recordings in a directory; a file that is named, or that a pattern matches, may have any name."""
 DUMP_NAME = re.compile(r"(?:_dump_|rank_?|trace_)(?P<rank>\d{1,9})(?:\.json|\.pkl|\.pickle)?\Z")
 """Of a dump of PyTorch's flight recorder."""
+INSPECTOR_NAME = re.compile(r"(?P<host>[^/]+)-pid(?P<process>\d{1,10})\.(?:log|jsonl)(?:\.gz)?\Z")
+"""Of a file of NCCL Inspector."""
 ORIGINAL_ENDINGS = (".trace.json", ".trace.json.gz")
 
 _MARK_WITHIN_BYTES = 256

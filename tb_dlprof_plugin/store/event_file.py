@@ -62,6 +62,11 @@ def event_file_name(at_ns: int, maker: str) -> str:
     return f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
 
 
+def own_event_file_name(at_ns: int) -> str:
+    """The name of an event file that this process makes at that time; no other has it."""
+    return event_file_name(at_ns, f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}")
+
+
 def event_file_content(profile: Profile, at_ns: int, summary: bytes | None = None, facts: bytes | None = None) -> bytes:
     """An event file with one profile; ``summary`` as in `write_profile`, ``at_ns`` as in the name."""
     at = at_ns / 1e9
@@ -85,7 +90,7 @@ def write_profile(
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     now_ns = time.time_ns()
-    name = event_file_name(now_ns, f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}")
+    name = own_event_file_name(now_ns)
     data = event_file_content(profile, now_ns, summary, facts)
     # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.
     temporary = folder / f".{secrets.token_hex(8)}.tb_dlprof.tmp"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError, Listed
-from tb_dlprof_plugin.readers.trace_names import DUMP_NAME, RECORDING_ENDINGS
+from tb_dlprof_plugin.readers.trace_names import DUMP_NAME, INSPECTOR_NAME, RECORDING_ENDINGS
 from tb_dlprof_plugin.store.codec import ProfileError
 
 _AT_ONCE = 16
@@ -31,7 +31,7 @@ _fetched: dict[Path, str] = {}
 def path_here(source: str | os.PathLike[str]) -> Path:
     """A path with the same files as ``source``: itself, or the directory or file that a remote address was copied to.
 
-    Of a remote directory with event files only these are copied, with dumps of the flight recorder next to them; of a
+    Of a remote directory with event files only these are copied, with dumps of the flight recorder and files of NCCL Inspector; of a
     pattern what it matches.
 
     Raises:
@@ -55,7 +55,7 @@ def path_here(source: str | os.PathLike[str]) -> Path:
 def _wanted(address: str, found: Sequence[Listed]) -> list[Listed]:
     if addresses.is_pattern(address) or len(found) == 1:
         return list(found)
-    dumps = [one for one in found if DUMP_NAME.search(one.address)]
+    dumps = [one for one in found if DUMP_NAME.search(one.address) or INSPECTOR_NAME.search(one.address)]
     ours = [one for one in found if _EVENT_FILE.search(one.address)]
     return [*(ours or [one for one in found if one.address.lower().endswith(RECORDING_ENDINGS)]), *dumps]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import os
 import random
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -94,6 +97,21 @@ def large(new_rank: NewRank) -> RankFacts:
         mesh=(("pp", 1), ("dp", 3)),
         notes=("a note",),
     )
+
+
+def test_equal_facts_are_equal_bytes_in_every_process() -> None:
+    # Each process has its own order of sets of texts.
+    script = (
+        "import sys, hashlib; sys.path.insert(0, sys.argv[1]); from conftest import make_rank; "
+        "from test_facts_codec import large; from tb_dlprof_plugin.fleet.facts_codec import encode_facts; "
+        "print(hashlib.sha256(encode_facts(large(make_rank))).hexdigest())"
+    )
+    command = [sys.executable, "-c", script, os.path.dirname(__file__)]
+    made = {
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("1", "2")
+    }
+    assert len(made) == 1
 
 
 def test_ten_steps_of_2000_collectives_take_200_kb(new_rank: NewRank) -> None:

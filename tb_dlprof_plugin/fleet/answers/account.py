@@ -10,7 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.calls import Calls
 from tb_dlprof_plugin.fleet.job import JobStep, RankAccount
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.profile import Bools, Ints
 
 _PARTS = ("compute", "transfer", "waiting", "bubble", "host")
 
@@ -34,30 +34,69 @@ def recorded_account(facts: Sequence[RankFacts], calls: Calls) -> Recorded:
     """
     bubble = calls.per_rank(np.where(calls.bubble, calls.waiting, 0)).astype(np.int64)
     waiting = calls.per_rank(np.where(calls.bubble, 0, calls.waiting)).astype(np.int64)
-    sums = {name: np.zeros(len(facts), dtype=np.int64) for name in ("step", "compute", "communication", "host")}
+    return _recorded(*_sums(facts, calls.numbers), waiting, bubble)
+
+
+def recorded_account_of_all(facts: Sequence[RankFacts], compared: Ints, recorded: Recorded, numbers: Ints) -> Recorded:
+    """That of all ranks where the calls of some were compared: the transfer of another rank is the median of those that
+    make as many calls, and the rest of its exposed communication is waiting and bubble in their proportion.
+
+    Args:
+        facts: of all ranks.
+        compared: indices of those that were compared.
+        recorded: their account.
+        numbers: of the steps.
+    """
+    step, compute, communication = _sums(facts, numbers)
+    count = np.array([len(one.collectives) for one in facts])
+    waiting, bubble = np.zeros_like(step), np.zeros_like(step)
+    for number in np.unique(count):
+        here, own = np.flatnonzero(count == number), count[compared] == number
+        # Ranks like none that was compared are as all that were.
+        own = own if own.any() else np.ones_like(own)
+        rest = np.maximum(communication[here] - int(np.median(recorded.transfer[own])), 0)
+        both = max(int((recorded.waiting + recorded.bubble)[own].sum()), 1)
+        bubble[here] = rest * (int(recorded.bubble[own].sum()) / both)
+        waiting[here] = rest - bubble[here]
+    waiting[compared], bubble[compared] = recorded.waiting, recorded.bubble
+    return _recorded(step, compute, communication, waiting, bubble)
+
+
+def _sums(facts: Sequence[RankFacts], numbers: Ints) -> tuple[Ints, Ints, Ints]:
+    """Of each rank: steps, compute and exposed communication, over these steps."""
+    sums = np.zeros((3, len(facts)), dtype=np.int64)
     for index, one in enumerate(facts):
         steps = one.steps
-        here = np.isin(steps.number, calls.numbers)
-        sums["step"][index] = (steps.end_ns - steps.start_ns)[here].sum()
-        sums["compute"][index] = np.maximum(steps.compute_ns, 0)[here].sum()
-        sums["communication"][index] = np.maximum(steps.communication_ns, 0)[here].sum()
-    communication = sums["communication"]
+        here = np.isin(steps.number, numbers)
+        sums[0, index] = (steps.end_ns - steps.start_ns)[here].sum()
+        sums[1, index] = np.maximum(steps.compute_ns, 0)[here].sum()
+        sums[2, index] = np.maximum(steps.communication_ns, 0)[here].sum()
+    return sums[0], sums[1], sums[2]
+
+
+def _recorded(step: Ints, compute: Ints, communication: Ints, waiting: Ints, bubble: Ints) -> Recorded:
     waiting = np.minimum(waiting, communication)
     bubble = np.minimum(bubble, communication - waiting)
-    host = sums["step"] - sums["compute"] - communication
-    return Recorded(sums["step"], sums["compute"], communication - waiting - bubble, waiting, bubble, host)
+    host = step - compute - communication
+    return Recorded(step, compute, communication - waiting - bubble, waiting, bubble, host)
 
 
 def account(facts: Sequence[RankFacts], recorded: Recorded, calls: Calls, step: JobStep | None) -> list[RankAccount]:
-    """Means per step of each rank (ms), by rank, scaled to the step without the profiler.
+    """Means per step of each rank (ms), by rank, scaled to the step without the profiler (`scaled`)."""
+    return scaled(facts, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
+
+
+def scaled(
+    facts: Sequence[RankFacts], recorded: Recorded, steps: int, step: JobStep | None, matched: Bools
+) -> list[RankAccount]:
+    """Means per step of each rank (ms), by rank; ``matched``: whether waiting of a rank is known apart from transfer.
 
     The profiler delays the host, and ranks that wait for it: what the recorded step is longer by is taken from the
     host's part, then from waiting, and what is left of it from all parts in proportion.
     """
-    matched = calls.per_rank(calls.coupled.astype(np.int64)) > 0
     rows = []
     for index, one in enumerate(facts):
-        parts = {name: int(getattr(recorded, name)[index]) / 1e6 / max(calls.steps, 1) for name in _PARTS}
+        parts = {name: int(getattr(recorded, name)[index]) / 1e6 / max(steps, 1) for name in _PARTS}
         total = sum(parts.values())
         target = total if step is None else step.ms
         more = total - target

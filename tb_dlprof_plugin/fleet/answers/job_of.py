@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.account import account, recorded_account
+from tb_dlprof_plugin.fleet.answers.account import account, recorded_account, recorded_account_of_all, scaled
 from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
 from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
@@ -17,6 +18,8 @@ from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
+from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, with_calls_of
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
@@ -58,15 +61,22 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         numbers = common if chosen is None else chosen
     else:
         numbers = common[np.isin(common, numbers)]
-    matched = match_alike(facts) or match(facts)
-    calls = calls_of(facts, matched, numbers)
-    recorded = recorded_account(facts, calls)
-    scenarios = scenarios_of(facts, matched, calls, _step(facts, calls))
+    chosen_ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
+    compared = facts if chosen_ranks is None else [facts[index] for index in chosen_ranks.tolist()]
+    matched = match_alike(compared) or match(compared)
+    calls = calls_of(compared, matched, numbers)
+    recorded = recorded_account(compared, calls)
+    scenarios = scenarios_of(compared, matched, calls, _step(compared, calls))
     step = scenarios.step
-    rows = account(facts, recorded, calls, step)
-    stages = pipeline(facts, calls, recorded)
-    worst = delays(facts, scenarios, stages)
-    changes = _what_if(facts, scenarios, worst, stages)
+    rows = account(compared, recorded, calls, step)
+    stages = pipeline(compared, calls, recorded)
+    worst = delays(compared, scenarios, stages)
+    if chosen_ranks is not None:
+        whole = recorded_account_of_all(facts, chosen_ranks, recorded, numbers)
+        rows = scaled(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
+        share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1)
+        worst = [replace(one, owed_ms=one.owed_ms / share if share else one.owed_ms) for one in worst]
+    changes = _what_if(compared, scenarios, worst, stages)
     mesh = _mesh(facts)
     return Job(
         world_size=world,
@@ -79,13 +89,18 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         what_if=changes,
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
-        collective_rows=collective_rows(facts, calls),
-        clock=align(facts, matched).summary(),
+        collective_rows=collective_rows(compared, calls),
+        clock=align(compared, matched).summary(),
         efficiency=efficiency(scenarios),
         heat=heat(facts, common),
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
-        notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(len(common), calls.steps)],
+        notes=[
+            *notes,
+            *_notes(facts, missing, calls, scenarios, stages),
+            *_of_fewer(len(common), calls.steps),
+            *_of_fewer_ranks(len(facts), len(compared)),
+        ],
         pipeline=None if stages is None else stages.shape,
     )
 
@@ -137,6 +152,16 @@ def _of_fewer(steps: int, compared: int) -> list[str]:
     if compared in (0, steps):
         return []
     return [f"Calls are compared in {compared} of the {steps} recorded steps: the job has too many for all of them."]
+
+
+def _of_fewer_ranks(ranks: int, compared: int) -> list[str]:
+    if compared == ranks:
+        return []
+    sentence = (
+        f"Calls are compared on {compared:,} of {ranks:,} ranks, those that communicate least and most among them: one "
+        "step has too many for all. What other ranks wait follows from their own steps."
+    )
+    return [sentence]
 
 
 def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
