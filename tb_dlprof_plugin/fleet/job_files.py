@@ -118,10 +118,14 @@ def _read(path: Path, found: JobFiles) -> None:
         facts = _of_trace(trace)
         for one in facts:
             other = of_rank.setdefault(one.rank, trace)
-            if other.parent != trace.parent:
+            if other != trace:
+                first, second = (one.relative_to(path) for one in (other, trace))
+                what = "recordings"
+                if first.parent != second.parent:
+                    first, second, what = first.parent, second.parent, "folders"
                 raise ProfileError(
-                    f"{path} holds rank {one.rank} several times, in {other.parent.relative_to(path)} and in "
-                    f"{trace.parent.relative_to(path)}; name one of these folders."
+                    f"{path} holds rank {one.rank} several times, in {first} and in {second}; name one of these {what}"
+                    f"{'' if what == 'folders' else ' for each rank'}."
                 )
         found.facts += facts
 

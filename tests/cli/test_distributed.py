@@ -108,6 +108,17 @@ def test_the_same_rank_twice_is_an_error(tmp_path: Path) -> None:
     assert "Rank 0 is there 2 times" in err
 
 
+def test_a_folder_with_a_rank_twice_says_where(tmp_path: Path) -> None:
+    for name in ("iteration_10", "iteration_20"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rank0_trace.json.gz").write_bytes(Path(RANKS[0]).read_bytes())
+    code, _, err = _run(str(tmp_path))
+    assert code != 0
+    assert "holds rank 0 several times, in iteration_10 and in iteration_20; name one of these folders" in " ".join(
+        err.split()
+    )
+
+
 def test_dumps_of_the_flight_recorder_name_the_rank_that_a_job_waits_for(tmp_path: Path) -> None:
     # Ranks 0 and 2 wait in the second all-reduce, which rank 1 has not called.
     for rank in range(3):
