@@ -89,6 +89,7 @@ class _Stored(msgspec.Struct, array_like=True):
     collectives: dict[str, _Column]
     kernels: dict[str, _Column]
     launch_share: float = 1.0
+    batch_size: int = UNKNOWN
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -124,6 +125,7 @@ def encode_facts(facts: RankFacts) -> bytes:
         collectives=shared,
         kernels=_packed(_columns(facts.kernels)),
         launch_share=facts.launch_share,
+        batch_size=facts.batch_size,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
     return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
@@ -216,6 +218,7 @@ def _facts(
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
         launch_share=stored.launch_share,
+        batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
     )
 
 

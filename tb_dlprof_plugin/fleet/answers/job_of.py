@@ -17,6 +17,7 @@ from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.answers.work import job_work
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, with_calls_of
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
@@ -87,6 +88,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
         notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(len(common), calls.steps)],
         pipeline=None if stages is None else stages.shape,
+        work=job_work(facts, dict(mesh), world),
     )
 
 
