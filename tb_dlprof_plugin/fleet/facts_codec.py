@@ -185,7 +185,10 @@ def _deflated(columns: dict[str, _Column]) -> bytes:
     for column in columns.values():
         begin = content.index(column.data, done)
         for stop in (begin + len(column.data) * weight // column.width for weight in range(column.width + 1)):
-            result += deflate.compress(content[done:stop]) + deflate.flush(zlib.Z_SYNC_FLUSH)
+            result += deflate.compress(content[done:stop])
+            # The end is a block of its own anyway.
+            if stop < len(content):
+                result += deflate.flush(zlib.Z_SYNC_FLUSH)
             done = stop
     return result + deflate.compress(content[done:]) + deflate.flush()
 
