@@ -62,8 +62,8 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
-    """The recorded runs, one with memory, one of two ranks and one with energy, in ``logdir``; returns how many profiles
-    the index has."""
+    """The recorded runs, one with memory, one of two ranks and one with energy, in ``logdir``; returns the number of
+    profiles in the index."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
     for event in events:

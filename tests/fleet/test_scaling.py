@@ -95,6 +95,22 @@ def test_without_samples_work_is_known_by_flops_or_by_equal_kernels(column: str,
     assert (found.kind, found.by, found.jobs[1].work) == ("weak", by, 2.0)
 
 
+def test_different_trainings_are_no_series_of_one() -> None:
+    def job(ranks: int, flops: int) -> Job:
+        facts = simulate(ranks, ddp(ranks))
+        return job_of(
+            [
+                replace(one, batch_size=32, steps=replace(one.steps, matrix_flops=one.steps.number * 0 + flops))
+                for one in facts
+            ]
+        )
+
+    assert scaling([("2", job(2, 3000)), ("recomputed", job(4, 4000))]).kind == "weak"
+    found = scaling([("2", job(2, 3000)), ("other", job(4, 9000))])
+    assert (found.kind, found.jobs[1].efficiency) == ("unknown", None)
+    assert any("different trainings" in note for note in found.notes)
+
+
 def test_ranks_of_a_tensor_parallel_group_read_the_same_samples() -> None:
     def job(mesh: Callable[[int], tuple[tuple[str, int], ...]]) -> Job:
         facts = simulate(4, ddp(4), mesh=mesh)

@@ -194,7 +194,7 @@ def _sentence(kind: ScalingKind, by: WorkBasis | None, rows: Sequence[ScaledJob]
     if kind == "unknown" or last.efficiency is None:
         return (
             f"A step takes {first.step_ms:.2f} ms on {_gpus(first)} and {last.step_ms:.2f} ms on {_gpus(last)}; how "
-            "much work that is was not recorded, so efficiency is unknown."
+            "much work that is is not known, so efficiency is unknown."
         )
     text = (
         f"{_KINDS[kind].format(by=by)}: {_gpus(last)} do {last.throughput:.2f} times the work of {_gpus(first)} per "

@@ -80,7 +80,7 @@ export function OtherJobs({ run, entries }: { run: string; entries: RunEntry[] }
 
 function Answer({ data }: { data: OtherJobsPage }) {
   return (
-    <>
+    <div class="job-answer">
       {data.scaling.length > 0 && (
         <>
           <p data-testid="job-scaling-headline">{data.scaling_headline}</p>
@@ -139,6 +139,6 @@ function Answer({ data }: { data: OtherJobsPage }) {
           ))}
         </ul>
       )}
-    </>
+    </div>
   );
 }
