@@ -62,8 +62,8 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
-    """The recorded runs, one with memory and one of two ranks, in ``logdir``; returns how many the index has."""
-    """The recorded runs, one with memory and one with energy, in ``logdir``; returns how many."""
+    """The recorded runs, one with memory, one of two ranks and one with energy, in ``logdir``; returns the number of
+    profiles in the index."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
     for event in events:
@@ -72,9 +72,8 @@ def runs(logdir: Path) -> int:
         shutil.copyfile(event, target)
     write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
     shutil.copytree(ROOT / "benchmarks" / "ranks" / "recorded" / "ddp_slow_gpu", logdir / "two_ranks")
-    return len(events) + 3
     shutil.copytree(ROOT / "benchmarks" / "energy" / "recorded" / "gpt" / "fp32", logdir / "gpt")
-    return len(events) + 2
+    return len(events) + 4
 
 
 @contextmanager

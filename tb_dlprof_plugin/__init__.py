@@ -13,7 +13,7 @@ from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
-    from tb_dlprof_plugin.api.distributed import distributed, job_table
+    from tb_dlprof_plugin.api.distributed import compare_jobs, distributed, job_table, scaling
     from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
@@ -28,6 +28,7 @@ _HOME = {
     "by_model": ("tb_dlprof_plugin.api.many_runs", "by_model"),
     "classify_kernel": ("tb_dlprof_plugin.names", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
+    "compare_jobs": ("tb_dlprof_plugin.api.distributed", "compare_jobs"),
     "distributed": ("tb_dlprof_plugin.api.distributed", "distributed"),
     "job_table": ("tb_dlprof_plugin.api.distributed", "job_table"),
     "import_job": ("tb_dlprof_plugin.api.import_job", "import_job"),
@@ -38,6 +39,7 @@ _HOME = {
     "profile": ("tb_dlprof_plugin.capture", "profile"),
     "read_profiles": ("tb_dlprof_plugin.api.profiles", "read_profiles"),
     "report": ("tb_dlprof_plugin.api.profiles", "report"),
+    "scaling": ("tb_dlprof_plugin.api.distributed", "scaling"),
     "show": ("tb_dlprof_plugin.notebook", "show"),
     "summarize_ranks": ("tb_dlprof_plugin.capture", "summarize_ranks"),
     "sweep": ("tb_dlprof_plugin.api.many_runs", "sweep"),
@@ -51,6 +53,7 @@ __all__ = [
     "by_model",
     "classify_kernel",
     "compare",
+    "compare_jobs",
     "distributed",
     "import_job",
     "job_table",
@@ -61,6 +64,7 @@ __all__ = [
     "profile",
     "read_profiles",
     "report",
+    "scaling",
     "show",
     "summarize_ranks",
     "sweep",

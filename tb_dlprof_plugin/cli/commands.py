@@ -19,7 +19,8 @@ class Command:
         name: as it is typed.
         function: module below `cli` and function.
         summary: the first line of its docstring, for the list of all and the shell's completion, which import none.
-        example: what follows the name at the least: RUN and OTHER are runs, RUNS a log directory, TRACE a trace file.
+        example: what follows the name at the least: RUN and OTHER are runs, JOB one of several ranks, RUNS a log
+            directory, TRACE a trace file.
         page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv|parquet`.
         prints: what `--format csv` prints, where that is not the page's main table: in words, or the name of a list in
             the JSON. A command with neither page nor this makes files, and has no `--format`.
@@ -137,6 +138,13 @@ _ALL = (
         "Show which ranks of a job delay the others.",
         "RUN",
         prints="`account`; others: `delays`, `what_if`, `collective_rows`",
+    ),
+    Command(
+        "scaling",
+        "scaling:scaling",
+        "Show how a training scales with its GPUs.",
+        "RUN JOB",
+        prints="`jobs`",
     ),
     Command(
         "energy",

@@ -7,22 +7,25 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.api.distributed import distributed as job_of_sources
-from tb_dlprof_plugin.api.distributed import job_table
+from tb_dlprof_plugin.api.distributed import job_table, names_of_two
+from tb_dlprof_plugin.cli.compared_jobs_text import ms, print_compared_jobs, share
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
 from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import (
     UNKNOWN,
     check_output,
+    check_table,
     percent,
     print_csv,
     print_json,
     print_parquet,
     print_table,
-    time,
 )
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.job import Job
+from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
+from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
 
@@ -35,6 +38,13 @@ def distributed(
             "(s3://bucket/runs/job)."
         ),
     ],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OTHER",
+            help="Compare with another job, the base: as JOB, and again for each further file of its traces.",
+        ),
+    ] = None,
     fail_on: Annotated[
         FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
     ] = None,
@@ -44,21 +54,26 @@ def distributed(
 ) -> None:
     """Show which ranks of a job delay the others.
 
-    Compute, transfer, waiting, bubble and host of each rank; delays with their causes; what repairs would win.
+    Compute, transfer, waiting, bubble and host of each rank; delays with their causes; what repairs would win. With
+    --against, what changed from another job.
     """
-    if table is not None and output not in (OutputFormat.csv, OutputFormat.parquet):
-        refuse("--table chooses what --format csv or parquet prints; add --format csv, or leave out --table")
+    check_table(output, table)
     check_output(output)
     try:
         found = job_of_sources(*job)
+        said: Job | JobComparison = found
+        if against is not None:
+            said = compare_jobs(job_of_sources(*against), found, names_of_two(against, job))
         if output is OutputFormat.json:
-            print_json(found)
+            print_json(said)
         elif output is OutputFormat.csv:
-            print_csv(job_table(found, table))
+            print_csv(job_table(said, table))
         elif output is OutputFormat.parquet:
-            print_parquet(job_table(found, table))
+            print_parquet(job_table(said, table))
+        elif isinstance(said, JobComparison):
+            print_compared_jobs(said, limit)
         else:
-            _print(found, limit)
+            _print(said, limit)
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
     if fail_on is FailOn.straggler and straggler_found(found):
@@ -75,7 +90,7 @@ def _print(job: Job, limit: int) -> None:
                 (
                     str(row.rank),
                     *map(
-                        _ms,
+                        ms,
                         (
                             row.step_ms,
                             row.compute_ms,
@@ -105,8 +120,8 @@ def _print(job: Job, limit: int) -> None:
             [
                 (
                     str(row.rank),
-                    _ms(row.owed_ms),
-                    _ms(row.winnable_ms),
+                    ms(row.owed_ms),
+                    ms(row.winnable_ms),
                     row.cause,
                     "yes" if row.significant else "no",
                     row.why,
@@ -118,7 +133,7 @@ def _print(job: Job, limit: int) -> None:
         say()
         print_table(
             (("what if", "left"), ("step", "right"), ("interval", "right")),
-            [(row.change, _ms(row.step_ms), f"{_ms(row.low_ms)} to {_ms(row.high_ms)}") for row in job.what_if],
+            [(row.change, ms(row.step_ms), f"{ms(row.low_ms)} to {ms(row.high_ms)}") for row in job.what_if],
         )
     if job.collective_rows:
         say()
@@ -149,9 +164,9 @@ def _print_collectives(job: Job, limit: int) -> None:
                 row.dimension,
                 row.size,
                 f"{row.calls_per_step:,.1f}",
-                _ms(row.transfer_ms),
-                _ms(row.waiting_ms),
-                _ms(row.exposed_ms),
+                ms(row.transfer_ms),
+                ms(row.waiting_ms),
+                ms(row.exposed_ms),
                 UNKNOWN if row.bus_gb_s is None else f"{row.bus_gb_s:,.1f}",
                 row.verdict,
             )
@@ -178,24 +193,16 @@ def _figures(job: Job) -> list[tuple[str, str]]:
                 "parallel efficiency",
                 " ".join(
                     (
-                        f"{_share(efficiency.parallel)} = load balance {_share(efficiency.load_balance)}",
-                        f"x communication {_share(efficiency.communication)}",
+                        f"{share(efficiency.parallel)} = load balance {share(efficiency.load_balance)}",
+                        f"x communication {share(efficiency.communication)}",
                     )
                 ),
             )
         )
     if efficiency.wasted_gpu_share is not None:
-        figures.append(("wasted by uneven ranks", f"{_share(efficiency.wasted_gpu_share)} of the GPU time"))
+        figures.append(("wasted by uneven ranks", f"{share(efficiency.wasted_gpu_share)} of the GPU time"))
     if efficiency.wasted_gpu_hours_per_day is not None:
         figures.append(("", f"{efficiency.wasted_gpu_hours_per_day:,.1f} GPU-hours a day, on {job.world_size} GPUs"))
     if efficiency.flops_utilization is not None:
-        figures.append(("FLOPs utilization", f"{_share(efficiency.flops_utilization)} of the GPUs' BF16 peak"))
+        figures.append(("FLOPs utilization", f"{share(efficiency.flops_utilization)} of the GPUs' BF16 peak"))
     return figures
-
-
-def _share(value: float | None) -> str:
-    return percent(None if value is None else 100 * value)
-
-
-def _ms(value: float | None) -> str:
-    return UNKNOWN if value is None else time(value * 1e6)

@@ -41,8 +41,7 @@ def print_page(
         text: prints the page for reading; nothing is printed without it.
         main: builds the main table, if it is not the page's first.
     """
-    if table is not None and output not in (OutputFormat.csv, OutputFormat.parquet):
-        refuse("--table chooses what --format csv or parquet prints; add --format csv, or leave out --table")
+    check_table(output, table)
     check_output(output)
     if output is OutputFormat.json:
         print_json(page)
@@ -52,6 +51,12 @@ def print_page(
         print_parquet(main() if main is not None and table is None else table_of(page, table))
     else:
         text()
+
+
+def check_table(output: OutputFormat, table: str | None) -> None:
+    """Ends the command with one sentence where a table is chosen for a format that has no single one."""
+    if table is not None and output not in (OutputFormat.csv, OutputFormat.parquet):
+        refuse("--table chooses what --format csv or parquet prints; add --format csv, or leave out --table")
 
 
 def check_output(output: OutputFormat | None) -> None:

@@ -89,6 +89,7 @@ class _Stored(msgspec.Struct, array_like=True):
     collectives: dict[str, _Column]
     kernels: dict[str, _Column]
     launch_share: float = 1.0
+    batch_size: int = UNKNOWN
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -124,6 +125,7 @@ def encode_facts(facts: RankFacts) -> bytes:
         collectives=shared,
         kernels=_packed(_columns(facts.kernels)),
         launch_share=facts.launch_share,
+        batch_size=facts.batch_size,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
     return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
@@ -188,7 +190,10 @@ def _deflated(columns: dict[str, _Column]) -> bytes:
     for column in columns.values():
         begin = content.index(column.data, done)
         for stop in (begin + len(column.data) * weight // column.width for weight in range(column.width + 1)):
-            result += deflate.compress(content[done:stop]) + deflate.flush(zlib.Z_SYNC_FLUSH)
+            result += deflate.compress(content[done:stop])
+            # The end is a block of its own anyway.
+            if stop < len(content):
+                result += deflate.flush(zlib.Z_SYNC_FLUSH)
             done = stop
     return result + deflate.compress(content[done:]) + deflate.flush()
 
@@ -221,6 +226,7 @@ def _facts(
         mesh=tuple(stored.mesh),
         notes=tuple(stored.notes),
         launch_share=stored.launch_share,
+        batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
     )
 
 

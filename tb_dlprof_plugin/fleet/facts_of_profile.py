@@ -62,6 +62,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         mesh=mesh_of(groups, profile.source.rank),
         notes=(),
         launch_share=unprofiled_share(view, view.selection()).expected,
+        batch_size=profile.facts.batch_size or UNKNOWN,
     )
 
 

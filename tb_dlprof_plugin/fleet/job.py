@@ -154,6 +154,22 @@ class PipelineShape:
 
 
 @dataclass(frozen=True, slots=True)
+class JobWork:
+    """What all ranks together do in a step, to compare jobs by. None where it is not recorded.
+
+    Attributes:
+        samples: batch sizes of the ranks that read data of their own: those of a tensor, context or pipeline parallel
+            group read the same.
+        flops: of matrix products whose shapes were recorded, the mean of the recorded ranks times all ranks.
+        kernels: hash of kernels and shapes, where it is equal on all ranks and in all steps.
+    """
+
+    samples: float | None
+    flops: float | None
+    kernels: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Heat:
     """Ranks x iterations: by how many percent the rank worked longer by itself than the median rank of the iteration.
 
@@ -190,3 +206,4 @@ class Job:
     mesh_places: list[tuple[int, ...]]
     notes: list[str]
     pipeline: PipelineShape | None = None
+    work: JobWork | None = None

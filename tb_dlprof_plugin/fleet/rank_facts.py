@@ -206,6 +206,7 @@ class RankFacts:
         base_ns: unix time (ns) of this rank's zero.
         framework: of the recording. backend: "nccl", "gloo", "rccl" or "".
         launch_share: time that launching takes without the profiler over that with it, as expected.
+        batch_size: samples of a batch of this rank; UNKNOWN.
     """
 
     rank: int
@@ -225,3 +226,4 @@ class RankFacts:
     mesh: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = field(default=())
     launch_share: float = 1.0
+    batch_size: int = UNKNOWN

@@ -169,6 +169,15 @@ class JobFigures(msgspec.Struct, frozen=True):
         float | None,
         Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take."),
     ]
+    wasted_gpu_hours_per_day: float | None
+    flops_utilization_percent: Annotated[
+        float | None,
+        Definition(
+            "jobFlops",
+            "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. It is MFU "
+            "where nothing is computed twice, and unknown where shapes or the GPU's peak are not known.",
+        ),
+    ]
     matched_percent: Annotated[
         float | None,
         Definition(
@@ -280,6 +289,8 @@ def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
         balance_percent=_percent(efficiency.load_balance),
         communication_percent=_percent(efficiency.communication),
         wasted_percent=_percent(efficiency.wasted_gpu_share),
+        wasted_gpu_hours_per_day=efficiency.wasted_gpu_hours_per_day,
+        flops_utilization_percent=_percent(efficiency.flops_utilization),
         matched_percent=job.collectives.matched_percent,
         clock_us=job.clock.uncertainty_us,
         simulated_error_percent=job.simulated_error_percent,

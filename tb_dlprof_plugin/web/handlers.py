@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
+from tb_dlprof_plugin.fleet.several_jobs.scaling import scaling
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.pages.by_model import ByModelPage, by_model_page
 from tb_dlprof_plugin.pages.compare import ComparePage, compare_page
@@ -20,6 +22,7 @@ from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
+from tb_dlprof_plugin.pages.other_jobs import OtherJobsPage, other_jobs_page
 from tb_dlprof_plugin.pages.plan import PlanPage, plan_page
 from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.related import Related, related
@@ -44,6 +47,8 @@ from tb_dlprof_plugin.web.open_runs import OpenRuns
 from tb_dlprof_plugin.web.run_index import run_index
 from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
 
+_MOST_JOBS = 16
+"""That one is shown against."""
 _MOST_LINES = 16
 """Ranks under each other."""
 
@@ -264,6 +269,21 @@ def distributed(runs: OpenRuns, query: q.ProfileQuery) -> DistributedPage:
     """All ranks of a run."""
     found, ref = runs.job(query)
     return distributed_page(job_of(found.facts, found.unreadable, found.numbers), ref)
+
+
+def other_jobs(runs: OpenRuns, query: q.OtherJobsQuery) -> OtherJobsPage:
+    """A job against others."""
+    others = list(dict.fromkeys(name for name in query.against.split("\n") if name and name != query.run))
+    if not 0 < len(others) <= _MOST_JOBS:
+        raise RequestError(400, f"The parameter 'against' must name 1 to {_MOST_JOBS} other runs.")
+    (found, ref), *rest = [runs.job(query), *(runs.job(q.ProfileQuery(run=name)) for name in others)]
+    job, *jobs = [job_of(one.facts, one.unreadable, one.numbers) for one in (found, *(one for one, _ in rest))]
+    named = [(query.run, job), *zip(others, jobs, strict=True)]
+    try:
+        series = scaling(named) if len({one.world_size for _, one in named}) > 1 else None
+        return other_jobs_page(ref, compare_jobs(jobs[0], job, (others[0], query.run)), series)
+    except ValueError as error:
+        raise RequestError(422, f"The jobs cannot be compared: {error}.") from None
 
 
 def rank_lines(runs: OpenRuns, query: q.RankLinesQuery) -> RankLinesPage:

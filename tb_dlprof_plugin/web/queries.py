@@ -54,6 +54,12 @@ class RankLinesQuery(ProfileQuery, frozen=True, kw_only=True):
     step: int | None = None
 
 
+class OtherJobsQuery(ProfileQuery, frozen=True, kw_only=True):
+    """``against`` names other runs, with a line break between them: the first is the base of the comparison."""
+
+    against: Text
+
+
 class KernelsQuery(RangeQuery, frozen=True, kw_only=True):
     """Of all launches, or of those of one op (an id), one op type (a name) or one module (a key)."""
 
@@ -193,6 +199,8 @@ def runs_of(query: AnyQuery) -> tuple[str, ...] | None:
     """The runs that an answer is made of; None for all of them."""
     if isinstance(query, CompareQuery):
         return (query.a.run, query.b.run)
+    if isinstance(query, OtherJobsQuery):
+        return (query.run, *query.against.split("\n"))
     return (query.run,) if isinstance(query, ProfileQuery) else None
 
 

@@ -144,6 +144,13 @@ _ALL = (
         handler="distributed",
     ),
     Route(
+        "other_jobs",
+        "the job against others: what changed, and how the training scales",
+        query="OtherJobsQuery",
+        handler="other_jobs",
+        in_file="never",
+    ),
+    Route(
         "rank_lines",
         "a step of several ranks on aligned clocks",
         query="RankLinesQuery",

@@ -1701,6 +1701,8 @@ export interface JobFigures {
   balance_percent: number | null;
   communication_percent: number | null;
   wasted_percent: number | null;
+  wasted_gpu_hours_per_day: number | null;
+  flops_utilization_percent: number | null;
   matched_percent: number | null;
   clock_us: number | null;
   simulated_error_percent: number | null;
@@ -1792,6 +1794,95 @@ export interface DistributedPage {
   heat: JobHeat | null;
   mesh: JobDimension[];
   shown_ranks: number[];
+  notes: string[];
+}
+
+/**
+ * A part of the step, mean of all ranks of each job (ns). The differences add up to that of the step, the last
+ * row.
+ */
+export interface JobPart {
+  part: string;
+  base_ns: number | null;
+  candidate_ns: number | null;
+  difference_ns: number | null;
+}
+
+/** A rank that delays the others in one of the two jobs, or in both; ns per step. */
+export interface JobDelayChange {
+  what: string;
+  rank: number;
+  cause: string;
+  base_winnable_ns: number | null;
+  winnable_ns: number | null;
+  why: string;
+}
+
+/**
+ * By how much each part of a rank's step changed (ns); the parts add up to `step_ns`.
+ *
+ * `base_ranks` names the ranks of the base that it is compared with.
+ */
+export interface JobRankChange {
+  rank: number;
+  base_ranks: string;
+  compute_ns: number;
+  transfer_ns: number;
+  waiting_ns: number | null;
+  bubble_ns: number;
+  host_ns: number;
+  step_ns: number;
+}
+
+/**
+ * Calls of one operation, dimension, size and module before and after: means per rank and step as recorded (ns).
+ *
+ * None where a job makes no such calls.
+ */
+export interface JobCollectiveChange {
+  operation: string;
+  dimension: string;
+  size: string;
+  module: string;
+  base_calls: number | null;
+  calls: number | null;
+  base_transfer_ns: number | null;
+  transfer_ns: number | null;
+  base_waiting_ns: number | null;
+  waiting_ns: number | null;
+  base_exposed_ns: number | null;
+  exposed_ns: number | null;
+  difference_ns: number;
+}
+
+/** A job of a series of sizes; factors are over the smallest job's. */
+export interface ScaledRow {
+  job: string;
+  gpus: number;
+  step_ns: number;
+  work: number | null;
+  throughput: number | null;
+  efficiency_percent: number | null;
+  compute: number | null;
+  host: number | null;
+  transfer: number | null;
+  waiting: number | null;
+  bubble: number | null;
+  flops_utilization_percent: number | null;
+  wasted_gpu_hours_per_day: number | null;
+}
+
+/** A job against `base`, and the series of all jobs that were named where they have several sizes. */
+export interface OtherJobsPage {
+  ref: RunRef;
+  base: string;
+  headline: string;
+  parts: JobPart[];
+  delays: JobDelayChange[];
+  ranks: JobRankChange[];
+  collectives: JobCollectiveChange[];
+  scaling_headline: string;
+  scaling: ScaledRow[];
   notes: string[];
 }
 
@@ -2853,6 +2944,8 @@ export interface Routes {
   plan: PlanPage;
   /** All ranks of a run: the job's step, who delays whom, what repairs would win. */
   distributed: DistributedPage;
+  /** The job against others: what changed, and how the training scales. */
+  other_jobs: OtherJobsPage;
   /** A step of several ranks on aligned clocks. */
   rank_lines: RankLinesPage;
   /** The energy of a step, where it goes, and what other configurations would take. */
@@ -2975,6 +3068,11 @@ export interface PlanQuery extends RangeQuery {
   gpu?: string | null;
 }
 
+/** `against` names other runs, with a line break between them: the first is the base of the comparison. */
+export interface OtherJobsQuery extends ProfileQuery {
+  against: string;
+}
+
 /** `ranks` are their numbers, "0,5,9"; `step` the number of a recorded step, by default one in the middle. */
 export interface RankLinesQuery extends ProfileQuery {
   ranks: string;
@@ -3059,6 +3157,7 @@ export interface Queries {
   memory: MemoryQuery;
   plan: PlanQuery;
   distributed: ProfileQuery;
+  other_jobs: OtherJobsQuery;
   rank_lines: RankLinesQuery;
   energy: EnergyQuery;
   key_nodes: ProfileQuery;

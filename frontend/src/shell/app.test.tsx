@@ -2,7 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { formatNs } from "../format/duration";
-import { distributed } from "../testing/distributed";
+import { distributed, otherJobs } from "../testing/distributed";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { energy } from "../testing/energy";
@@ -28,6 +28,7 @@ const ANSWERS: Record<string, unknown> = {
   compare: fixtures.compare,
   trust: fixtures.trust,
   distributed,
+  other_jobs: otherJobs,
 };
 
 let root: HTMLElement;
@@ -207,6 +208,20 @@ describe("each page draws its answer", () => {
     await click(rows[1]!.querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.rank=1");
     expect(byId("place-summary")?.getAttribute("aria-current")).toBe("page");
+  });
+
+  it("Distributed shows a job against others that are picked, and leaves one out again", async () => {
+    await open(hash({ page: "distributed", run: "resnet50/fp32" }));
+    expect(byId("job-compared-headline")).toBeNull();
+    await choose("job-against", "resnet50/amp");
+    expect(asked.at(-1)?.searchParams.get("against")).toBe("resnet50/amp");
+    expect(byId("job-compared-headline")?.textContent).toBe(otherJobs.headline);
+    expect(byId("job-scaling")?.textContent).toContain("81.6 %");
+    const parts = byId("job-parts")!.textContent!;
+    expect(parts).toContain("unknown");
+    expect(parts).toContain("+18");
+    await click(byId("job-others")!.querySelector(".chip"));
+    expect(byId("job-compared-headline")).toBeNull();
   });
 
   it("Overview shows unknown, never 0, for what was not recorded", async () => {

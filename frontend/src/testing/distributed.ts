@@ -50,3 +50,22 @@ export const distributed = filled("DistributedPage", {
   ],
   notes: ["All 4 ranks were recorded."],
 });
+
+/** The same job against one of two GPUs, in which no rank was late. */
+export const otherJobs = filled("OtherJobsPage", {
+  base: "resnet50/amp",
+  headline: "A step of resnet50/fp32 on 4 GPUs in place of 2 takes 98.00 ms, that of resnet50/amp 80.00 ms.",
+  parts: [
+    { part: "Compute", base_ns: 60, candidate_ns: 65, difference_ns: 5 },
+    { part: "Waiting for ranks", base_ns: null, candidate_ns: null, difference_ns: null },
+    { part: "Step", base_ns: 80, candidate_ns: 98, difference_ns: 18 },
+  ],
+  delays: [{ what: "new", rank: 3, cause: "slow gpu", base_winnable_ns: null, winnable_ns: 20 }],
+  ranks: [{ rank: 0, base_ranks: "0", compute_ns: 5, waiting_ns: null, step_ns: 18 }],
+  collectives: [{ operation: "all_reduce", base_calls: null, calls: 4, base_exposed_ns: null, exposed_ns: 13 }],
+  scaling_headline: "Weak scaling (each GPU has the same work, by samples): 82 % efficiency.",
+  scaling: [
+    { job: "resnet50/amp", gpus: 2, efficiency_percent: 100 },
+    { job: "resnet50/fp32", gpus: 4, efficiency_percent: 81.6 },
+  ],
+});

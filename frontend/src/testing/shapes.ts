@@ -117,6 +117,12 @@ export interface Interfaces {
   JobHeat: types.JobHeat;
   JobDimension: types.JobDimension;
   DistributedPage: types.DistributedPage;
+  JobPart: types.JobPart;
+  JobDelayChange: types.JobDelayChange;
+  JobRankChange: types.JobRankChange;
+  JobCollectiveChange: types.JobCollectiveChange;
+  ScaledRow: types.ScaledRow;
+  OtherJobsPage: types.OtherJobsPage;
   RankLine: types.RankLine;
   RankLinesPage: types.RankLinesPage;
   EnergyChoice: types.EnergyChoice;
@@ -1802,6 +1808,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       balance_percent: null,
       communication_percent: null,
       wasted_percent: null,
+      wasted_gpu_hours_per_day: null,
+      flops_utilization_percent: null,
       matched_percent: null,
       clock_us: null,
       simulated_error_percent: null,
@@ -1906,6 +1914,101 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       collectives: "JobCollective",
       heat: "JobHeat",
       mesh: "JobDimension",
+    },
+  },
+  JobPart: {
+    blank: {
+      part: "",
+      base_ns: null,
+      candidate_ns: null,
+      difference_ns: null,
+    },
+    parts: {
+    },
+  },
+  JobDelayChange: {
+    blank: {
+      what: "",
+      rank: 0,
+      cause: "",
+      base_winnable_ns: null,
+      winnable_ns: null,
+      why: "",
+    },
+    parts: {
+    },
+  },
+  JobRankChange: {
+    blank: {
+      rank: 0,
+      base_ranks: "",
+      compute_ns: 0,
+      transfer_ns: 0,
+      waiting_ns: null,
+      bubble_ns: 0,
+      host_ns: 0,
+      step_ns: 0,
+    },
+    parts: {
+    },
+  },
+  JobCollectiveChange: {
+    blank: {
+      operation: "",
+      dimension: "",
+      size: "",
+      module: "",
+      base_calls: null,
+      calls: null,
+      base_transfer_ns: null,
+      transfer_ns: null,
+      base_waiting_ns: null,
+      waiting_ns: null,
+      base_exposed_ns: null,
+      exposed_ns: null,
+      difference_ns: 0,
+    },
+    parts: {
+    },
+  },
+  ScaledRow: {
+    blank: {
+      job: "",
+      gpus: 0,
+      step_ns: 0,
+      work: null,
+      throughput: null,
+      efficiency_percent: null,
+      compute: null,
+      host: null,
+      transfer: null,
+      waiting: null,
+      bubble: null,
+      flops_utilization_percent: null,
+      wasted_gpu_hours_per_day: null,
+    },
+    parts: {
+    },
+  },
+  OtherJobsPage: {
+    blank: {
+      base: "",
+      headline: "",
+      parts: [],
+      delays: [],
+      ranks: [],
+      collectives: [],
+      scaling_headline: "",
+      scaling: [],
+      notes: [],
+    },
+    parts: {
+      ref: "RunRef",
+      parts: "JobPart",
+      delays: "JobDelayChange",
+      ranks: "JobRankChange",
+      collectives: "JobCollectiveChange",
+      scaling: "ScaledRow",
     },
   },
   RankLine: {

@@ -18,6 +18,7 @@ from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
 from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.answers.work import job_work
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, with_calls_of
@@ -102,6 +103,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
             *_of_fewer_ranks(len(facts), len(compared)),
         ],
         pipeline=None if stages is None else stages.shape,
+        work=job_work(facts, dict(mesh), world),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tb_dlprof_plugin.fleet.job import Delay, JobStep, RankAccount, WhatIf
 
-_WORDS = {
+CAUSES = {
     "slow_gpu": "its GPU is slower or has more to do",
     "slow_host": "its host is slow",
     "slow_input": "its input is slow",
@@ -45,7 +45,7 @@ def sentence(
     worst = next((one for one in delays if one.significant), None)
     if worst is not None:
         text += (
-            f" Rank {worst.rank} delays the others, because {_WORDS[worst.cause]}: repairing it wins "
+            f" Rank {worst.rank} delays the others, because {CAUSES[worst.cause]}: repairing it wins "
             f"{worst.winnable_ms:.2f} ms of a step."
         )
     elif count > 1:

@@ -1,21 +1,22 @@
 /** The Distributed page: where a step of the whole job goes, who delays whom and why, what repairs win, and how sure that is. */
-import type { DistributedPage as JobData } from "../../api/types";
+import type { DistributedPage as JobData, RunEntry } from "../../api/types";
 import { Card } from "../../components/Card";
 import { Figure } from "../../components/Figure";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { PageHead } from "../../features/PageHead";
 import { formatNs } from "../../format/duration";
-import { formatPercent } from "../../format/number";
+import { formatPercent, threeDigits } from "../../format/number";
 import { openPage } from "../../state/navigate";
 import { profileParam } from "../../state/sharedParams";
 import { COLLECTIVES, DELAYS, WHAT_IF } from "./columns";
 import { HeatMap } from "./HeatMap";
+import { OtherJobs } from "./OtherJobs";
 import { jobCollectivesTable } from "./params";
 import { RankAccounts } from "./RankAccounts";
 import { RankLines } from "./RankLines";
 
-export function DistributedPage({ data }: { data: JobData }) {
+export function DistributedPage({ data, entries }: { data: JobData; entries: RunEntry[] }) {
   const { ref } = data;
   // What is not recorded limits everything below: the notes say it first.
   const partial = data.ranks < data.world_size;
@@ -71,6 +72,7 @@ export function DistributedPage({ data }: { data: JobData }) {
             />
           </Card>
         )}
+        {data.account.rank.length > 0 && <OtherJobs run={ref.run} entries={entries} />}
       </div>
       {!partial && <Notes notes={data.notes} />}
     </>
@@ -117,8 +119,20 @@ function JobFigures({ data }: { data: JobData }) {
         label="Lost to stragglers"
         unit="percent"
         value={figures.wasted_percent}
-        under="of all GPU time"
+        under={
+          figures.wasted_gpu_hours_per_day === null
+            ? "of all GPU time"
+            : `of all GPU time, ${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
+        }
         testId="job-wasted"
+      />
+      <Figure
+        of="jobFlops"
+        label="FLOPs utilization"
+        unit="percent"
+        value={figures.flops_utilization_percent}
+        under="of the BF16 peak"
+        testId="job-flops"
       />
       <Figure
         of="jobMatched"

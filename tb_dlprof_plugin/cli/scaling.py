@@ -1,0 +1,101 @@
+"""``tb-dlprof scaling``: how a training scales over jobs on different numbers of GPUs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.api.distributed import job_table
+from tb_dlprof_plugin.api.distributed import scaling as scaling_of_sources
+from tb_dlprof_plugin.cli.compared_jobs_text import ms, share
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import Output, OutputFormat, TableName
+from tb_dlprof_plugin.cli.printing import (
+    UNKNOWN,
+    check_output,
+    check_table,
+    print_csv,
+    print_json,
+    print_parquet,
+    print_table,
+)
+from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, Scaling
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.store.codec import ProfileError
+
+
+def scaling(
+    jobs: Annotated[
+        list[str],
+        typer.Argument(
+            help="Two jobs or more, each the directory of a run with its ranks, or a folder or glob of their traces."
+        ),
+    ],
+    output: Output = OutputFormat.text,
+    table: TableName = None,
+) -> None:
+    """Show how a training scales with its GPUs.
+
+    Weak or strong scaling, efficiency against the smallest job, and the factors that it is the product of.
+    """
+    check_table(output, table)
+    check_output(output)
+    try:
+        found = scaling_of_sources(*jobs)
+        if output is OutputFormat.json:
+            print_json(found)
+        elif output is OutputFormat.csv:
+            print_csv(job_table(found, table))
+        elif output is OutputFormat.parquet:
+            print_parquet(job_table(found, table))
+        else:
+            _print(found)
+    except (ProfileError, TraceError, ValueError) as error:
+        refuse(error)
+
+
+def _print(found: Scaling) -> None:
+    say(found.sentence, "")
+    print_table(
+        (("job", "left"), ("GPUs", "right"), ("step", "right"), ("work", "right"), ("speed", "right"),
+         ("efficiency", "right"), *((f"x {name}", "right") for name in FACTORS)),
+        [
+            (
+                row.name,
+                str(row.gpus),
+                ms(row.step_ms),
+                _times(row.work),
+                _times(row.throughput),
+                share(row.efficiency),
+                *(_times(getattr(row, name)) for name in FACTORS),
+            )
+            for row in found.jobs
+        ],
+    )  # fmt: skip
+    say()
+    print_table(
+        (("job", "left"), *((name, "right") for name in FACTORS), ("parallel efficiency", "right"),
+         ("FLOPs utilization", "right"), ("wasted GPU-hours a day", "right")),
+        [
+            (
+                row.name,
+                *(UNKNOWN if _unknown(row.parts.waiting_ms, name) else ms(row.parts.of(name)) for name in FACTORS),
+                share(row.parallel),
+                share(row.flops_utilization),
+                UNKNOWN if row.wasted_gpu_hours_per_day is None else f"{row.wasted_gpu_hours_per_day:,.1f}",
+            )
+            for row in found.jobs
+        ],
+    )  # fmt: skip
+    for note in found.notes:
+        say(f"Note: {note}")
+
+
+def _unknown(waiting_ms: float | None, part: str) -> bool:
+    return part == "waiting" and waiting_ms is None
+
+
+def _times(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.2f}"

@@ -1,0 +1,1 @@
+"""Answers about several jobs: two compared, and how a training scales with its GPUs."""

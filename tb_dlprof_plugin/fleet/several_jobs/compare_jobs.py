@@ -1,0 +1,197 @@
+"""Two jobs in, what changed out: the step, its parts, each rank, delays and collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tb_dlprof_plugin.fleet.job import CollectiveRow, Delay, Job
+from tb_dlprof_plugin.fleet.several_jobs.compared_sentence import compared_sentence
+from tb_dlprof_plugin.fleet.several_jobs.comparison import (
+    CollectiveChange,
+    DelayChange,
+    JobComparison,
+    JobSide,
+    PartChange,
+    RankChange,
+)
+from tb_dlprof_plugin.fleet.several_jobs.pairs_of_ranks import PairedRanks, paired_ranks
+from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, mean_parts, parts_of
+from tb_dlprof_plugin.fleet.several_jobs.relative_work import flops_per_sample_note, relative_work
+
+
+def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "candidate")) -> JobComparison:
+    """The candidate against the base, which may have another number of ranks.
+
+    Args:
+        base: the job that is compared with.
+        candidate: the other one.
+        names: of both, for sentences.
+
+    Raises:
+        ValueError: of one of them no step was recorded.
+    """
+    for name, job in zip(names, (base, candidate), strict=True):
+        if not job.account or job.step is None:
+            raise ValueError(f"where the steps of {name} go is not known: no rank recorded a whole step")
+    assert base.step is not None
+    assert candidate.step is not None
+    paired = paired_ranks(base, candidate)
+    work = relative_work(base, candidate)
+    low = candidate.step.low_ms - base.step.high_ms
+    high = candidate.step.high_ms - base.step.low_ms
+    found = JobComparison(
+        sentence="",
+        base=_side(names[0], base),
+        candidate=_side(names[1], candidate),
+        difference_ms=candidate.step.ms - base.step.ms,
+        low_ms=low,
+        high_ms=high,
+        beyond_intervals=low > 0 or high < 0,
+        work=work,
+        throughput=None if work is None else work.ratio * base.step.ms / candidate.step.ms,
+        parts=_parts(base, candidate),
+        paired_by=paired.by,
+        rank_changes=_ranks(base, candidate, paired),
+        delays=_delays(base, candidate, paired),
+        collectives=_collectives(base, candidate),
+        notes=_notes(base, candidate, names, paired),
+    )
+    return replace(found, sentence=compared_sentence(found))
+
+
+def _side(name: str, job: Job) -> JobSide:
+    assert job.step is not None
+    factors = job.efficiency
+    return JobSide(
+        name,
+        job.world_size,
+        len(job.ranks),
+        job.step,
+        job.sentence,
+        factors.parallel,
+        factors.wasted_gpu_share,
+        factors.flops_utilization,
+    )
+
+
+def _parts(base: Job, candidate: Job) -> list[PartChange]:
+    before, after = (mean_parts((parts_of(row), 1.0) for row in job.account) for job in (base, candidate))
+    if before.waiting_ms is None or after.waiting_ms is None:
+        before, after = before.without_waiting, after.without_waiting
+    changes = []
+    for part in PARTS:
+        values = before.of(part), after.of(part)
+        if part == "waiting" and before.waiting_ms is None:
+            changes.append(PartChange(part, None, None, None))
+        else:
+            changes.append(PartChange(part, *values, values[1] - values[0]))
+    return changes
+
+
+def _ranks(base: Job, candidate: Job, paired: PairedRanks) -> list[RankChange]:
+    before, after = ({row.rank: parts_of(row) for row in job.account} for job in (base, candidate))
+    changes = []
+    for pair in paired.pairs:
+        own, other = after[pair.rank], mean_parts((before[rank], weight) for rank, weight in pair.base)
+        if own.waiting_ms is None or other.waiting_ms is None:
+            own, other = own.without_waiting, other.without_waiting
+        changes.append(RankChange(pair.rank, list(pair.base), other, own, own.step_ms - other.step_ms))
+    return changes
+
+
+def _delays(base: Job, candidate: Job, paired: PairedRanks) -> list[DelayChange]:
+    """Those beyond chance, new ones first, then by what they cost."""
+    before = {row.rank: row for row in base.delays if row.significant}
+    counterpart = {pair.rank: [rank for rank, _ in pair.base] for pair in paired.pairs}
+    changes = []
+    for row in candidate.delays:
+        if not row.significant:
+            continue
+        same = [rank for rank in counterpart.get(row.rank, ()) if rank in before and before[rank].cause == row.cause]
+        changes.append(_delay(before.pop(same[0]) if same else None, row))
+    changes += [_delay(row, None) for row in before.values()]
+    order = ("new", "stays", "gone")
+    return sorted(
+        changes, key=lambda one: (order.index(one.what), -max(one.winnable_ms or 0.0, one.base_winnable_ms or 0.0))
+    )
+
+
+def _delay(before: Delay | None, after: Delay | None) -> DelayChange:
+    said = after or before
+    assert said is not None
+    return DelayChange(
+        what="stays" if before and after else "new" if after else "gone",
+        cause=said.cause,
+        base_rank=before.rank if before else None,
+        rank=after.rank if after else None,
+        base_winnable_ms=before.winnable_ms if before else None,
+        winnable_ms=after.winnable_ms if after else None,
+        why=said.why,
+    )
+
+
+def _collectives(base: Job, candidate: Job) -> list[CollectiveChange]:
+    """Largest change of exposed time first."""
+    before, after = ({_kind(row): row for row in job.collective_rows} for job in (base, candidate))
+    changes = [_collective(kind, before.get(kind), after.get(kind)) for kind in dict.fromkeys([*after, *before])]
+    return sorted(changes, key=lambda one: -abs(one.difference_ms))
+
+
+def _kind(row: CollectiveRow) -> tuple[str, str, str, str]:
+    return row.operation, row.dimension, row.size, row.module
+
+
+def _collective(
+    kind: tuple[str, str, str, str], before: CollectiveRow | None, after: CollectiveRow | None
+) -> CollectiveChange:
+    return CollectiveChange(
+        *kind,
+        base_calls_per_step=before.calls_per_step if before else None,
+        calls_per_step=after.calls_per_step if after else None,
+        base_transfer_ms=before.transfer_ms if before else None,
+        transfer_ms=after.transfer_ms if after else None,
+        base_waiting_ms=before.waiting_ms if before else None,
+        waiting_ms=after.waiting_ms if after else None,
+        base_exposed_ms=before.exposed_ms if before else None,
+        exposed_ms=after.exposed_ms if after else None,
+        difference_ms=(after.exposed_ms if after else 0.0) - (before.exposed_ms if before else 0.0),
+        base_bus_gb_s=before.bus_gb_s if before else None,
+        bus_gb_s=after.bus_gb_s if after else None,
+    )
+
+
+def _notes(base: Job, candidate: Job, names: tuple[str, str], paired: PairedRanks) -> list[str]:
+    notes = []
+    for name, job in zip(names, (base, candidate), strict=True):
+        if job.missing_ranks:
+            notes.append(f"{len(job.missing_ranks)} of {job.world_size} ranks of {name} are missing.")
+    if paired.by == "share":
+        notes.append(
+            f"The jobs have {base.world_size} and {candidate.world_size} ranks: a rank is compared with those at the "
+            "same part of the list of ranks."
+        )
+    for name, alone in zip(names, (paired.alone_base, paired.alone_candidate), strict=True):
+        if alone:
+            notes.append(f"{_named(alone)} of {name} {'has' if len(alone) == 1 else 'have'} no counterpart.")
+    if base.mesh and candidate.mesh and base.mesh != candidate.mesh:
+        notes.append(f"Meshes: {_mesh(base)} in {names[0]}, {_mesh(candidate)} in {names[1]}.")
+    if any(row.waiting_ms is None for job in (base, candidate) for row in job.account):
+        notes.append(
+            "Of some ranks waiting is not known, because no other rank of their collectives was recorded: where that "
+            "is so, it is part of the transfer on both sides."
+        )
+    sources = {job.step.source for job in (base, candidate) if job.step is not None}
+    if len(sources) > 1:
+        notes.append(f"The steps are known in different ways ({', '.join(sorted(sources))}): see their intervals.")
+    different = flops_per_sample_note(base, candidate)
+    return [*notes, different] if different else notes
+
+
+def _named(ranks: Sequence[int], most: int = 8) -> str:
+    listed = ", ".join(map(str, ranks[:most])) + (f" and {len(ranks) - most} more" if len(ranks) > most else "")
+    return f"Rank {listed}" if len(ranks) == 1 else f"Ranks {listed}"
+
+
+def _mesh(job: Job) -> str:
+    return " x ".join(f"{name} {size}" for name, size in job.mesh)

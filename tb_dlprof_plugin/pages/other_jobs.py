@@ -1,0 +1,259 @@
+"""A job against others, for the page Distributed: what changed from one, and how the training scales."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison, RankChange
+from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, StepParts
+from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, ScaledJob, Scaling
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+_NS_PER_MS = 1e6
+_MOST_RANKS = 500
+_MOST_COLLECTIVES = 200
+PART_TITLES = {
+    "compute": "Compute",
+    "transfer": "Exposed transfer",
+    "waiting": "Waiting for ranks",
+    "bubble": "Pipeline bubble",
+    "host": "Host",
+    "step": "Step",
+}
+
+
+class JobPart(msgspec.Struct, frozen=True):
+    """A part of the step, mean of all ranks of each job (ns). The differences add up to that of the step, the last
+    row."""
+
+    part: str
+    base_ns: int | None
+    candidate_ns: int | None
+    difference_ns: int | None
+
+
+class JobDelayChange(msgspec.Struct, frozen=True):
+    """A rank that delays the others in one of the two jobs, or in both; ns per step."""
+
+    what: Annotated[
+        str,
+        Definition(
+            "jobDelayChange",
+            "Whether the delay is gone, new, or stays: the same cause on the rank at the same place. Only delays that "
+            "are too frequent or too long to be chance count.",
+        ),
+    ]
+    rank: int
+    cause: str
+    base_winnable_ns: int | None
+    winnable_ns: int | None
+    why: str
+
+
+class JobRankChange(msgspec.Struct, frozen=True):
+    """By how much each part of a rank's step changed (ns); the parts add up to ``step_ns``.
+
+    ``base_ranks`` names the ranks of the base that it is compared with.
+    """
+
+    rank: int
+    base_ranks: Annotated[
+        str,
+        Definition(
+            "jobBaseRanks",
+            "Ranks of the base: at the same place of the mesh, else of the same number; in a job of another size those "
+            "at the same part of the list of ranks.",
+        ),
+    ]
+    compute_ns: int
+    transfer_ns: int
+    waiting_ns: int | None
+    bubble_ns: int
+    host_ns: int
+    step_ns: int
+
+
+class JobCollectiveChange(msgspec.Struct, frozen=True):
+    """Calls of one operation, dimension, size and module before and after: means per rank and step as recorded (ns).
+
+    None where a job makes no such calls.
+    """
+
+    operation: str
+    dimension: str
+    size: str
+    module: str
+    base_calls: float | None
+    calls: float | None
+    base_transfer_ns: int | None
+    transfer_ns: int | None
+    base_waiting_ns: int | None
+    waiting_ns: int | None
+    base_exposed_ns: int | None
+    exposed_ns: int | None
+    difference_ns: Annotated[int, Definition("jobExposedChange", "Change of the time in which nothing else ran.")]
+
+
+class ScaledRow(msgspec.Struct, frozen=True):
+    """A job of a series of sizes; factors are over the smallest job's."""
+
+    job: str
+    gpus: int
+    step_ns: int
+    work: Annotated[
+        float | None,
+        Definition("jobWork", "Work of a step over that of the smallest job: samples, else FLOPs, else equal kernels."),
+    ]
+    throughput: float | None
+    efficiency_percent: Annotated[
+        float | None,
+        Definition(
+            "jobScaling",
+            "Work per time and GPU over that of the smallest job: the product of the five factors next to it.",
+        ),
+    ]
+    compute: Annotated[float | None, Definition("jobFactorCompute", "Work per time in which a GPU computes.")]
+    host: Annotated[float | None, Definition("jobFactorHost", "What GPUs that idle for the host change of it.")]
+    transfer: Annotated[float | None, Definition("jobFactorTransfer", "What exposed transfers change of it.")]
+    waiting: Annotated[float | None, Definition("jobFactorWaiting", "What waiting for other ranks changes of it.")]
+    bubble: Annotated[float | None, Definition("jobFactorBubble", "What the pipeline's bubble changes of it.")]
+    flops_utilization_percent: float | None
+    wasted_gpu_hours_per_day: float | None
+
+
+class OtherJobsPage(msgspec.Struct, frozen=True):
+    """A job against ``base``, and the series of all jobs that were named where they have several sizes."""
+
+    ref: RunRef
+    base: str
+    headline: str
+    parts: list[JobPart]
+    delays: list[JobDelayChange]
+    ranks: list[JobRankChange]
+    collectives: list[JobCollectiveChange]
+    scaling_headline: str
+    scaling: list[ScaledRow]
+    notes: list[str]
+
+
+def other_jobs_page(ref: RunRef, found: JobComparison, series: Scaling | None) -> OtherJobsPage:
+    """The page of a comparison, and of a series where the jobs have several sizes."""
+    notes = [*found.notes, *(note for note in (series.notes if series else ()) if note not in found.notes)]
+    return OtherJobsPage(
+        ref=ref,
+        base=found.base.name,
+        headline=found.sentence,
+        parts=_parts(found),
+        delays=[
+            JobDelayChange(
+                one.what,
+                (one.rank if one.rank is not None else one.base_rank) or 0,
+                one.cause.replace("_", " "),
+                _known_ns(one.base_winnable_ms),
+                _known_ns(one.winnable_ms),
+                one.why,
+            )
+            for one in found.delays
+        ],
+        ranks=[_rank(row) for row in sorted(found.rank_changes, key=_own_change)[:_MOST_RANKS]],
+        collectives=[
+            JobCollectiveChange(
+                one.operation,
+                one.dimension,
+                one.size,
+                one.module,
+                one.base_calls_per_step,
+                one.calls_per_step,
+                _known_ns(one.base_transfer_ms),
+                _known_ns(one.transfer_ms),
+                _known_ns(one.base_waiting_ms),
+                _known_ns(one.waiting_ms),
+                _known_ns(one.base_exposed_ms),
+                _known_ns(one.exposed_ms),
+                _ns(one.difference_ms),
+            )
+            for one in found.collectives[:_MOST_COLLECTIVES]
+        ],
+        scaling_headline=series.sentence if series else "",
+        scaling=[_scaled(row) for row in series.jobs] if series else [],
+        notes=notes,
+    )
+
+
+def _ns(milliseconds: float) -> int:
+    return round(milliseconds * _NS_PER_MS)
+
+
+def _known_ns(milliseconds: float | None) -> int | None:
+    return None if milliseconds is None else _ns(milliseconds)
+
+
+def _parts(found: JobComparison) -> list[JobPart]:
+    whole = found.base.step.ms, found.candidate.step.ms
+    rows = [
+        JobPart(PART_TITLES[one.part], _known_ns(one.base_ms), _known_ns(one.candidate_ms), change)
+        for one, change in zip(
+            found.parts, _adding_up([one.difference_ms for one in found.parts], found.difference_ms), strict=True
+        )
+    ]
+    return [*rows, JobPart(PART_TITLES["step"], _ns(whole[0]), _ns(whole[1]), _ns(found.difference_ms))]
+
+
+def _adding_up(parts: list[float | None], total: float) -> list[int | None]:
+    """Whole ns that still add up: what rounding leaves goes to the largest part."""
+    values = [None if one is None else _ns(one) for one in parts]
+    known = [index for index, one in enumerate(values) if one is not None]
+    largest = max(known, key=lambda index: abs(values[index] or 0))
+    values[largest] = _ns(total) - sum(values[index] or 0 for index in known if index != largest)
+    return values
+
+
+def _difference(row: RankChange) -> dict[str, float | None]:
+    def change(part: str, before: StepParts, after: StepParts) -> float | None:
+        return None if part == "waiting" and after.waiting_ms is None else after.of(part) - before.of(part)
+
+    return {part: change(part, row.base, row.candidate) for part in PARTS}
+
+
+def _own_change(row: RankChange) -> tuple[float, int]:
+    """Ranks whose own time changed most first: waiting evens out the steps."""
+    changes = _difference(row)
+    return -abs((changes["compute"] or 0.0) + (changes["host"] or 0.0)), row.rank
+
+
+def _rank(row: RankChange) -> JobRankChange:
+    changes = _difference(row)
+    values = dict(zip(PARTS, _adding_up([changes[part] for part in PARTS], row.difference_ms), strict=True))
+    listed = [rank for rank, _ in row.base_ranks]
+    named = ", ".join(map(str, listed[:4])) + (f" and {len(listed) - 4} more" if len(listed) > 4 else "")
+    return JobRankChange(
+        row.rank,
+        named,
+        values["compute"] or 0,
+        values["transfer"] or 0,
+        values["waiting"],
+        values["bubble"] or 0,
+        values["host"] or 0,
+        _ns(row.difference_ms),
+    )
+
+
+def _scaled(row: ScaledJob) -> ScaledRow:
+    return ScaledRow(
+        job=row.name,
+        gpus=row.gpus,
+        step_ns=_ns(row.step_ms),
+        work=row.work,
+        throughput=row.throughput,
+        efficiency_percent=_percent(row.efficiency),
+        **{name: getattr(row, name) for name in FACTORS},
+        flops_utilization_percent=_percent(row.flops_utilization),
+        wasted_gpu_hours_per_day=row.wasted_gpu_hours_per_day,
+    )
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
