@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.planning.memory.change_batch import Bound
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.change_gradients import (
     with_accumulation,
@@ -21,6 +22,7 @@ from tb_dlprof_plugin.planning.memory.change_precision import with_autocast
 from tb_dlprof_plugin.planning.memory.change_relu import with_inplace_relu, with_relu_behind_pool
 from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS, Sharding, with_sharding
 from tb_dlprof_plugin.planning.memory.frontier import units
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -140,19 +142,24 @@ def input_ratio(view: ProfileView, request: PlanRequest) -> float:
     return found
 
 
-def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> StepProgram:
+def rewritten(
+    view: ProfileView, program: StepProgram, request: PlanRequest, workspaces: Bound = "likely"
+) -> StepProgram:
     """The step in another configuration, with the recorded batch.
 
     Args:
         view: of the recording.
         program: its step.
         request: the configuration, which `check` has passed.
+        workspaces: of libraries in another precision; see `with_autocast`.
 
     Raises:
         PlanError: the parameters' sizes are not known, and the request needs them.
         UnknownModule: it names a module that made nothing.
     """
-    result = with_autocast(view, program, request.precision == "fp8") if request.precision is not None else program
+    result = program
+    if request.precision is not None:
+        result = with_autocast(view, program, request.precision == "fp8", workspaces)
     if request.relu is not None:
         result = (with_inplace_relu if request.relu == "inplace" else with_relu_behind_pool)(view, result)
     ratio = input_ratio(view, request)
@@ -171,10 +178,10 @@ def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> 
         result = with_optimizer(result, request.optimizer, _parameter_item(view))
     if request.set_to_none is not None:
         result = with_freed_gradients(result) if request.set_to_none else with_kept_gradients(result)
+    if request.offload:
+        result = with_offload(result, request.offload, OpCalls(view))
     if request.accumulate > 1:
         result = with_accumulation(result, request.accumulate)
-    if request.offload:
-        result = with_offload(result, request.offload)
     if request.shard is not None:
         result = with_sharding(result, request.shard, request.gpus, [unit.module for unit in units(view, result)])
     return result
