@@ -74,7 +74,7 @@ def test_one_offloaded_block_leaves_the_others_as_they_are() -> None:
 
 
 def test_without_shapes_each_tensor_comes_back_where_it_is_freed() -> None:
-    """And nothing else, such as parameters, of which the recording says nothing then."""
+    """And nothing else, such as parameters, whose shapes the recording does not have then."""
     changed = with_offload(three_layers(), ["layers.0", "layers.1"], OpCalls())
     assert sum(changed.sizes) == sum(three_layers().sizes) + 2 * INNER + OUTPUT
     # At the peak, in the backward pass of the second: its own, the gradients of its input and output, the last result.

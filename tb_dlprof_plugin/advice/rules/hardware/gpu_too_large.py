@@ -25,7 +25,7 @@ RULE = Rule(
     "times as much.",
     fix="Use a smaller GPU, share this one (MIG, MPS or several trainings on it), or give it more to do: a larger "
     "batch, CUDA graphs, a compiled model.",
-    ignore_when="The GPU is there and nobody else wants it, or the training is a trial of a larger one.",
+    ignore_when="The GPU would be idle otherwise, or the training is a trial of a larger one.",
     thresholds=("UNDERUTILIZED_GPU_PERCENT", "SMALLER_GPU_LONGER_PERCENT", "MEMORY_TO_FILL_PERCENT"),
     needs=(Need.PROCESS,),
 )
