@@ -8,7 +8,15 @@ from typing import Literal
 from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings, UnknownAllocator, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.change_batch import Bound, with_batch
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, batch_ratio, check, rewritten
+from tb_dlprof_plugin.planning.memory.change_tensor_parallel import exchanged
+from tb_dlprof_plugin.planning.memory.plan_request import (
+    TENSOR_PARALLEL,
+    PlanError,
+    PlanRequest,
+    batch_ratio,
+    check,
+    rewritten,
+)
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.step_program import (
@@ -258,7 +266,18 @@ class MemoryPlanner:
         unmeasured = [name for name in UNMEASURED if name in request.changes(self._frame)]
         if unmeasured:
             found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
-        if request.shard is not None:
+        if request.shard == TENSOR_PARALLEL:
+            whole = with_batch(
+                rewritten(self._frame, self.program, replace(request, shard=None, gpus=1)),
+                batch_ratio(self._frame, request),
+            )
+            sums = exchanged(self._frame, whole)
+            found.append(
+                f"Linear layers are cut in {len(sums) // 2} pairs, by columns and by rows: {len(sums)} all-reduces a "
+                f"step of {sum(sums) / 1e6:,.0f} MB in all, in place. Each GPU runs the same batch; embeddings, head "
+                "and layers without a partner stay whole."
+            )
+        elif request.shard is not None:
             found.append(
                 "Each GPU runs the whole batch size; NCCL's own buffers and the pools of side streams are not counted."
             )
