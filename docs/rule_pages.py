@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from planted import studies  # noqa: E402
-from planted.held import LARGER, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
+from planted.held import LARGER, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
 from planted.tables import DEMO_COLUMNS, PLANTED_COLUMNS, demo_rows, markdown, planted_row, totals  # noqa: E402
 
 from tb_dlprof_plugin.advice.engine import all_rules  # noqa: E402
@@ -56,7 +56,7 @@ def all_pages() -> dict[str, str]:
     planted = {one.rule: one for one in all_held(RECORDED)}
     examples = {rule: _example(one, rule) for rule, one in planted.items()}
     examples |= {rule: _example(replace(planted[of], rule=rule), of) for rule, of in OF_JOBS.items() if of in planted}
-    examples |= {rule: _example(held(rule), "") for rule in OF_SETTINGS}
+    examples |= {rule: _example(held(rule), "") for rule in (*OF_SETTINGS, *OF_GPUS)}
     pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, "")) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
     larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
@@ -75,12 +75,15 @@ def _table(rows: list[Held]) -> str:
 
 
 def _example(planted: Held, snippet_of: str) -> str:
-    """What the rule says of a training with its fault, and what fixing it saved; ``snippet_of`` is "" for a job."""
+    """What the rule says of a training with its fault, and what fixing it saved; ``snippet_of`` is "" where the
+    recording is a job or was made for something else."""
     rule = planted.rule
     machine = f", recorded on {planted.machine}" if planted.machine else ""
     if snippet_of:
         snippet = f"benchmarks/planted/snippets/{snippet_of}.py"
         about = f"[`{snippet}`](../../{snippet}) is a training with this fault{machine}. {_about(snippet_of)}"
+    elif rule in OF_GPUS:
+        about = f"The training in `benchmarks/{OF_GPUS[rule][0]}` has it{machine}; without it: `{OF_GPUS[rule][1]}`."
     else:
         jobs = "[`benchmarks/ranks`](../../benchmarks/ranks/README.md)"
         about = f"The job `{OF_SETTINGS[rule][0]}` of {jobs} has it{machine}."
@@ -91,7 +94,8 @@ def _example(planted: Held, snippet_of: str) -> str:
     else:
         lines += list(_finding(planted.finding))
     twin = planted.fixed.status(rule)
-    lines.append(f"Fixed: {_realised(planted)} The rule then says: {twin.why if twin else 'nothing.'}")
+    saved = "" if rule in OF_GPUS else f"Fixed: {_realised(planted)} "
+    lines.append(f"{saved}The rule then says: {twin.why if twin else 'nothing.'}")
     return "\n\n".join(lines)
 
 

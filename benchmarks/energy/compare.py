@@ -1,10 +1,12 @@
 """Fits the power of kinds of work to measured trainings, and compares estimates and forecasts with what was measured.
 
-    python -m benchmarks.energy.compare DIRECTORY [--fit] [--rows]
+    python -m benchmarks.energy.compare DIRECTORY ... [--fit] [--rows]
 
-DIRECTORY is what `benchmarks.energy.record` packed, unpacked. With --fit the entry of `names/gpu_power.py` is fitted to
-it and printed, with the errors of each model estimated by a fit to the others. Without: errors of the estimate of a
-step from the table alone, and of forecasts from the FP32 recording in BF16, TF32 and with twice the batch.
+Each DIRECTORY is what `benchmarks.energy.record` packed, unpacked. With --fit the entry of `names/gpu_power.py` is
+fitted to all of them, with the power at rest of the first, and printed with the errors of each model estimated by a fit
+to the others. Without: errors of the hook's mean power against the window outside of it, of the estimate of a step from
+the table alone, and of forecasts from the FP32 recording in BF16, TF32 and with twice the batch, and how many truths
+lie within their interval; for the table alone that is twice its spread.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tb_dlprof_plugin.metrics.energy_split import KINDS, work_of_launches
+from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import GpuEnergy
 from tb_dlprof_plugin.names.gpu_power import PICO, GpuPower, Work, power_of
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -67,13 +70,18 @@ def rows_of(directory: Path) -> list[dict[str, Any]]:
     return [row for row in found if row.get("joules_per_step") is not None or row.get("watts") is not None]
 
 
-def view_of(directory: Path, row: dict[str, Any]) -> ProfileView | None:
-    """The recording of a row, with the energy and the step that were measured for it."""
+def recording_of(directory: Path, row: dict[str, Any]) -> Profile | None:
+    """What the hook recorded of a row's model in its precision."""
     folder = directory / row["model"] / row["precision"]
     stored = read_profiles(folder) if folder.exists() else []
-    if not stored:
+    return stored[-1].profile if stored else None
+
+
+def view_of(directory: Path, row: dict[str, Any]) -> ProfileView | None:
+    """The recording of a row, with the energy and the step that were measured for it."""
+    profile = recording_of(directory, row)
+    if profile is None:
         return None
-    profile = stored[-1].profile
     facts = replace_facts(profile.facts, row)
     return ProfileView(replace(profile, facts=facts))
 
@@ -170,9 +178,9 @@ def idle_of(directory: Path) -> float:
     return float(next(r["watts"] for r in rows_of(directory) if r["model"] == "idle" and r["precision"] != "start"))
 
 
-def print_fit(directory: Path) -> None:
+def print_fit(directories: list[Path]) -> None:
     """The entry of the table, and each model by a fit to the others."""
-    found, idle = measured(directory), idle_of(directory)
+    found, idle = [one for directory in directories for one in measured(directory)], idle_of(directories[0])
     models = sorted({one.model for one in found} - {"loop"})
     errors = []
     for model in models:
@@ -191,19 +199,33 @@ def print_fit(directory: Path) -> None:
     print(replace(power, spread=round(float(np.std(np.log1p(errors))), 3)))
 
 
-def errors_of(directory: Path, show: bool = False) -> dict[str, list[float]]:
-    """Relative errors by what was estimated."""
+@dataclass(frozen=True)
+class Error:
+    """Of an estimate: relative to the truth, and whether that lies within its interval (None without one)."""
+
+    off: float
+    held: bool | None = None
+
+
+def errors_of(directory: Path, show: bool = False) -> dict[str, list[Error]]:
+    """Errors by what was estimated."""
     from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
     from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 
     rows = [row for row in rows_of(directory) if row["model"] not in ("idle", "loop")]
-    found: dict[str, list[float]] = {
+    found: dict[str, list[Error]] = {
+        "hook": [],
         "table alone": [],
         "precision": [],
         "batch": [],
         "precision and batch": [],
         "again": [],
     }
+    for row in rows:
+        stored = recording_of(directory, row)
+        # One with another batch size is a window of its own.
+        hook = stored.facts.energy if stored is not None and stored.facts.batch_size == row["batch_size"] else []
+        found["hook"] += [Error(1e6 * one.millijoules / one.duration_ns / row["watts"] - 1) for one in hook]
     for one in measured(directory):
         view = (
             view_of(directory, next(r for r in rows if (r["model"], r["precision"]) == (one.model, one.precision)))
@@ -214,7 +236,7 @@ def errors_of(directory: Path, show: bool = False) -> dict[str, list[float]]:
         if view is None or power is None:
             continue
         off = estimate(power, one) / one.joules - 1
-        found["table alone"].append(off)
+        found["table alone"].append(Error(off, 1 - 2 * power.spread <= 1 / (1 + off) <= 1 + 2 * power.spread))
         if show:
             print(f"table alone {one.model:7} {one.precision:5} {one.joules:9.3f} J {100 * off:+6.1f} %")
     for row in rows:
@@ -225,7 +247,7 @@ def errors_of(directory: Path, show: bool = False) -> dict[str, list[float]]:
             if (r["model"], r["precision"], r["batch_size"]) == (row["model"], row["precision"], row["batch_size"])
         )
         if row["again"]:
-            found["again"].append(row["joules_per_step"] / same["joules_per_step"] - 1)
+            found["again"].append(Error(row["joules_per_step"] / same["joules_per_step"] - 1))
             continue
         if base is None or row is base or (view := view_of(directory, base)) is None:
             continue
@@ -239,9 +261,9 @@ def errors_of(directory: Path, show: bool = False) -> dict[str, list[float]]:
                 print(f"{kind:20} {row['model']:7} {row['precision']}: {error}")
             continue
         off = forecast.joules / row["joules_per_step"] - 1
-        found[kind].append(off)
+        held = forecast.low_joules <= row["joules_per_step"] <= forecast.high_joules
+        found[kind].append(Error(off, held))
         if show:
-            held = forecast.low_joules <= row["joules_per_step"] <= forecast.high_joules
             name = f"{kind:20} {row['model']:7} {row['precision']:5} {row['batch_size']:6}"
             step = f"step {100 * (forecast.step_ms / row['step_ms'] - 1):+6.1f} %"
             inside = "in" if held else "OUT"
@@ -252,17 +274,23 @@ def errors_of(directory: Path, show: bool = False) -> dict[str, list[float]]:
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", type=Path)
+    parser.add_argument("directories", type=Path, nargs="+")
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--rows", action="store_true")
     given = parser.parse_args()
     if given.fit:
-        print_fit(given.directory)
+        print_fit(given.directories)
         return
-    for name, errors in errors_of(given.directory, given.rows).items():
-        if errors:
-            off = 100 * np.abs(errors)
-            print(f"{name}: {len(errors)}, median {np.median(off):.1f} %, worst {off.max():.1f} %")
+    errors: dict[str, list[Error]] = {}
+    for directory in given.directories:
+        for name, more in errors_of(directory, given.rows).items():
+            errors.setdefault(name, []).extend(more)
+    for name, found in errors.items():
+        if found:
+            off = 100 * np.abs([one.off for one in found])
+            known = [one.held for one in found if one.held is not None]
+            held = f", {sum(known)} of {len(known)} within the interval" if known else ""
+            print(f"{name}: {len(found)}, median {np.median(off):.1f} %, worst {off.max():.1f} %{held}")
 
 
 if __name__ == "__main__":

@@ -73,6 +73,13 @@ OF_SETTINGS = {
     "microbatches": ("gpipe", "gpipe_few"),
 }
 """Rules about settings of all ranks: a job of `SETTINGS` with the fault, and the fixed one."""
+RECORDINGS = RECORDED.parents[1]
+OF_GPUS = {
+    "clock_held_down": ("planted/recorded/out_of_memory_ahead/fault", "energy/held_out/vgg/fp32"),
+    "gpu_too_large": ("planted/recorded/batch_size/fault", "planted/recorded/batch_size/fixed"),
+}
+"""Rules about the GPU: in `RECORDINGS` a training on one with what they look for, and one without. For the clock it is
+another training: the power that a training takes is no mistake in it."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,9 @@ def held(rule: str, recorded: Path = RECORDED) -> Held:
     if rule in OF_SETTINGS and recorded == RECORDED:
         fault, fixed = (SETTINGS / job for job in OF_SETTINGS[rule])
         return Held(rule, "two NVIDIA H200, torch 2.11.0+cu130", Run(fault), Run(fixed))
+    if rule in OF_GPUS and recorded == RECORDED:
+        fault, fixed = (RECORDINGS / place for place in OF_GPUS[rule])
+        return Held(rule, "an NVIDIA H200, torch 2.11.0+cu130", Run(fault), Run(fixed))
     directory = recorded / rule
     return Held(rule, machines[0] if machines else "", Run(directory / "fault"), Run(directory / "fixed"))
 

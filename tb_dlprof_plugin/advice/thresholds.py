@@ -387,3 +387,13 @@ PEAKS_DIFFER_PERCENT = 2.0
 
 MEMORY_FOR_NOTHING_PERCENT = 5.0
 """Of the peak memory. Ours: a batch that is 5 % larger is the least that is worth a change."""
+
+CLOCK_HELD_READINGS_PERCENT = 50.0
+"""Of the readings of the driver without the profiler. Ours: a limit that is named now and then costs little."""
+
+CLOCK_HELD_PERCENT = 3.0
+"""Below the maximum clock. Kernel times of one run differ by about this much."""
+
+SMALLER_GPU_LONGER_PERCENT = 10.0
+"""How much longer a step may be on a smaller GPU that is advised, at the upper end of its forecast. Ours: about the
+median error of a forecast for another batch or precision (docs/forecast.md)."""

@@ -16,6 +16,7 @@ TOPICS: dict[str, str] = {
     "optimizer": "Optimizer and gradients",
     "memory": "Memory",
     "multi_gpu": "Several GPUs",
+    "hardware": "Power and size of the GPU",
     "recording": "The recording",
 }
 """Title of each folder, in the order of pages and docs."""

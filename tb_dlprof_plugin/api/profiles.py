@@ -204,7 +204,7 @@ class ReadProfile(StoredProfile):
         set_to_none: bool | None = None,
         offload: Sequence[str] = (),
         relu: Literal["inplace", "behind_pool"] | None = None,
-        shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2"] | None = None,
+        shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2", "tp"] | None = None,
         gpus: int = 1,
         expandable_segments: bool | None = None,
         gpu: str | None = None,
@@ -224,7 +224,7 @@ class ReadProfile(StoredProfile):
             set_to_none: as given to `zero_grad`.
             offload: what goes to the CPU: "optimizer", and paths of modules whose activations do.
             relu: "inplace", or "behind_pool" for ReLUs behind the max pooling that reads them.
-            shard: how ``gpus`` share the work; each runs ``batch_size`` samples.
+            shard: how ``gpus`` share the work, "tp" for tensor parallelism; each runs ``batch_size`` samples.
             gpus: number of GPUs.
             expandable_segments: of PyTorch's allocator.
             gpu: in words of CUDA's name; the run's own by default.

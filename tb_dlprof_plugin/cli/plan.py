@@ -45,6 +45,7 @@ class Shard(str, Enum):
     zero2 = "zero2"
     zero3 = "zero3"
     fsdp2 = "fsdp2"
+    tp = "tp"
 
 
 def plan(
@@ -79,6 +80,10 @@ def plan(
     ] = None,
     shard: Annotated[Shard | None, typer.Option(help="How GPUs share the work; each runs the batch size.")] = None,
     gpus: Annotated[int, typer.Option(help="Number of GPUs.")] = 1,
+    tensor_parallel: Annotated[
+        int | None,
+        typer.Option(help="GPUs that share pairs of linear layers, as --shard tp --gpus N.", metavar="N"),
+    ] = None,
     set_to_none: Annotated[bool | None, typer.Option(help="As given to zero_grad.")] = None,
     expandable_segments: Annotated[bool | None, typer.Option(help="Of PyTorch's allocator.")] = None,
     gpu: Annotated[
@@ -98,6 +103,10 @@ def plan(
 
     Of a run that was recorded with profile_memory=True: whether it fits, the largest batch, the step time.
     """
+    if tensor_parallel is not None:
+        if shard not in (None, Shard.tp) or gpus not in (1, tensor_parallel):
+            refuse("--tensor-parallel names the way to share and the number of GPUs: leave out --shard and --gpus.")
+        shard, gpus = Shard.tp, tensor_parallel
     chosen = choose(source, cycle, rank, None, None, session)
     try:
         request = PlanRequest(

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, coverage, time_split
 from tb_dlprof_plugin.metrics.outlier_steps import FEWEST_ITERATIONS, IterationSpread, iteration_spread
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
+from tb_dlprof_plugin.names.clock_limits import HEAT
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
@@ -60,7 +61,7 @@ H200; work space of libraries and NCCL's buffers come on top, so that only sever
 LOAD_PER_CPU = 1.0
 """Runnable processes for each CPU of the machine, above which some of them wait: getloadavg(3)."""
 
-_THERMAL = frozenset(("thermal slowdown", "thermal slowdown by hardware", "hardware slowdown", "power brake"))
+_UNUSUAL_LIMITS = HEAT | {"hardware slowdown", "power brake"}
 _REPAIRED = frozenset(
     (
         "bad_utf8", "control_characters", "not_a_number", "unescaped_text", "odd_fields", "negative_duration",
@@ -365,7 +366,7 @@ def _machine(view: ProfileView) -> Iterator[TrustReason]:
             )
     # At the end of the recording, and over the steps around it.
     seen = {*facts.clock_limits, *(limit.name for row in facts.energy for limit in row.clock_limits)}
-    limits = sorted(seen & _THERMAL)
+    limits = sorted(seen & _UNUSUAL_LIMITS)
     if limits:
         read = (facts.gpu_temperature_c, *(row.temperature_c for row in facts.energy))
         warmest = max((degrees for degrees in read if degrees is not None), default=None)

@@ -48,7 +48,7 @@ class GpuPower:
         picojoules_per_flop: of products, by kind, besides.
         picojoules_per_byte: of device memory that is read or written, besides.
         cache_bytes: what an op moves below this stays in the cache.
-        spread: standard deviation of the logarithm of a step's energy, of models that the fit did not see.
+        spread: root mean square of a step's relative error, of models that the fit did not see.
         source: what was measured.
     """
 
@@ -75,7 +75,7 @@ _BY_NAME = {
         picojoules_per_flop={Work.FP32: 3.90, Work.TF32: 0.63, Work.HALF: 0.38},
         picojoules_per_byte=93.7,
         cache_bytes=30_000_000,
-        spread=0.1,
+        spread=0.12,
         source="One H200, limit 700 W, driver 580, 2026-11: ResNet-50, GPT, LSTM, MLP in FP32 and BF16, five loops",
     )
 }

@@ -9,13 +9,12 @@ import msgspec
 
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
-from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS
 from tb_dlprof_plugin.planning.memory.deepest import most_layers, repeated_module
 from tb_dlprof_plugin.planning.memory.frontier import units
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, modules_of
 from tb_dlprof_plugin.planning.memory.pipeline import pipeline
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.plan_request import SHARES, PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -31,7 +30,8 @@ class ShardRow(msgspec.Struct, frozen=True):
         Definition(
             "planShard",
             "ddp: buckets of all gradients more. zero1: each rank has its part of the optimizer's states. zero2: of "
-            "the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module.",
+            "the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module. tp: of "
+            "pairs of linear layers and what is computed between them (tensor parallelism).",
         ),
     ]
     gpus: int
@@ -71,13 +71,13 @@ class Depth(msgspec.Struct, frozen=True):
 
 
 def shard_rows(known: MemoryPlanner, request: PlanRequest, gpus: int) -> list[ShardRow]:
-    """Each way over so many GPUs; empty where the parameters' sizes are not known."""
+    """Each way over so many GPUs that is possible: none where the parameters' sizes are not known."""
     rows = []
-    for shard in SHARDINGS:
+    for shard in SHARES:
         try:
             found = known.plan(replace(request, shard=shard, gpus=gpus), largest=False)
         except PlanError:
-            return []
+            continue
         allocated, reserved = found.peak_allocated.value, found.peak_reserved.value
         rows.append(ShardRow(shard, gpus, round(allocated / _MB, 3), round(reserved / _MB, 3), found.verdict))
     return rows

@@ -138,7 +138,7 @@ class PlanQuery(RangeQuery, frozen=True, kw_only=True):
     checkpoint: Text | None = None
     offload: Text | None = None
     relu: Literal["inplace", "behind_pool"] | None = None
-    shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2"] | None = None
+    shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2", "tp"] | None = None
     gpus: int | None = None
     gpu: Text | None = None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from planted import snippets
-from planted.held import LARGER, OF_JOBS, OF_SETTINGS, RECORDED, held, planted_rules
+from planted.held import LARGER, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, held, planted_rules
 from planted.record import all_snippets
 from planted.studies import advice_rows
 
@@ -66,7 +66,7 @@ def test_no_rule_fails_on_a_planted_training() -> None:
 
 def test_every_rule_has_a_planted_training_a_recording_and_a_topic() -> None:
     rules = {one.rule.id for one in all_rules()}
-    others = {*OF_JOBS, *OF_SETTINGS}
+    others = {*OF_JOBS, *OF_SETTINGS, *OF_GPUS}
     assert rules - set(all_snippets()) == others, f"no training in {snippets.__name__}"
     assert rules - set(RULES) == others, f"not recorded in {RECORDED}"
     assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
@@ -84,8 +84,8 @@ def test_a_rule_about_all_ranks_finds_the_fault_of_one(rule: str) -> None:
     assert fixed.outcome == "silent", fixed.why
 
 
-@pytest.mark.parametrize("rule", OF_SETTINGS)
-def test_a_rule_about_settings_of_a_job_finds_them_and_is_silent_once_they_are_changed(rule: str) -> None:
+@pytest.mark.parametrize("rule", [*OF_SETTINGS, *OF_GPUS])
+def test_a_rule_finds_its_fault_in_another_recording_and_is_silent_without_it(rule: str) -> None:
     job = held(rule)
     assert job.fires, job.fault.status(rule)
     assert job.silent, job.fixed.status(rule)

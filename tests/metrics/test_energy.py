@@ -72,9 +72,17 @@ def test_what_an_op_moves_in_the_cache_takes_no_memory_power(resnet: ProfileView
 
 def test_estimates_are_as_far_off_as_the_docs_say() -> None:
     found = errors_of(RECORDED)
-    assert max(map(abs, found["table alone"])) < 0.09
-    assert sorted(map(abs, found["precision"]))[2] < 0.08
+    assert max(abs(one.off) for one in found["table alone"]) < 0.09
+    assert sorted(abs(one.off) for one in found["precision"])[2] < 0.08
     assert len(measured(RECORDED)) == 13
+
+
+def test_intervals_hold_models_that_the_table_is_not_fitted_to() -> None:
+    errors = [errors_of(place) for place in (RECORDED, RECORDED.with_name("held_out"))]
+    alone = [one.held for found in errors for one in found["table alone"]]
+    forecasts = [one.held for found in errors for kind in ("precision", "precision and batch") for one in found[kind]]
+    assert (len(alone), sum(map(bool, alone))) == (17, 16)
+    assert forecasts == [True] * 10
 
 
 def test_a_plan_has_joules(resnet: ProfileView) -> None:

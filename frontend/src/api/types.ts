@@ -3063,7 +3063,7 @@ export interface PlanQuery extends RangeQuery {
   checkpoint?: string | null;
   offload?: string | null;
   relu?: "behind_pool" | "inplace" | null;
-  shard?: "ddp" | "fsdp2" | "zero1" | "zero2" | "zero3" | null;
+  shard?: "ddp" | "fsdp2" | "tp" | "zero1" | "zero2" | "zero3" | null;
   gpus?: number | null;
   gpu?: string | null;
 }

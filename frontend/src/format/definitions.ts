@@ -221,7 +221,7 @@ export const DEFINITIONS = {
   planInterval: "The likely figure, and what it lies between: the error of the replay of the recorded step, the spread of forecasts of this kind of change, and workspaces at both ends of what they may be.",
   planHeld: "Memory that stays from step to step, as asked for; gradients are freed where they can.",
   planCheckpoints: "Modules whose forward pass is computed again before their backward pass, in place of keeping what it made. Each row adds the module that keeps most bytes per time of its forward pass.",
-  planShard: "ddp: buckets of all gradients more. zero1: each rank has its part of the optimizer's states. zero2: of the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module.",
+  planShard: "ddp: buckets of all gradients more. zero1: each rank has its part of the optimizer's states. zero2: of the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module. tp: of pairs of linear layers and what is computed between them (tensor parallelism).",
   planStages: "Consecutive modules that one GPU runs, cut such that the largest peak is as small as it can be. Each runs whole batches, one at a time.",
   planDeepest: "Most additional modules like this one that fit on the GPU, with retries; on the line through the limits with two and with six more.",
   planPeakAllocated: "Most that tensors hold at one time, with the rounding of the allocator.",

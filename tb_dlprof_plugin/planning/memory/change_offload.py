@@ -1,51 +1,190 @@
 """The step with memory on the CPU: the optimizer's states, or what modules keep for their backward pass.
 
-States: the step of the optimizer runs on the CPU, and nothing of it is on the GPU. Activations, as
-`torch.autograd.graph.save_on_cpu` around a module: what it keeps is copied away when its forward pass ends and comes
-back when its backward pass begins; its output stays where the next module has it.
+States: the step of the optimizer runs on the CPU, and nothing of it is on the GPU.
+
+Activations: as `torch.autograd.graph.save_on_cpu` around a module. Every tensor that an op saves is copied to the CPU
+at once, parameters too, and is on the GPU only as long as the forward pass has it: the module that is given it holds it
+until it returns. In the backward pass each node brings back a copy of each tensor that it saved, which goes when the
+node's function is over; a tensor that two nodes saved comes back twice. What an op outside of the modules saves, too,
+stays on the GPU until that op's node has run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tb_dlprof_plugin.planning.memory.change_checkpoints import saved_output
-from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
-from tb_dlprof_plugin.planning.memory.module_events import module_events
-from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind, StepProgram
+from tb_dlprof_plugin.planning.memory.allocator import rounded
+from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
+from tb_dlprof_plugin.planning.memory.module_events import inside, module_events
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
+from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, Slot, SlotKind, StepProgram
 
 OPTIMIZER = "optimizer"
 """The word for the optimizer's states among names of modules."""
 
 
-def with_offload(program: StepProgram, what: Sequence[str]) -> StepProgram:
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node of the backward pass: indices of its function's first and last allocation, bytes of the saved tensors
+    that it reads (None where shapes were not recorded), and the offloaded module that it belongs to."""
+
+    first: int
+    last: int
+    reads: list[int] | None
+    module: str | None
+
+    def can_save(self, made: int, freed: int, ends: Mapping[str, int], optimizer_at: int) -> bool:
+        """Whether what is made and freed at these places can be a tensor that the module saved, whose forward pass ends
+        where ``ends`` says: not the result of a later one that the script holds."""
+        return self.module is not None and made <= ends[self.module] and freed < optimizer_at
+
+
+def with_offload(program: StepProgram, what: Sequence[str], calls: OpCalls) -> StepProgram:
     """The program with memory on the CPU.
 
     Args:
         program: the step.
         what: `OPTIMIZER` and paths of modules; none may lie within another.
+        calls: those of the recording.
 
     Raises:
         UnknownModule: a module made nothing in the forward pass.
     """
-    where, rewrite = places(program), Rewrite(program)
-    for module in (one for one in what if one != OPTIMIZER):
-        own = module_events(program, where, module)
-        saved = [
-            slot
-            for slot in sorted(own.slots)
-            if own.forward_first <= where.made[slot] <= own.forward_last and where.freed[slot] >= own.backward_first
-        ]
-        output = saved_output(program, where, own, set(saved))
-        for slot in saved:
-            if slot == output:
-                continue
-            again = rewrite.copy(slot)
-            rewrite.put(own.forward_last + 1, [-slot - 1])
-            rewrite.put(own.backward_first, [again + 1])
-            rewrite.replace(where.freed[slot], -again - 1)
-    changed = rewrite.changed()
+    modules = [one for one in what if one != OPTIMIZER]
+    changed = _without_activations(program, modules, calls) if modules else program
     return _without_optimizer(changed) if OPTIMIZER in what else changed
+
+
+def _without_activations(program: StepProgram, modules: Sequence[str], calls: OpCalls) -> StepProgram:
+    where, rewrite = places(program), Rewrite(program)
+    ends = {module: module_events(program, where, module).forward_last for module in modules}
+    nodes = _nodes(program, where, modules, calls)
+    kept = [slot for slot, made in enumerate(where.made) if 0 <= made < program.backward_at <= where.freed[slot]]
+    for node in nodes:
+        if node.module is not None and node.reads is not None:
+            _bring_back(rewrite, where, node, kept)
+    for slot in kept:
+        last = next((node for node in reversed(nodes) if node.last < where.freed[slot]), None)
+        if last is None or not last.can_save(where.made[slot], where.freed[slot], ends, program.optimizer_at):
+            continue
+        if last.reads is None:
+            again = rewrite.copy(slot)
+            rewrite.put(last.first, [again + 1])
+            rewrite.replace(where.freed[slot], -again - 1)
+        else:
+            rewrite.drop(where.freed[slot])
+        rewrite.put(_released(program, where, slot, ends, nodes, calls), [-slot - 1])
+    return rewrite.changed()
+
+
+def _nodes(program: StepProgram, where: Places, modules: Sequence[str], calls: OpCalls) -> list[_Node]:
+    """The nodes that allocate, in their order."""
+    found: list[_Node] = []
+    run: list[int] = []
+
+    def close() -> None:
+        if run:
+            found.append(_node(program, where, run, modules, calls))
+            run.clear()
+
+    for index in range(program.backward_at, program.optimizer_at):
+        event = program.events[index]
+        if event <= 0:
+            continue
+        call = program.slots[event - 1].call
+        if run:
+            before = program.slots[program.events[run[-1]] - 1].call
+            if calls.node(call) < 0 or calls.node(call) != calls.node(before):
+                close()
+        run.append(index)
+    close()
+    return found
+
+
+def _node(program: StepProgram, where: Places, run: Sequence[int], modules: Sequence[str], calls: OpCalls) -> _Node:
+    made = [program.events[index] - 1 for index in run]
+    own = [slot for slot in made if not program.slots[slot].behind_node] or made
+    last = max(where.made[slot] for slot in own)
+    module = next((one for one in modules if inside(program.slots[made[0]].module, one)), None)
+    node = calls.node(program.slots[made[0]].call)
+    ops = calls.saved_reads(node) if node >= 0 else []
+    if not ops:
+        return _Node(run[0], last, None, module)
+    # What an op of the node makes for a later one, such as a power of a saved tensor, is no saved tensor.
+    passed: list[tuple[int, int]] = []
+    for slot in own:
+        if where.made[slot] < where.freed[slot] <= last:
+            passed.append((program.slots[slot].call, rounded(program.slots[slot].bytes)))
+    reads = []
+    for op, sizes in ops:
+        for size in sizes:
+            earlier = next((one for one in passed if one[0] < op and one[1] == rounded(size)), None)
+            if earlier is None:
+                reads.append(size)
+            else:
+                passed.remove(earlier)
+    return _Node(run[0], last, reads, module)
+
+
+def _bring_back(rewrite: Rewrite, where: Places, node: _Node, kept: Sequence[int]) -> None:
+    """Copies of the saved tensors, of the size that they have in the program, which may not be the recorded one."""
+    assert node.reads is not None
+    there = [slot for slot in kept if where.made[slot] < node.first <= where.freed[slot]]
+    for size in node.reads:
+        slots = rewrite.program.slots
+        # Half of the recorded size under autocast.
+        same = [slot for slot in there if rounded(slots[slot].bytes) in (rounded(size), rounded(size // 2))]
+        if same:
+            new = rewrite.copy(min(same, key=where.freed.__getitem__))
+        else:
+            parameter = any(one.bytes == size for one in rewrite.program.parameters())
+            rewrite.slots.append(Slot(size, SlotKind.TEMPORARY, batch=0.0 if parameter else 1.0))
+            new = len(rewrite.slots) - 1
+        rewrite.put(node.first, [new + 1])
+        rewrite.put(node.last + 1, [-new - 1])
+
+
+def _released(
+    program: StepProgram,
+    where: Places,
+    slot: int,
+    ends: Mapping[str, int],
+    nodes: Sequence[_Node],
+    calls: OpCalls,
+) -> int:
+    """The index before which nothing but the CPU has a saved tensor any more."""
+    size = program.slots[slot].bytes
+    counts = {size // item for item in ITEM_SIZES if size % item == 0}
+    own = calls.modules_and_op(program.slots[slot].call)
+
+    def reads(index: int) -> bool:
+        event = program.events[index]
+        return event > 0 and not counts.isdisjoint(program.slots[event - 1].reads)
+
+    forward = [index for index in range(where.made[slot] + 1, program.backward_at) if program.events[index] > 0]
+    around = {index: calls.modules_and_op(program.slots[program.events[index] - 1].call) for index in forward}
+    reader = next((index for index in forward if reads(index) and around[index] != own), None)
+    if reader is None:
+        return min((end + 1 for end in ends.values() if end > where.made[slot]), default=program.backward_at)
+    module = program.slots[program.events[reader] - 1].module
+    if not any(inside(module, one) for one in ends):
+        outer = [node for node in nodes if node.last < where.freed[slot] and node.module is None]
+        needing = [node for node in outer if rounded(size) in map(rounded, node.reads or ())]
+        if needing:
+            return needing[-1].last + 1
+    depth = next((i for i, (a, b) in enumerate(zip(own, around[reader], strict=False)) if a != b), len(own))
+    last, at = reader, forward.index(reader)
+    holder = around[reader][depth : depth + 1]
+    for index in forward[at:]:
+        of_holder = around[index][depth : depth + 1] == holder
+        # The caller's own next op may read it, too, as a residual connection does.
+        reads_too = len(around[index]) == depth + 1 and reads(index) and around[index][:depth] == own[:depth]
+        if not of_holder and not reads_too:
+            break
+        last = index
+    return last + 1
 
 
 def _without_optimizer(program: StepProgram) -> StepProgram:

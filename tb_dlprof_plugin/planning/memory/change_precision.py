@@ -4,7 +4,8 @@ Which ops compute in half precision and which tensors are cast is `dtype_flow`'s
 is an allocation of its own before the op. A weight's copy lives until its op's backward pass is over. A cast input is
 what the op keeps for its backward pass, so that the tensor that it was made of goes where the op alone had kept it.
 Parameters, their gradients and states stay FP32; a gradient that is computed in half precision is there twice for a
-moment.
+moment. Workspaces of a library are taken to be copies of tensors in another layout, as cuDNN makes them for
+convolutions, which take half, too; another algorithm may need none or as much as before.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from dataclasses import replace
 from tb_dlprof_plugin.planning.autocast_rules import rule_of
 from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
+from tb_dlprof_plugin.planning.memory.change_batch import Bound
 from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, module_events
 from tb_dlprof_plugin.planning.memory.op_shapes import OpShapes, elements
-from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
+from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram, is_workspace
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _FULL, _HALF, _EIGHT_BITS = 4, 2, 1
@@ -28,7 +30,9 @@ _CONVERT = ("aten::softmax", "aten::log_softmax", "aten::cross_entropy_loss")
 _CONVERT_BACKWARD = ("aten::_softmax_backward_data", "aten::_log_softmax_backward_data")
 
 
-def with_autocast(view: ProfileView, program: StepProgram, fp8: bool = False) -> StepProgram:
+def with_autocast(
+    view: ProfileView, program: StepProgram, fp8: bool = False, workspaces: Bound = "likely"
+) -> StepProgram:
     """The program of an FP32 run in half precision; FP16 and BF16 take the same.
 
     Args:
@@ -36,26 +40,31 @@ def with_autocast(view: ProfileView, program: StepProgram, fp8: bool = False) ->
         program: its step, as recorded: other changes come later.
         fp8: matrix products read copies of one byte an element of both inputs, and keep these; their results are in
             half precision, as `torchao.float8` and Transformer Engine have it.
+        workspaces: of libraries: half of the recorded ones, none ("low") or the recorded ones ("high").
     """
-    return _Autocast(view, program, fp8).result()
+    return _Autocast(view, program, fp8, workspaces).result()
 
 
 class _Autocast:
-    def __init__(self, view: ProfileView, program: StepProgram, fp8: bool) -> None:
-        self._frame, self._program, self._fp8 = view, program, fp8
+    def __init__(self, view: ProfileView, program: StepProgram, fp8: bool, workspaces: Bound) -> None:
+        self._frame, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
         iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]
         self._flow: Flow = flow(view, max(iterations, default=0))
         self._where: Places = places(program)
         self._rewrite = Rewrite(program)
         self._shapes = OpShapes(view)
         self._by_call = {op.call: op for op in self._flow.ops}
+        self._let_go: set[int] = set()
 
     def result(self) -> StepProgram:
         own: dict[int, list[int]] = {}
         converted = {cast.elements for op in self._flow.ops if self._converts(op) for cast in op.casts}
         for slot, one in enumerate(self._program.slots):
             op = self._op_of(one.call)
-            if op is not None and self._where.made[slot] < self._program.backward_at:
+            if is_workspace(one):
+                if self._is_half_backward(one) or (op is not None and op.half):
+                    self._workspace(slot)
+            elif op is not None and self._where.made[slot] < self._program.backward_at:
                 own.setdefault(op.call, []).append(slot)
                 if op.half and self._is_full(one, op.call):
                     self._halve(slot)
@@ -87,7 +96,7 @@ class _Autocast:
 
     def _is_full(self, slot: Slot, call: int) -> bool:
         """Whether an allocation of an op holds FP32 numbers; not a mask of bytes, nor a library's workspace."""
-        if slot.reduction is not None or (slot.kind == SlotKind.TEMPORARY and not slot.batch_known):
+        if slot.reduction is not None:
             return False
         if rule_of(self._name(call)) == "half":
             # Products and convolutions make no masks.
@@ -107,6 +116,13 @@ class _Autocast:
         one = self._rewrite.slots[slot]
         self._rewrite.slots[slot] = replace(one, bytes=max(one.bytes // 2, 1))
 
+    def _workspace(self, slot: int) -> None:
+        if self._workspaces == "low":
+            self._rewrite.drop(self._where.made[slot])
+            self._rewrite.drop(self._where.freed[slot])
+        elif self._workspaces == "likely":
+            self._halve(slot)
+
     def _backward(self, slot: int) -> None:
         one, made = self._program.slots[slot], self._where.made[slot]
         if made < self._program.backward_at:
@@ -115,7 +131,7 @@ class _Autocast:
             half = self._new(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
             self._rewrite.put(made, [half + 1])
             self._rewrite.put(made + 1, [-half - 1])
-        elif one.reduction is None and (one.kind != SlotKind.TEMPORARY or one.batch_known):
+        elif one.reduction is None:
             self._halve(slot)
 
     def _cast_inputs(self, op: FlowOp, slots: list[int]) -> None:
@@ -136,10 +152,11 @@ class _Autocast:
             self._rewrite.put(first, [new + 1])
             if cast.differentiated and not cast.parameter:
                 self._cast_gradient(cast, op, module, end)
-            source = None if cast.parameter else self._source(cast, first, op.half)
+            source = None if cast.parameter else self._source(cast, first)
             freed = end if source is None else self._where.freed[source]
             if source is not None and self._program.backward_at <= freed < end:
                 # The op alone had kept it.
+                self._let_go.add(source)
                 self._rewrite.drop(freed)
                 self._rewrite.put(last + 1, [-source - 1])
                 self._rewrite.put(freed, [-new - 1])
@@ -174,15 +191,17 @@ class _Autocast:
         self._rewrite.drop(freed)
         self._rewrite.put(freed, [-new - 1])
 
-    def _source(self, cast: Cast, before: int, half: bool) -> int | None:
-        """The slot that a cast reads: the last one of its size that is there."""
+    def _source(self, cast: Cast, before: int) -> int | None:
+        """The slot that a cast reads: the last one of its size that is there, and that no cast took the place of."""
         if cast.elements * _HALF <= SMALL:
             return None
         size = rounded(cast.elements * _FULL)
         found = [
             slot
             for slot, one in enumerate(self._program.slots)
-            if self._where.made[slot] < before < self._where.freed[slot] and rounded(one.bytes) == size
+            if self._where.made[slot] < before < self._where.freed[slot]
+            and rounded(one.bytes) == size
+            and slot not in self._let_go
         ]
         return max(found, key=lambda slot: self._where.made[slot], default=None)
 

@@ -8,10 +8,23 @@ from typing import Literal
 from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings, UnknownAllocator, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.change_batch import Bound, with_batch
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, batch_ratio, check, rewritten
+from tb_dlprof_plugin.planning.memory.change_tensor_parallel import exchanged
+from tb_dlprof_plugin.planning.memory.plan_request import (
+    TENSOR_PARALLEL,
+    PlanError,
+    PlanRequest,
+    batch_ratio,
+    check,
+    rewritten,
+)
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
-from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
+from tb_dlprof_plugin.planning.memory.step_program import (
+    HeldKind,
+    StepProgram,
+    is_workspace,
+    without_workspaces,
+)
 from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -133,8 +146,12 @@ class MemoryPlanner:
         program = with_batch(base, ratio)
         found = needs(program, settings) if request.changes(self._frame) else self.recorded
         ends = [found]
-        if ratio != 1 and not all(slot.batch_known for slot in base.slots):
-            ends += [_scaled(found, replay(with_batch(base, ratio, bound), settings)) for bound in _ENDS]
+        if (ratio != 1 or request.precision is not None) and not all(slot.batch_known for slot in base.slots):
+            for bound in _ENDS:
+                end = base
+                if request.precision is not None:
+                    end = rewritten(self._frame, self.program, request, bound)
+                ends.append(_scaled(found, replay(with_batch(end, ratio, bound), settings)))
 
         def with_interval(name: str, share: float) -> Bytes:
             values = [getattr(one, name) for one in ends]
@@ -144,8 +161,13 @@ class MemoryPlanner:
         allocated = with_interval("peak_allocated", spread.allocated)
         reserved = with_interval("peak_reserved", spread.reserved)
         limit = with_interval("smallest_limit", spread.reserved + LIMIT_SEARCH)
-        # No limit is below what tensors hold.
-        limit = replace(limit, low=min(max(limit.low, allocated.low), limit.value))
+        # No limit is below what tensors hold; one that refuses cuDNN's workspace leads to an algorithm without one.
+        least = allocated.low
+        if any(map(is_workspace, program.slots)):
+            bare = replay(without_workspaces(program), settings).peak_allocated
+            least = min(least, round(bare * (1 - spread.allocated - self._off)))
+            limit = replace(limit, low=least)
+        limit = replace(limit, low=min(max(limit.low, least), limit.value))
         reserved = replace(reserved, low=min(max(reserved.low, allocated.low), reserved.value))
         held = {kind: size for kind in HeldKind if (size := _held(program, kind))}
         return _Figures(allocated, reserved, limit, held)
@@ -230,6 +252,10 @@ class MemoryPlanner:
             found.append(
                 "Workspaces of libraries are taken to grow as their kind usually does; the interval has both ends."
             )
+        if request.precision is not None and unknown:
+            found.append(
+                "Workspaces of libraries are taken to be half as large as in FP32; the interval has none and all of it."
+            )
         if request.expandable_segments or self._settings.expandable:
             found.append("Expandable segments are replayed as one growing stretch per pool.")
         if room is not None and room.source == "data sheet":
@@ -240,7 +266,18 @@ class MemoryPlanner:
         unmeasured = [name for name in UNMEASURED if name in request.changes(self._frame)]
         if unmeasured:
             found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
-        if request.shard is not None:
+        if request.shard == TENSOR_PARALLEL:
+            whole = with_batch(
+                rewritten(self._frame, self.program, replace(request, shard=None, gpus=1)),
+                batch_ratio(self._frame, request),
+            )
+            sums = exchanged(self._frame, whole)
+            found.append(
+                f"Linear layers are cut in {len(sums) // 2} pairs, by columns and by rows: {len(sums)} all-reduces a "
+                f"step of {sum(sums) / 1e6:,.0f} MB in all, in place. Each GPU runs the same batch; embeddings, head "
+                "and layers without a partner stay whole."
+            )
+        elif request.shard is not None:
             found.append(
                 "Each GPU runs the whole batch size; NCCL's own buffers and the pools of side streams are not counted."
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.planning.memory.change_batch import Bound
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.change_gradients import (
     with_accumulation,
@@ -20,10 +21,17 @@ from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_o
 from tb_dlprof_plugin.planning.memory.change_precision import with_autocast
 from tb_dlprof_plugin.planning.memory.change_relu import with_inplace_relu, with_relu_behind_pool
 from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS, Sharding, with_sharding
+from tb_dlprof_plugin.planning.memory.change_tensor_parallel import NoPairs, with_tensor_parallel
 from tb_dlprof_plugin.planning.memory.frontier import units
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
+
+TENSOR_PARALLEL: Literal["tp"] = "tp"
+Share = Sharding | Literal["tp"]
+SHARES: tuple[Share, ...] = (*SHARDINGS, TENSOR_PARALLEL)
+"""How GPUs share the work: the data-parallel ways, and tensor parallelism."""
 
 
 class PlanError(ValueError):
@@ -46,7 +54,7 @@ class PlanRequest:
         accumulate: forward and backward passes of an optimizer step.
         offload: "optimizer" and paths of modules whose memory goes to the CPU.
         relu: "inplace" for ReLUs that write to their input, "behind_pool" for those behind their max pooling.
-        shard: one of `change_sharding.SHARDINGS`, over ``gpus``.
+        shard: one of `SHARES`, over ``gpus``.
         gpus: ranks; each runs ``batch_size`` samples.
         expandable_segments: of the allocator.
         gpu: in words of its name.
@@ -64,7 +72,7 @@ class PlanRequest:
     accumulate: int = 1
     offload: tuple[str, ...] = ()
     relu: Literal["inplace", "behind_pool"] | None = None
-    shard: Sharding | None = None
+    shard: Share | None = None
     gpus: int = 1
     expandable_segments: bool | None = None
     gpu: str | None = None
@@ -104,8 +112,8 @@ def check(view: ProfileView, request: PlanRequest) -> None:
     _check_input(view, request)
     if request.gpus < 1:
         raise PlanError("there is at least one GPU.")
-    if request.shard is not None and request.shard not in SHARDINGS:
-        raise PlanError(f"there is no way to shard {request.shard!r}; there is {', '.join(SHARDINGS)}.")
+    if request.shard is not None and request.shard not in SHARES:
+        raise PlanError(f"there is no way to shard {request.shard!r}; there is {', '.join(SHARES)}.")
     if request.gpus > 1 and request.shard is None:
         raise PlanError("several GPUs need a way to share the work: pass shard, such as fsdp2.")
     if request.accumulate < 1:
@@ -140,19 +148,24 @@ def input_ratio(view: ProfileView, request: PlanRequest) -> float:
     return found
 
 
-def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> StepProgram:
+def rewritten(
+    view: ProfileView, program: StepProgram, request: PlanRequest, workspaces: Bound = "likely"
+) -> StepProgram:
     """The step in another configuration, with the recorded batch.
 
     Args:
         view: of the recording.
         program: its step.
         request: the configuration, which `check` has passed.
+        workspaces: of libraries in another precision; see `with_autocast`.
 
     Raises:
         PlanError: the parameters' sizes are not known, and the request needs them.
         UnknownModule: it names a module that made nothing.
     """
-    result = with_autocast(view, program, request.precision == "fp8") if request.precision is not None else program
+    result = program
+    if request.precision is not None:
+        result = with_autocast(view, program, request.precision == "fp8", workspaces)
     if request.relu is not None:
         result = (with_inplace_relu if request.relu == "inplace" else with_relu_behind_pool)(view, result)
     ratio = input_ratio(view, request)
@@ -171,11 +184,16 @@ def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> 
         result = with_optimizer(result, request.optimizer, _parameter_item(view))
     if request.set_to_none is not None:
         result = with_freed_gradients(result) if request.set_to_none else with_kept_gradients(result)
+    if request.offload:
+        result = with_offload(result, request.offload, OpCalls(view))
     if request.accumulate > 1:
         result = with_accumulation(result, request.accumulate)
-    if request.offload:
-        result = with_offload(result, request.offload)
-    if request.shard is not None:
+    if request.shard == TENSOR_PARALLEL:
+        try:
+            result = with_tensor_parallel(view, result, request.gpus)
+        except NoPairs as error:
+            raise PlanError(str(error)) from None
+    elif request.shard is not None:
         result = with_sharding(result, request.shard, request.gpus, [unit.module for unit in units(view, result)])
     return result
 

@@ -8,8 +8,9 @@ that comes before its slot's allocation is that of the step before, such as `zer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import accumulate
 
 from tb_dlprof_plugin.planning.memory.reductions import Reduction
 
@@ -115,3 +116,22 @@ class StepProgram:
     def parameters(self) -> Iterator[Held]:
         """The parameters, in the order of the module."""
         return (one for one in self.held if one.kind == HeldKind.PARAMETER)
+
+
+def is_workspace(slot: Slot) -> bool:
+    """Whether an allocation is taken for a library's workspace: gone with its op, and no tensor explains its size."""
+    return slot.kind == SlotKind.TEMPORARY and not slot.batch_known
+
+
+def without_workspaces(program: StepProgram) -> StepProgram:
+    """The program without the workspaces that its ops ask for."""
+    left_out = {number for number, slot in enumerate(program.slots, start=1) if is_workspace(slot)}
+    kept = [abs(event) not in left_out for event in program.events]
+    before = list(accumulate(kept, initial=0))
+    return replace(
+        program,
+        events=[event for event, stays in zip(program.events, kept, strict=True) if stays],
+        workspaces={before[index]: size for index, size in program.workspaces.items()},
+        optimizer_at=before[program.optimizer_at],
+        backward_at=before[program.backward_at],
+    )

@@ -21,23 +21,25 @@ class Spread:
 RECORDED = Spread(0.001, 0.012)
 """Of the recorded configuration itself."""
 SPREADS = {
+    # Such that about nine in ten of the configurations lie within that were measured of twelve models on an H200
+    # (`benchmarks/memory_plan/recorded` and `held_out`, printed by `compare`), and at least 0.5 % and 1 %.
     "batch_size": Spread(0.01, 0.08),
-    "precision": Spread(0.02, 0.12),
+    "precision": Spread(0.03, 0.12),
     "optimizer": Spread(0.005, 0.02),
-    "checkpoint": Spread(0.015, 0.06),
+    "checkpoint": Spread(0.015, 0.16),
     "layers": Spread(0.005, 0.02),
     "gradients": Spread(0.005, 0.015),
     "allocator": Spread(0.005, 0.01),
+    # Four models (`benchmarks/memory_plan/further_recorded`), the worst off by 0.1 and 0.2 %: wider than that, because
+    # no model was left out.
+    "offload": Spread(0.01, 0.04),
     # Not measured: as wide as the widest that are, and half again where buffers depend on the library.
     "input": Spread(0.02, 0.12),
-    "offload": Spread(0.03, 0.18),
     "relu": Spread(0.01, 0.08),
     "sharding": Spread(0.03, 0.18),
 }
-UNMEASURED = ("input", "offload", "relu", "sharding")
-"""By kind of change, such that about nine in ten of the measured configurations of six models on an H200 lie within
-(`benchmarks/memory_plan/recorded`, printed by `python -m benchmarks.memory_plan.compare`), and at least 0.5 % and 1 %:
-the models were those that the rules were made on."""
+UNMEASURED = ("input", "relu", "sharding")
+"""Kinds of change of which too little was measured for a spread."""
 
 
 def spread_of(changes: list[str]) -> Spread:

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.planning.memory.change_optimizer import with_optimizer
 from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS, with_sharding
 from tb_dlprof_plugin.planning.memory.deepest import most_layers, repeated_module
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.parameter_shards import BUCKET, FIRST_BUCKET, buckets
 from tb_dlprof_plugin.planning.memory.pipeline import pipeline
 from tb_dlprof_plugin.planning.memory.replay import replay, runs_under
@@ -26,7 +27,7 @@ MODEL = LAYERS * WEIGHT
 CHANGES: list[Callable[[StepProgram], StepProgram]] = [
     *(lambda program, how=how: with_sharding(program, how, 4, UNITS) for how in SHARDINGS),
     *(lambda program, how=how: with_sharding(program, how, 4, UNITS[:1]) for how in SHARDINGS),
-    lambda program: with_offload(program, [OPTIMIZER, "layers.1"]),
+    lambda program: with_offload(program, [OPTIMIZER, "layers.1"], OpCalls()),
 ]
 
 
@@ -77,17 +78,17 @@ def test_fsdp_gathers_one_unit_at_a_time() -> None:
 
 
 def test_states_on_the_cpu_are_not_on_the_gpu() -> None:
-    assert steady(with_offload(three_layers(), [OPTIMIZER])) == steady(three_layers()) - MODEL
+    assert steady(with_offload(three_layers(), [OPTIMIZER], OpCalls())) == steady(three_layers()) - MODEL
     lists = with_optimizer(three_layers(), "adamw")
-    assert peak(with_offload(lists, [OPTIMIZER])) == peak(lists) - 2 * MODEL
+    assert peak(with_offload(lists, [OPTIMIZER], OpCalls())) == peak(lists) - 2 * MODEL
 
 
 def test_activations_on_the_cpu_come_back_for_the_backward_pass() -> None:
-    assert peak(with_offload(three_layers(), ["layers.0"])) == peak(three_layers()) - INNER
+    assert peak(with_offload(three_layers(), ["layers.0"], OpCalls())) == peak(three_layers()) - INNER
     # The last layer's are needed at the peak.
-    assert peak(with_offload(three_layers(), ["layers.2"])) == peak(three_layers())
+    assert peak(with_offload(three_layers(), ["layers.2"], OpCalls())) == peak(three_layers())
     with pytest.raises(UnknownModule):
-        with_offload(three_layers(), ["head"])
+        with_offload(three_layers(), ["head"], OpCalls())
 
 
 def test_adamw_of_8_bits_keeps_a_byte_and_a_scale_for_each_256() -> None:

@@ -2,7 +2,7 @@
 import { choiceParam, indexParam, textParam } from "../../state/param";
 
 export const PRECISIONS = ["", "fp16", "bf16", "fp8"] as const;
-export const SHARDS = ["", "ddp", "zero1", "zero2", "zero3", "fsdp2"] as const;
+export const SHARDS = ["", "ddp", "zero1", "zero2", "zero3", "fsdp2", "tp"] as const;
 export const OPTIMIZERS = ["sgd", "momentum", "adam", "adamw", "adamw_fused", "adamw_loop", "adamw_8bit"] as const;
 
 export const batchParam = indexParam("batch", { ofRun: true });

@@ -1,0 +1,1 @@
+"""Rules of the topic "Memory", with the helpers that only they use."""

@@ -1,0 +1,101 @@
+"""The calls behind the allocations of a step: the modules and the op around each, and the nodes of the backward pass
+with the saved tensors that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.model.shapes import TensorList
+from tb_dlprof_plugin.planning.memory.op_shapes import Dimensions, elements
+from tb_dlprof_plugin.profile_view import ProfileView
+
+_NODE = "autograd::engine::evaluate_function"
+_VIEWS = (
+    "aten::t", "aten::transpose", "aten::view", "aten::_unsafe_view", "aten::reshape", "aten::expand",
+    "aten::permute", "aten::as_strided", "aten::detach", "aten::alias", "aten::unsqueeze", "aten::squeeze",
+    "aten::flatten", "aten::slice", "aten::select", "aten::narrow", "aten::split", "aten::chunk", "aten::unflatten",
+    "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::zeros", "aten::zeros_like",
+    "aten::new_empty_strided",
+)  # fmt: skip
+"""Ops that read no values of their input."""
+
+
+class OpCalls:
+    """The calls of a view; without one no call is known."""
+
+    def __init__(self, view: ProfileView | None = None) -> None:
+        self._view = view
+        self.chain = cache(self._chain)
+        """The calls around a call and itself, the outermost first; () for no call."""
+        self.saved_reads = cache(self._saved_reads)
+        """Of a node: per op of its function, its call and the bytes of the tensors that it reads and that are no
+        gradient given to the node."""
+        if view is not None:
+            self._order = np.argsort(view.call_parent, kind="stable")
+            self._parents = view.call_parent[self._order]
+
+    def modules_and_op(self, call: int) -> tuple[int, ...]:
+        """The modules around a call and the outermost op in them."""
+        found: list[int] = []
+        for one in self.chain(call):
+            profile = self._view.profile  # type: ignore[union-attr]
+            kind = int(profile.ops.kind[profile.calls.op[one]])
+            if kind == CallKind.MODULE:
+                found.append(one)
+            elif kind == CallKind.OP:
+                return (*found, one)
+        return tuple(found)
+
+    def node(self, call: int) -> int:
+        """The call of the backward pass's node around a call, -1 outside of all."""
+        return next((one for one in self.chain(call) if self._name(one).startswith(_NODE)), -1)
+
+    def _chain(self, call: int) -> tuple[int, ...]:
+        if call < 0 or self._view is None:
+            return ()
+        found = []
+        while call >= 0:
+            found.append(call)
+            call = int(self._view.call_parent[call])
+        return tuple(reversed(found))
+
+    def _saved_reads(self, node: int) -> list[tuple[int, list[int]]]:
+        function = next((one for one in self._children(node) if "Backward" in self._name(one)), -1)
+        if function < 0:
+            return []
+        gradients = [count for count, _ in self._tensors(function)]
+        found = []
+        for op in self._children(function):
+            if self._name(op) in _VIEWS:
+                continue
+            given, sizes = list(gradients), []
+            for count, size in self._tensors(op):
+                if count in given:
+                    given.remove(count)
+                else:
+                    sizes.append(size)
+            found.append((op, sizes))
+        return found
+
+    def _children(self, call: int) -> list[int]:
+        first, last = np.searchsorted(self._parents, [call, call + 1])
+        return sorted(self._order[first:last].tolist())
+
+    def _name(self, call: int) -> str:
+        profile = self._view.profile  # type: ignore[union-attr]
+        return profile.strings[int(profile.ops.name[profile.calls.op[call]])]
+
+    def _tensors(self, call: int) -> list[tuple[int, int]]:
+        """Elements and bytes of the tensors that a call is given; of 4 bytes an element where its type is unknown."""
+        profile = self._view.profile  # type: ignore[union-attr]
+        op = int(profile.calls.op[call])
+        dtypes, found = profile.dtypes_of(op), []
+        for index, shape in enumerate(profile.shapes_of(op)):
+            item = (dtypes[index].element_bytes if index < len(dtypes) else None) or 4
+            each: Sequence[Dimensions] = [tuple(one) for one in shape] if isinstance(shape, TensorList) else [shape]
+            found += [(elements(one), elements(one) * item) for one in each if one]
+        return found
