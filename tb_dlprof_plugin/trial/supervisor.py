@@ -28,27 +28,42 @@ _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
 NOT_STARTED = 127
 """Exit status where there is no such command, as a shell's."""
 _START = "import sys; sys.path.append(sys.argv[1]); from tb_dlprof_plugin.trial.supervisor import main; main()"
+_SAID = {True: "restricted", False: "unrestricted"}
 _ROOT = str(Path(__file__).resolve().parents[2])
 
 
-def supervised(command: Sequence[str], scratch: Path, writable: Sequence[str]) -> list[str]:
+def supervised(command: Sequence[str], scratch: Path, writable: Sequence[str], restricted: bool) -> list[str]:
     """The command that runs ``command`` under supervision; its standard input has to be a pipe.
 
     Args:
         command: that starts the script.
         scratch: folder that is removed where ``try`` ends without having done so.
         writable: other folders that the script may write.
+        restricted: whether the kernel refuses it all others.
     """
     # Neither variables nor packages of the user's are for this process, and it writes nothing.
-    return [sys.executable, "-I", "-S", "-B", "-c", _START, _ROOT, str(scratch), *writable, "--", *command]
+    return [
+        sys.executable,
+        "-I",
+        "-S",
+        "-B",
+        "-c",
+        _START,
+        _ROOT,
+        str(scratch),
+        _SAID[restricted],
+        *writable,
+        "--",
+        *command,
+    ]
 
 
 def main() -> None:
     """Run what follows ``--``, and end as it ends."""
-    _, _, scratch, *rest = sys.argv
+    _, _, scratch, restricted, *rest = sys.argv
     middle = rest.index("--")
     writable, command = rest[:middle], rest[middle + 1 :]
-    restrict = restriction([scratch, *writable])
+    restrict = restriction([scratch, *writable]) if restricted == _SAID[True] else None
     _process_control(_ADOPT_ORPHANS, 1)
 
     def prepare() -> None:

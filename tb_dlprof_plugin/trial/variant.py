@@ -45,12 +45,13 @@ class Laboratory:
     injected: Path
     writable: tuple[str, ...] = ()
     steps: int = 0
+    guarded: bool = field(init=False)
+    """Whether the kernel refuses writes elsewhere."""
     _count: int = field(default=0, init=False)
+    _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
 
-    @property
-    def guarded(self) -> bool:
-        """Whether the kernel refuses writes elsewhere."""
-        return landlock.version() > 0
+    def __post_init__(self) -> None:
+        self.guarded = landlock.version() > 0
 
     def new_folder(self) -> Path:
         """Of the next process."""
@@ -70,8 +71,8 @@ class Laboratory:
             (folder / name).mkdir(exist_ok=True)
         with (folder / "log.txt").open("wb") as log:
             try:
-                return subprocess.Popen(
-                    supervised(self.command, self.folder, self.writable),
+                process = subprocess.Popen(
+                    supervised(self.command, self.folder, self.writable, restricted=self.guarded),
                     env={**self._environment(folder), **more},
                     # Its end is this process's end, to the supervisor.
                     stdin=subprocess.PIPE,
@@ -81,6 +82,15 @@ class Laboratory:
                 )
             except OSError as error:
                 raise VariantError(f"{self.command[0]} cannot be started: {error}") from None
+        self._running = [*(one for one in self._running if one.returncode is None), process]
+        return process
+
+    def close(self) -> None:
+        """End all processes that still run, and remove the folder. Never raises."""
+        for process in self._running:
+            if process.returncode is None:
+                end(process)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         env = dict(os.environ)

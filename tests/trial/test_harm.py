@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,12 +19,16 @@ if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
 from support.script_runs import TB_DLPROF, Done, environment, execute, write
+from typer.testing import CliRunner
+
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.trial import landlock
 
 _ENDS_WITHIN_S = 15.0
 _STARTS_WITHIN_S = 120.0
 
 WRITES = """
-    import json, os, pathlib, shutil, sqlite3, subprocess, tempfile
+    import json, os, pathlib, shutil, sqlite3, subprocess, sys, tempfile
 
     torch.save(model.state_dict(), "before.pt")
     assert pathlib.Path("notes.txt").read_text() == "mine"
@@ -43,12 +48,13 @@ WRITES = """
     os.symlink("notes.txt", "link.txt")
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"x")
-    # A program that is not Python: refused or not, nothing may be left of it.
-    subprocess.run("echo more >> notes.txt; touch made.txt; rm -f kept.txt", shell=True, stderr=subprocess.DEVNULL)
-    try:
-        sqlite3.connect("runs.sqlite").execute("create table t (a)")
-    except sqlite3.OperationalError:
-        pass
+    # What is not Python: refused or not, nothing may be left of it.
+    if "--native" in sys.argv:
+        subprocess.run("echo more >> notes.txt; touch made.txt; rm -f kept.txt", shell=True, stderr=subprocess.DEVNULL)
+        try:
+            sqlite3.connect("runs.sqlite").execute("create table t (a)")
+        except sqlite3.OperationalError:
+            pass
     while True:
         train(8, model, optimizer)
         torch.save(model.state_dict(), "last.pt")
@@ -106,7 +112,9 @@ def processes(mark: str) -> dict[int, str]:
     return found
 
 
-def test_no_file_is_written_changed_or_removed(tmp_path: Path) -> None:
+@pytest.fixture
+def writing(tmp_path: Path) -> Path:
+    """A script that writes, in a folder with some files; next to it an empty ``tmp``."""
     folder = tmp_path / "work"
     (folder / "checkpoints").mkdir(parents=True)
     for name, text in (
@@ -114,20 +122,40 @@ def test_no_file_is_written_changed_or_removed(tmp_path: Path) -> None:
         ("checkpoints/1.pt", "weights"),
     ):  # fmt: skip
         (folder / name).write_text(text)
-    script = write(folder, WRITES)
     (tmp_path / "tmp").mkdir()
-    before = state(folder)
+    return write(folder, WRITES)
 
-    done = try_script(
-        script, "--remedies", "foreach_optimizer", "--record", "none", "--budget", "8s", "--format", "json",
+
+BRIEF = ("--remedies", "foreach_optimizer", "--record", "none", "--budget", "8s", "--format", "json")
+
+
+def test_no_file_is_written_changed_or_removed(writing: Path, tmp_path: Path) -> None:
+    before = state(writing.parent)
+    done = execute(
+        *TB_DLPROF, "try", *BRIEF, writing, "--native", cwd=writing.parent,
         TMPDIR=str(tmp_path / "tmp"), HOME=str(tmp_path / "home"), XDG_DATA_HOME=str(tmp_path / "data"),
     )  # fmt: skip
-
-    assert state(folder) == before
+    assert state(writing.parent) == before
     assert list((tmp_path / "tmp").iterdir()) == []
     assert done.status == 0, done.err
     # It did run, with everything that it wrote.
     assert json.loads(done.out)["baseline_ms"] > 0
+
+
+def test_without_landlock_the_layer_of_copies_alone_keeps_files(
+    writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(writing.parent)
+    before = state(writing.parent)
+    done = CliRunner().invoke(app, ["try", *BRIEF, str(writing)], env=environment(XDG_DATA_HOME=str(tmp_path / "data")))
+    assert state(writing.parent) == before
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["baseline_ms"] > 0
+    assert any("no Landlock" in one for one in result["notes"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
