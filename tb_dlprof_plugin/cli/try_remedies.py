@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import re
 import secrets
-import shutil
-import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -40,6 +37,7 @@ from tb_dlprof_plugin.trial.baseline_recording import record
 from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.facts import TrialFacts
+from tb_dlprof_plugin.trial.interruption import MadeFolders, one_interrupt
 from tb_dlprof_plugin.trial.protocol import Ready
 from tb_dlprof_plugin.trial.search import Search
 from tb_dlprof_plugin.trial.statistics import Gain
@@ -148,71 +146,76 @@ class _Trial:
         self.failed = False
         self._script = script_name(line)
         self.directory = logdir / f"{self._script.removesuffix('.py')}_try"
-        folder = scratch_folder()
-        writable: tuple[str, ...] = ()
+        self._line = line
+        self._logdir = MadeFolders()
         if record_runs is not Record.none:
             try:
-                self.directory.mkdir(parents=True, exist_ok=True)
+                self._logdir.make(self.directory)
             except OSError as error:
-                shutil.rmtree(folder, ignore_errors=True)
                 refuse(
                     f"{self.directory} cannot be written ({error.strerror}); choose another --logdir, or --record none"
                 )
-            writable = (str(self.directory.absolute()),)
-        self._laboratory = Laboratory(line, folder, INJECTED, writable)
         self.torch_version = ""
 
     def run(self, candidates: Sequence[Remedy], budget_s: float, precision: float) -> TrialResult:
         """Measure all; Ctrl-C ends it with what is known by then."""
         began = time.monotonic()
         result = TrialResult(command=list(self._command))
-        search = Search(self._laboratory, Bench(precision), began + budget_s, _Told())
+        with one_interrupt() as held:
+            laboratory = self._laboratory = self._new_laboratory()
+            search = Search(laboratory, Bench(precision), began + budget_s, _Told())
+            try:
+                self._measure(search, result, candidates)
+            except KeyboardInterrupt:
+                result.interrupted = True
+            except VariantError as error:
+                self.failed = True
+                search.notes.append(f"{self._script} cannot be tried: {error}.")
+            finally:
+                held()
+                laboratory.close()
+                self._logdir.remove_empty()
+            measured = [row.before_ms for row in search.rows if row.before_ms is not None]
+            result.baseline_ms = sorted(measured)[len(measured) // 2] if measured else result.baseline_ms
+            result.rows, result.sets, result.notes = search.rows, search.sets, search.notes
+            result.seconds = time.monotonic() - began
+            self._write_patch(result.best)
+            self._store(result)
+            forecast_record.add(result, self.torch_version, time.strftime("%Y-%m-%d"))
+        return result
+
+    def _new_laboratory(self) -> Laboratory:
+        writable = () if self._record is Record.none else (str(self.directory.absolute()),)
+        return Laboratory(self._line, scratch_folder(), INJECTED, writable)
+
+    def _measure(self, search: Search, result: TrialResult, candidates: Sequence[Remedy]) -> None:
         if not self._laboratory.guarded:
             search.notes.append(
                 "This kernel has no Landlock: what native code of the script writes is not kept away from its files."
             )
-        view: ProfileView | None = None
-        try:
-            with _sigterm_as_interrupt():
-                ready = search.start_baseline()
-                result.baseline_ms = search.baseline_step_ms
-                self.torch_version = ready.torch_version
-                result.device = ready.gpu or "CPU"
-                recording = time.monotonic()
-                view = self._record_run("baseline", ())
-                # The budget is for measurements.
-                search.deadline_s += time.monotonic() - recording
-                search.measure_seed()
-                facts = _facts(view, ready)
-                tried, left_out = [], []
-                for one in candidates:
-                    why = one.why_not(facts)
-                    if why is None:
-                        tried.append(one)
-                    else:
-                        left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
-                forecasts = _forecasts(view, tried)
-                search.try_alone(tried, forecasts)
-                search.rows += left_out
-                result.best = search.combine(tried)
-                search.end()
-                self._record_gains(search)
-        except KeyboardInterrupt:
-            result.interrupted = True
-        except VariantError as error:
-            self.failed = True
-            search.notes.append(f"{self._script} cannot be tried: {error}.")
-        finally:
-            search.end()
-            shutil.rmtree(self._laboratory.folder, ignore_errors=True)
-        measured = [row.before_ms for row in search.rows if row.before_ms is not None]
-        result.baseline_ms = sorted(measured)[len(measured) // 2] if measured else result.baseline_ms
-        result.rows, result.sets, result.notes = search.rows, search.sets, search.notes
-        result.seconds = time.monotonic() - began
-        self._write_patch(result.best)
-        self._store(result)
-        forecast_record.add(result, self.torch_version, time.strftime("%Y-%m-%d"))
-        return result
+        ready = search.start_baseline()
+        result.baseline_ms = search.baseline_step_ms
+        self.torch_version = ready.torch_version
+        result.device = ready.gpu or "CPU"
+        recording = time.monotonic()
+        view = self._record_run("baseline", ())
+        # The budget is for measurements.
+        search.deadline_s += time.monotonic() - recording
+        search.measure_seed()
+        facts = _facts(view, ready)
+        tried, left_out = [], []
+        for one in candidates:
+            why = one.why_not(facts)
+            if why is None:
+                tried.append(one)
+            else:
+                left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
+        forecasts = _forecasts(view, tried)
+        search.try_alone(tried, forecasts)
+        search.rows += left_out
+        result.best = search.combine(tried)
+        search.end()
+        self._record_gains(search)
 
     def _record_run(self, name: str, remedies: Sequence[Remedy]) -> ProfileView | None:
         """Record a run of the logdir; None where that fails, with a message."""
@@ -231,7 +234,7 @@ class _Trial:
 
         try:
             old = frozenset(event_files(directory)) if directory.is_dir() else frozenset()
-            directory.mkdir(parents=True, exist_ok=True)
+            self._logdir.make(directory)
             record(
                 self._laboratory,
                 [one.name for one in remedies],
@@ -246,9 +249,11 @@ class _Trial:
             return ProfileView(stored[0].profile) if stored else None
         except (VariantError, ProfileError, OSError) as error:
             tell(f"tb-dlprof: {name} was not recorded: {error}.")
-            with contextlib.suppress(OSError):
-                directory.rmdir()
+            self._logdir.remove(directory)
             return None
+        except KeyboardInterrupt:
+            self._logdir.remove(directory)
+            raise
 
     def _record_gains(self, search: Search) -> None:
         if self._record is Record.none:
@@ -463,17 +468,3 @@ def _percent(text: str) -> float:
     if not 0 < value < 100:
         refuse(f"--precision is {text!r}; give percent such as 1%")
     return value
-
-
-@contextlib.contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

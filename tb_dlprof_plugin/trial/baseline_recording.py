@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -49,6 +48,4 @@ def record(
             raise VariantError(f"the script ended with status {process.returncode} while it was recorded")
         finish(folder)
     finally:
-        end(process.pid)
-        with contextlib.suppress(Exception):
-            process.wait(10)
+        end(process)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tb_dlprof_plugin.trial.statistics import LOOKS, Gain, gain, is_lost
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 
 BLOCK_S = 0.4
@@ -18,6 +18,10 @@ _WARM_BLOCKS = 6
 _STEADY = 0.08
 """Relative difference of two blocks that counts as steady."""
 _LONGEST_BLOCK_S = 120.0
+LEAST_S = (LEAST_QUADS + 1) * 4 * 1.2 * BLOCK_S
+"""Seconds of a measurement in which a gain can be certain."""
+_SURE = 20.0
+"""Percent: a larger gain than two processes of one script ever differ by."""
 
 
 @dataclass
@@ -102,6 +106,45 @@ class Bench:
             if stopped:
                 return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
 
+    def in_a_second_process(
+        self, a: Variant, b: Variant, first: Measured, left_s: float, start_timeout_s: float
+    ) -> Measured:
+        """What was measured, with another process of ``b`` added where a gain depends on it: one process may be faster
+        than another one of the same script, by where its memory lies or which cores it has, and all its quads alike.
+
+        Args:
+            a, b, first: what `compare` measured.
+            left_s: in which the second process has to start and to be measured; without that time no gain is certain.
+            start_timeout_s: the longest that it may take to start.
+
+        Raises:
+            VariantError: one of them failed.
+        """
+        if not first.gain.certain or first.gain.percent >= _SURE:
+            return first
+        if left_s < LEAST_S / 2:
+            return replace(first, gain=replace(first.gain, certain=False), stopped="no time for a second process")
+        b.start(start_timeout_s)
+        self.warm_up(b, start_timeout_s)
+        second = self.compare(a, b, LEAST_S)
+        ratios = [*first.log_ratios, *second.log_ratios]
+        both = gain(ratios)
+        if second.gain.percent <= 0:
+            both = replace(both, certain=False)
+        count, more = len(first.log_ratios), len(second.log_ratios)
+
+        def mean(one: float, other: float) -> float:
+            return (one * count + other * more) / (count + more)
+
+        return Measured(
+            both,
+            mean(first.before_ms, second.before_ms),
+            mean(first.after_ms, second.after_ms),
+            first.peak_bytes,
+            ratios,
+            first.stopped,
+        )
+
     def _enough(self, found: Gain) -> str:
         """Why no more quads are needed; "" where they are."""
         if is_lost(found):
@@ -129,4 +172,4 @@ def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-__all__ = ["BLOCK_S", "Bench", "Measured", "VariantError"]
+__all__ = ["LEAST_S", "Bench", "Measured", "VariantError"]

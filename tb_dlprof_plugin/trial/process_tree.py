@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -38,31 +39,43 @@ def send(pids: list[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def freeze(pid: int) -> None:
-    """Stop the process and all below it."""
-    send(descendants(pid), signal.SIGSTOP)
+def freeze_below(pid: int) -> None:
+    """Stop all below the process, which itself goes on."""
+    send(descendants(pid)[1:], signal.SIGSTOP)
 
 
-def thaw(pid: int) -> None:
+def thaw_below(pid: int) -> None:
     """Continue them."""
-    send(descendants(pid)[::-1], signal.SIGCONT)
+    send(descendants(pid)[:0:-1], signal.SIGCONT)
 
 
-def end(pid: int, wait_s: float = 5.0) -> None:
-    """Kill the process and all below it, and its process group; returns when they are gone, but for ``pid`` itself,
-    which its parent has to wait for."""
+def end_below(pid: int, wait_s: float = 5.0) -> None:
+    """Kill all below the process; returns when they are gone."""
     deadline = time.monotonic() + wait_s
     while True:
-        found = descendants(pid)
-        # Stopped first: what is killed one by one could start others meanwhile.
-        send(found, signal.SIGSTOP)
-        send(found, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            os.killpg(pid, signal.SIGKILL)
-        left = [one for one in found if one != pid and _runs(one)]
+        left = [one for one in descendants(pid)[1:] if _runs(one)]
         if not left or time.monotonic() > deadline:
             return
+        # Stopped first: what is killed one by one could start others meanwhile.
+        send(left, signal.SIGSTOP)
+        send(left, signal.SIGKILL)
         time.sleep(0.01)
+
+
+def end(process: subprocess.Popen[bytes], wait_s: float = 10.0) -> None:
+    """Kill the process, which leads a process group, with all below it; returns when they are gone.
+
+    The process is the last: while it lives, what loses its parent becomes its child, where it adopts orphans.
+    """
+    end_below(process.pid)
+    with contextlib.suppress(OSError):
+        process.kill()
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(wait_s)
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _runs(pid: int) -> bool:

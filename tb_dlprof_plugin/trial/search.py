@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
-from tb_dlprof_plugin.trial.experiment import BLOCK_S, Bench, Measured
+from tb_dlprof_plugin.trial.experiment import LEAST_S, Bench, Measured
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
-from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, Gain, gain
+from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import BROKEN, DIFFERS, compare
 
@@ -20,10 +20,6 @@ _SINGLE_SHARE = 0.6
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
 """A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
 _OTHER_SEED = 1
-_SURE = 20.0
-"""Percent: a larger gain than two processes of one script ever differ by."""
-_LEAST_S = (LEAST_QUADS + 1) * 4 * 1.2 * BLOCK_S
-"""Seconds of a measurement in which a gain can be certain."""
 _MARGIN = 1.1
 """Of the baseline's memory that must be free for a second process."""
 _CONTEXT_BYTES = 600e6
@@ -148,12 +144,12 @@ class Search:
         for number, candidate in enumerate(ordered):
             row = self.row_of(candidate, forecasts)
             left_s = end_s - self.clock()
-            if left_s < self._start_s + _LEAST_S:
+            if left_s < self._start_s + LEAST_S:
                 row.not_tried = "The budget was used before its turn: give a larger --budget."
             else:
                 # Fewer remedies, each for as long as a verdict needs, rather than all of them for too short.
                 share = left_s / (len(ordered) - number) - self._start_s
-                self._measure(row, [candidate], max(share, _LEAST_S))
+                self._measure(row, [candidate], max(share, LEAST_S))
             self.rows.append(row)
             self.listener.row(row)
         self.rows.sort(key=lambda one: (one.gain_percent is None, bool(one.not_tried), -(one.gain_percent or 0.0)))
@@ -186,7 +182,7 @@ class Search:
                 if any(one.group and one.group == other.group for other in chosen):
                     continue
                 # The last measurement, of the whole set, has to fit as well.
-                if self.left_s < 3 * self._start_s + 2 * _LEAST_S:
+                if self.left_s < 3 * self._start_s + 2 * LEAST_S:
                     self.notes.append("The budget was used before all sets were tried: give a larger --budget.")
                     break
                 if reference is None:
@@ -213,7 +209,7 @@ class Search:
                 reference.end()
         if len(chosen) > 1:
             whole = self._row_of_set(chosen)
-            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, _LEAST_S))
+            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, LEAST_S))
             self.sets.append(whole)
             self.listener.row(whole)
             if whole.gain_percent is not None and whole.gain_percent >= (best.gain_percent or 0.0):
@@ -258,32 +254,6 @@ class Search:
             samples=math.prod(one.samples for one in candidates),
         )
 
-    def _again(self, other: Variant, variant: Variant, first: Measured, seconds: float) -> Measured:
-        """The measurement with another process of the variant added: one process may be faster than another one of the
-        same script, by where its memory lies or which cores it has, and all its quads alike."""
-        if self.left_s < self._start_s + _LEAST_S / 2:
-            return replace(first, gain=replace(first.gain, certain=False), stopped="no time for a second process")
-        variant.start(self._start_timeout_s)
-        self.bench.warm_up(variant, self._start_timeout_s)
-        second = self.bench.compare(other, variant, min(seconds, _LEAST_S))
-        ratios = [*first.log_ratios, *second.log_ratios]
-        both = gain(ratios)
-        if second.gain.percent <= 0:
-            both = replace(both, certain=False)
-        count, more = len(first.log_ratios), len(second.log_ratios)
-
-        def mean(a: float, b: float) -> float:
-            return (a * count + b * more) / (count + more)
-
-        return Measured(
-            both,
-            mean(first.before_ms, second.before_ms),
-            mean(first.after_ms, second.after_ms),
-            first.peak_bytes,
-            ratios,
-            first.stopped,
-        )
-
     def _measure(
         self, row: TriedRemedy, candidates: Sequence[Candidate], seconds: float, against: Variant | None = None
     ) -> Measured | None:
@@ -313,8 +283,9 @@ class Search:
             measured = self.bench.compare(
                 other, variant, seconds, lambda found: self.listener.progress(row.remedy, found)
             )
-            if measured.gain.certain and measured.gain.percent < _SURE:
-                measured = self._again(other, variant, measured, seconds)
+            measured = self.bench.in_a_second_process(
+                other, variant, measured, self.left_s - self._start_s, self._start_timeout_s
+            )
         except VariantError as error:
             row.verdict, row.verdict_text, row.error = None, "", str(error)
             return None

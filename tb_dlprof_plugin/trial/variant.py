@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
-from tb_dlprof_plugin.trial.landlock import restriction
-from tb_dlprof_plugin.trial.process_tree import end, freeze, thaw
+from tb_dlprof_plugin.trial import landlock
+from tb_dlprof_plugin.trial.process_tree import end, freeze_below, thaw_below
 from tb_dlprof_plugin.trial.protocol import VARIABLE, Block, Ready, TrialRequest, decode, lines
+from tb_dlprof_plugin.trial.supervisor import supervised
 
 _POLL_S = 0.05
-_DIE_WITH_PARENT = 1
 _LAST_LINES = 30
 _LONGEST_LINE = 300
 
@@ -48,16 +45,13 @@ class Laboratory:
     injected: Path
     writable: tuple[str, ...] = ()
     steps: int = 0
+    guarded: bool = field(init=False)
+    """Whether the kernel refuses writes elsewhere."""
     _count: int = field(default=0, init=False)
-    _restrict: Callable[[], None] | None = field(default=None, init=False)
+    _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._restrict = restriction([str(self.folder), *self.writable])
-
-    @property
-    def guarded(self) -> bool:
-        """Whether the kernel refuses writes elsewhere."""
-        return self._restrict is not None
+        self.guarded = landlock.version() > 0
 
     def new_folder(self) -> Path:
         """Of the next process."""
@@ -77,23 +71,26 @@ class Laboratory:
             (folder / name).mkdir(exist_ok=True)
         with (folder / "log.txt").open("wb") as log:
             try:
-                return subprocess.Popen(
-                    self.command,
+                process = subprocess.Popen(
+                    supervised(self.command, self.folder, self.writable, restricted=self.guarded),
                     env={**self._environment(folder), **more},
-                    stdin=subprocess.DEVNULL,
+                    # Its end is this process's end, to the supervisor.
+                    stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    preexec_fn=self._prepare,
                 )
-            except (OSError, subprocess.SubprocessError) as error:
+            except OSError as error:
                 raise VariantError(f"{self.command[0]} cannot be started: {error}") from None
+        self._running = [*(one for one in self._running if one.returncode is None), process]
+        return process
 
-    def _prepare(self) -> None:
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-        if self._restrict is not None:
-            self._restrict()
+    def close(self) -> None:
+        """End all processes that still run, and remove the folder. Never raises."""
+        for process in self._running:
+            if process.returncode is None:
+                end(process)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         env = dict(os.environ)
@@ -182,7 +179,7 @@ class Variant:
         except BaseException:
             self.end()
             raise
-        freeze(self._process.pid)
+        freeze_below(self._process.pid)
         return self.ready
 
     def run(self, steps: int, timeout_s: float) -> Block:
@@ -213,16 +210,14 @@ class Variant:
                     one.close()
         self._ranks, self._buffers, self._listener = [], [], None
         if process is not None:
-            end(process.pid)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
+            end(process)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def _run(self, steps: int, timeout_s: float) -> Block:
         assert self._process is not None
-        thaw(self._process.pid)
+        thaw_below(self._process.pid)
         try:
             message = f'{{"kind": "run", "steps": {steps}}}\n'.encode()
             for rank in self._ranks:
@@ -233,7 +228,7 @@ class Variant:
             raise _EndedError from None
         finally:
             if self._process is not None:
-                freeze(self._process.pid)
+                freeze_below(self._process.pid)
         longest = max(blocks, key=lambda one: one.seconds)
         peaks = [one.peak_bytes for one in blocks if one.peak_bytes is not None]
         return Block(steps, longest.seconds, max(peaks, default=None))

@@ -14,6 +14,7 @@ from typing import Final
 
 from tb_dlprof_plugin.model.trial_result import Verdict
 from tb_dlprof_plugin.trial.protocol import Checks
+from tb_dlprof_plugin.trial.statistics import student
 
 SAME: Final = "same to the bit"
 NOISE: Final = "within noise of the seed"
@@ -28,6 +29,10 @@ _FEW_SKIPPED = 4
 """A GradScaler may skip its first steps while it looks for a scale."""
 _FACTOR = 2.0
 """How many times the spread of a seed, in the middle step, a difference may be."""
+_SYSTEMATIC = 0.1
+"""A relative difference in the same direction in all steps that is more than the rounding of a precision makes."""
+_SYSTEMATIC_LEVEL = 0.001
+_LEAST_PAIRS = 8
 _HARMFUL = 10.0
 """A loss that is so many times the largest of the baseline has left its range."""
 
@@ -74,6 +79,10 @@ def compare(
         return Sameness(SAME)
     worst: tuple[float, str] | None = None
     for name in _SERIES:
+        # While a loss scale is found, steps are left out, and all series lag.
+        shifted = _shifted(name, baseline, variant) if skipped <= 0 else ""
+        if shifted:
+            return Sameness(DIFFERS, shifted)
         found = _difference(name, baseline, variant, seeds, repeated, random)
         if found is not None and (worst is None or found[0] > worst[0]):
             worst = found
@@ -146,13 +155,33 @@ def _difference(
         spread = max(spread, _FACTOR * _middle([value for _, value in _relative(before, getattr(repeated, name))]))
     if random:
         spread *= _FACTOR
-    # The middle: a single step is as noisy as its batch. And the mean with its sign: a systematic difference.
+    # The middle: a single step is as noisy as its batch.
     middle = _middle([value for _, value in found])
     times = middle / spread
     step = next((i for i, value in found if value > spread), found[0][0])
     return times, (
         f"{_WORDS[name]} differs by {100 * middle:.2g} % in the middle step, by {100 * spread:.2g} % at most with "
         f"another seed; from step {step} on"
+    )
+
+
+def _shifted(name: str, baseline: Checks, variant: Checks) -> str:
+    """What is larger, or smaller, in all steps alike: it may be less than steps differ by among themselves, as with
+    small batches. A t test of the logarithms of the ratios, step by step; "" where it finds nothing."""
+    logs = [
+        math.log(b / a)
+        for a, b in zip(getattr(baseline, name), getattr(variant, name), strict=False)
+        if a is not None and b is not None and math.isfinite(a) and math.isfinite(b) and a > 0 and b > 0
+    ]
+    count = len(logs)
+    if count < _LEAST_PAIRS:
+        return ""
+    mean = math.fsum(logs) / count
+    error = math.sqrt(math.fsum((one - mean) ** 2 for one in logs) / (count - 1) / count)
+    if abs(mean) < math.log1p(_SYSTEMATIC) or abs(mean) <= student(1 - _SYSTEMATIC_LEVEL / 2, count - 1) * error:
+        return ""
+    return (
+        f"{_WORDS[name]} is {100 * abs(math.expm1(mean)):.2g} % {'larger' if mean > 0 else 'smaller'} in the mean step"
     )
 
 

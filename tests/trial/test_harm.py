@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,12 +19,16 @@ if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
 from support.script_runs import TB_DLPROF, Done, environment, execute, write
+from typer.testing import CliRunner
+
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.trial import landlock
 
 _ENDS_WITHIN_S = 15.0
 _STARTS_WITHIN_S = 120.0
 
 WRITES = """
-    import json, os, pathlib, shutil, sqlite3, subprocess, tempfile
+    import json, os, pathlib, shutil, sqlite3, subprocess, sys, tempfile
 
     torch.save(model.state_dict(), "before.pt")
     assert pathlib.Path("notes.txt").read_text() == "mine"
@@ -43,12 +48,13 @@ WRITES = """
     os.symlink("notes.txt", "link.txt")
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"x")
-    # A program that is not Python: refused or not, nothing may be left of it.
-    subprocess.run("echo more >> notes.txt; touch made.txt; rm -f kept.txt", shell=True, stderr=subprocess.DEVNULL)
-    try:
-        sqlite3.connect("runs.sqlite").execute("create table t (a)")
-    except sqlite3.OperationalError:
-        pass
+    # What is not Python: refused or not, nothing may be left of it.
+    if "--native" in sys.argv:
+        subprocess.run("echo more >> notes.txt; touch made.txt; rm -f kept.txt", shell=True, stderr=subprocess.DEVNULL)
+        try:
+            sqlite3.connect("runs.sqlite").execute("create table t (a)")
+        except sqlite3.OperationalError:
+            pass
     while True:
         train(8, model, optimizer)
         torch.save(model.state_dict(), "last.pt")
@@ -65,9 +71,10 @@ RUNS_ON = """
         def __getitem__(self, index):
             return torch.ones(8)
 
-    # Programs that the script started, one of them in a session of its own.
+    # Programs that the script started, two of them in sessions of their own, one of these without a parent.
     subprocess.Popen(["sleep", "1000"])
     subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    subprocess.run(["sh", "-c", "setsid sleep 1000 &"])
     for batch in DataLoader(Rows(), batch_size=4, num_workers=1):
         optimizer.zero_grad()
         model(batch).sum().backward()
@@ -105,7 +112,9 @@ def processes(mark: str) -> dict[int, str]:
     return found
 
 
-def test_no_file_is_written_changed_or_removed(tmp_path: Path) -> None:
+@pytest.fixture
+def writing(tmp_path: Path) -> Path:
+    """A script that writes, in a folder with some files; next to it an empty ``tmp``."""
     folder = tmp_path / "work"
     (folder / "checkpoints").mkdir(parents=True)
     for name, text in (
@@ -113,20 +122,40 @@ def test_no_file_is_written_changed_or_removed(tmp_path: Path) -> None:
         ("checkpoints/1.pt", "weights"),
     ):  # fmt: skip
         (folder / name).write_text(text)
-    script = write(folder, WRITES)
     (tmp_path / "tmp").mkdir()
-    before = state(folder)
+    return write(folder, WRITES)
 
-    done = try_script(
-        script, "--remedies", "foreach_optimizer", "--record", "none", "--budget", "8s", "--format", "json",
+
+BRIEF = ("--remedies", "foreach_optimizer", "--record", "none", "--budget", "8s", "--format", "json")
+
+
+def test_no_file_is_written_changed_or_removed(writing: Path, tmp_path: Path) -> None:
+    before = state(writing.parent)
+    done = execute(
+        *TB_DLPROF, "try", *BRIEF, writing, "--native", cwd=writing.parent,
         TMPDIR=str(tmp_path / "tmp"), HOME=str(tmp_path / "home"), XDG_DATA_HOME=str(tmp_path / "data"),
     )  # fmt: skip
-
-    assert state(folder) == before
+    assert state(writing.parent) == before
     assert list((tmp_path / "tmp").iterdir()) == []
     assert done.status == 0, done.err
     # It did run, with everything that it wrote.
     assert json.loads(done.out)["baseline_ms"] > 0
+
+
+def test_without_landlock_the_layer_of_copies_alone_keeps_files(
+    writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.chdir(writing.parent)
+    before = state(writing.parent)
+    done = CliRunner().invoke(app, ["try", *BRIEF, str(writing)], env=environment(XDG_DATA_HOME=str(tmp_path / "data")))
+    assert state(writing.parent) == before
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["baseline_ms"] > 0
+    assert any("no Landlock" in one for one in result["notes"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -163,15 +192,13 @@ def test_no_process_is_left_however_it_ends(tmp_path: Path, number: signal.Signa
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
         until = time.monotonic() + _ENDS_WITHIN_S
-        # Nothing can end what is no Python when the command itself is killed: as when a script is killed.
-        spared = "sleep" if number == signal.SIGKILL else "\0"
-        while any(spared not in one for one in marked(mark)) and time.monotonic() < until:
+        while (marked(mark) or list((tmp_path / "tmp").iterdir())) and time.monotonic() < until:
             time.sleep(0.1)
-        assert [one for one in marked(mark) if spared not in one] == []
+        assert marked(mark) == []
+        assert list((tmp_path / "tmp").iterdir()) == []
         if number != signal.SIGKILL:
             assert process.returncode == 130, err
             assert json.loads(out)["interrupted"]
-            assert list((tmp_path / "tmp").iterdir()) == []
         assert [one.name for one in folder.iterdir()] == ["train.py"]
     finally:
         process.kill()

@@ -14,11 +14,11 @@ from tb_dlprof_plugin.trial.verdict import BROKEN, DIFFERS, NOISE, SAME, compare
 STEPS = 16
 
 
-def checks(seed: int, scale: float = 1.0, rate: float = 0.1) -> Checks:
+def checks(seed: int, scale: float = 1.0, rate: float = 0.1, noise: float = 0.05) -> Checks:
     """A training whose batches differ by some percent."""
     drawn = random.Random(seed)
-    losses = [2.3 - 0.02 * step + drawn.gauss(0.0, 0.05) for step in range(STEPS)]
-    norms = [1.0 + drawn.gauss(0.0, 0.05) for _ in range(STEPS)]
+    losses = [2.3 - 0.02 * step + drawn.gauss(0.0, noise) for step in range(STEPS)]
+    norms = [math.exp(drawn.gauss(0.0, noise)) for _ in range(STEPS)]
     return Checks(
         loss=list(losses),
         gradient_norm=list(norms),
@@ -58,6 +58,21 @@ def test_updates_that_are_too_large_show_where_no_hyperparameter_says_so() -> No
     found = compare(BASELINE, checks(1, scale=1.5), SEEDS)
     assert found.verdict == DIFFERS
     assert "parameter update" in found.detail
+
+
+def test_a_shift_of_all_steps_shows_where_steps_differ_by_more_than_it() -> None:
+    before, seeds = checks(1, noise=0.5), [checks(2, noise=0.5)]
+    variant = checks(1, noise=0.5)
+    variant.gradient_norm = [1.5 * (one or 0) for one in variant.gradient_norm]
+    found = compare(before, variant, seeds)
+    assert (found.verdict, found.detail) == (DIFFERS, "gradient norm is 50 % larger in the mean step")
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.5])
+def test_other_random_numbers_are_no_shift(noise: float) -> None:
+    before, seeds = checks(1, noise=noise), [checks(2, noise=noise)]
+    found = [compare(before, checks(seed, noise=noise), seeds, random=True) for seed in range(3, 203)]
+    assert sum(one.verdict == DIFFERS for one in found) <= 2
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

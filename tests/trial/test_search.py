@@ -1,0 +1,215 @@
+"""Which remedies are tried and chosen, with processes whose times are made up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_dlprof_plugin.model.trial_result import TriedRemedy
+from tb_dlprof_plugin.trial import search as searched
+from tb_dlprof_plugin.trial.experiment import Bench
+from tb_dlprof_plugin.trial.protocol import Block, Checks, Ready
+from tb_dlprof_plugin.trial.search import Search
+from tb_dlprof_plugin.trial.statistics import Gain
+from tb_dlprof_plugin.trial.variant import Laboratory, VariantError
+
+STEP_S, START_S = 0.1, 5.0
+NOISE = (0.004, -0.003, 0.001, -0.002, 0.003, -0.001)
+SAME = Checks([1.0, 0.9], [1.0, 1.0], [0.1, 0.1], [False, False], [{"SGD.0.lr": 0.1}] * 2)
+OTHER_RATE = Checks([1.0, 0.9], [1.0, 1.0], [0.2, 0.2], [False, False], [{"SGD.0.lr": 0.2}] * 2)
+
+
+@dataclass
+class Remedy:
+    """A remedy that multiplies the time of a step by ``factor``."""
+
+    name: str
+    factor: float = 1.0
+    group: str = ""
+    samples: float = 1.0
+    checks: Checks = field(default_factory=lambda: SAME)
+    error: str = ""
+    no_effect: str = ""
+    rules: tuple[str, ...] = ()
+    may_change: str = "Nothing."
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+    def environment(self) -> Mapping[str, str]:
+        return {}
+
+    def code(self) -> str:
+        return ""
+
+
+class Machine:
+    """A clock, and variants that take its time."""
+
+    def __init__(self, remedies: Sequence[Remedy], together: Mapping[tuple[str, ...], float] | None = None) -> None:
+        self.remedies, self.together = {one.name: one for one in remedies}, dict(together or {})
+        self.now_s = 0.0
+        self.blocks = 0
+        self.alive: list[tuple[str, ...]] = []
+        self.luck: dict[tuple[tuple[str, ...], int], float] = {}
+        """Of one process of a variant, by the number of its start: a factor of its steps."""
+        self.starts: dict[tuple[str, ...], int] = {}
+        self.free_bytes: int | None = None
+
+    def variant(self, laboratory: Any, remedies: Sequence[str] = (), *_: Any, **more: Any) -> Process:
+        return Process(self, tuple(remedies), more.get("samples", 1.0))
+
+
+class Process:
+    """As `trial.variant.Variant`."""
+
+    def __init__(self, machine: Machine, remedies: tuple[str, ...], samples: float) -> None:
+        self._machine, self._remedies, self.samples = machine, remedies, samples
+        self.alive = False
+
+    def start(self, timeout_s: float) -> list[Ready]:
+        self.end()
+        machine, own = self._machine, [self._machine.remedies[one] for one in self._remedies]
+        machine.now_s += START_S
+        for one in own:
+            if one.error:
+                raise VariantError(one.error)
+        machine.starts[self._remedies] = machine.starts.get(self._remedies, 0) + 1
+        machine.alive.append(self._remedies)
+        self.alive = True
+        ready = Ready(1, checks=next((one.checks for one in own if one.checks is not SAME), SAME))
+        ready.no_effect = {one.name: one.no_effect for one in own if one.no_effect}
+        if machine.free_bytes is not None:
+            ready.cuda, ready.memory_bytes, ready.free_memory_bytes = True, 10**9, machine.free_bytes
+        return [ready]
+
+    def run(self, steps: int, timeout_s: float) -> Block:
+        machine = self._machine
+        if not self.alive:
+            self.start(timeout_s)
+        factor = machine.together.get(self._remedies, math.prod(machine.remedies[one].factor for one in self._remedies))
+        factor *= machine.luck.get((self._remedies, machine.starts[self._remedies]), 1.0)
+        noise = NOISE[machine.blocks % len(NOISE)]
+        machine.blocks += 1
+        seconds = steps * STEP_S * factor * (1 + noise)
+        machine.now_s += seconds
+        return Block(steps, seconds)
+
+    def end(self) -> None:
+        if self.alive:
+            self.alive = False
+            self._machine.alive.remove(self._remedies)
+
+
+class Silent:
+    """Nobody is told."""
+
+    def phase(self, text: str) -> None: ...
+
+    def progress(self, remedy: str, gain: Gain) -> None: ...
+
+    def row(self, row: TriedRemedy) -> None: ...
+
+
+def searched_by(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    budget_s: float = 600.0,
+    forecasts: Mapping[str, float] | None = None,
+) -> tuple[Search, Any]:
+    monkeypatch.setattr(searched, "Variant", machine.variant)
+
+    def clock() -> float:
+        return machine.now_s
+
+    search = Search(Laboratory(["true"], Path(), Path()), Bench(1.0, clock=clock), budget_s, Silent(), clock)
+    search.start_baseline()
+    search.measure_seed()
+    remedies = list(machine.remedies.values())
+    search.try_alone(remedies, forecasts or {})
+    best = search.combine(remedies)
+    search.end()
+    assert machine.alive == []
+    return search, best
+
+
+def row(search: Search, name: str) -> TriedRemedy:
+    return next(one for one in search.rows if one.remedy == name)
+
+
+def test_gains_are_called_and_losses_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, best = searched_by(Machine([Remedy("half", 0.5), Remedy("worse", 1.3), Remedy("same")]), monkeypatch)
+    assert [one.remedy for one in search.rows] == ["half", "same", "worse"]
+    assert row(search, "half").gain_percent == pytest.approx(50, abs=1)
+    assert [one.is_gain for one in search.rows] == [True, False, False]
+    assert row(search, "worse").stopped == "it clearly loses"
+    assert (best.remedies, best.gain_percent) == (["half"], pytest.approx(50, abs=1))
+
+
+def test_what_does_not_add_up_is_not_in_the_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = Remedy("a", 0.6), Remedy("b", 0.7), Remedy("c", 0.8)
+    # b does the same as a; c is as good after it.
+    machine = Machine([a, b, c], {("a", "b"): 0.6, ("a", "b", "c"): 0.48})
+    _, best = searched_by(machine, monkeypatch)
+    assert (best.remedies, best.gain_percent) == (["a", "c"], pytest.approx(52, abs=1))
+
+
+def test_of_a_group_only_the_best_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    remedies = [Remedy("compile", 0.7, "compile"), Remedy("tune", 0.6, "compile"), Remedy("fused", 0.8)]
+    _, best = searched_by(Machine(remedies), monkeypatch)
+    assert best.remedies == ["tune", "fused"]
+
+
+def test_another_training_is_never_in_the_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, best = searched_by(Machine([Remedy("wrong", 0.3, checks=OTHER_RATE), Remedy("right", 0.8)]), monkeypatch)
+    assert row(search, "wrong").verdict == "differs"
+    assert "lr is 0.2 instead of 0.1" in row(search, "wrong").verdict_text
+    assert best.remedies == ["right"]
+
+
+def test_a_lucky_process_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Remedy("nothing")])
+    machine.luck = {(("nothing",), 1): 0.93, (("nothing",), 2): 1.02}
+    search, best = searched_by(machine, monkeypatch)
+    assert machine.starts["nothing",] == 2
+    assert not row(search, "nothing").is_gain
+    assert best.remedies == []
+
+
+def test_a_failure_and_no_effect_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    remedies = [Remedy("fails", error="RuntimeError: no"), Remedy("idle", no_effect="It is on."), Remedy("good", 0.5)]
+    search, best = searched_by(Machine(remedies), monkeypatch)
+    assert row(search, "fails").error == "RuntimeError: no"
+    assert (row(search, "idle").no_effect, row(search, "idle").gain_percent) == ("It is on.", None)
+    assert best.remedies == ["good"]
+
+
+def test_the_highest_forecast_comes_first_and_the_rest_says_that_the_budget_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    remedies = [Remedy("a", 0.9), Remedy("b", 0.9), Remedy("c", 0.5)]
+    search, best = searched_by(Machine(remedies), monkeypatch, 60.0, {"c": 40.0, "a": 5.0})
+    assert row(search, "c").is_gain
+    assert row(search, "c").forecast_percent == 40.0
+    assert "larger --budget" in row(search, "b").not_tried
+    assert best.remedies == ["c"]
+
+
+def test_a_larger_batch_is_measured_by_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, _ = searched_by(Machine([Remedy("batch", 1.5, samples=2.0)]), monkeypatch)
+    assert row(search, "batch").gain_percent == pytest.approx(25, abs=1)
+
+
+def test_where_memory_is_for_one_process_they_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Remedy("half", 0.5)])
+    machine.free_bytes = 10**8
+    search, best = searched_by(machine, monkeypatch, 3600.0)
+    assert "take turns as fresh processes" in search.notes[0]
+    assert machine.starts[()] > 4
+    assert best.remedies == ["half"]
