@@ -108,7 +108,7 @@ class Process:
 
 
 class Silent:
-    """Nobody is told."""
+    """Shows nothing."""
 
     def phase(self, text: str) -> None: ...
 
