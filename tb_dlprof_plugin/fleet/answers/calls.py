@@ -153,7 +153,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         exposed=columns["exposed"],
         transfer=np.where(waits, of_call, duration),
         waiting=np.where(waits, waiting, 0),
-        bubble=waits & (np.isin(operation, POINT_TO_POINT) | _across_stages(facts, collective, rank)),
+        bubble=waits & (np.isin(operation, POINT_TO_POINT) | _across_stages(facts, collective, rank, operation)),
         blocks=columns["blocks"] > 0,
         ready=ready,
         block=columns["block"],
@@ -291,10 +291,15 @@ def _leads(collective: Ints, rank: Ints, operation: Ints, duration: Ints) -> Boo
     return result
 
 
-def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints) -> Bools:
-    """Whether the members of a call's collective are in several stages of a pipeline."""
+def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints, operation: Ints) -> Bools:
+    """Whether the members of a call's collective are in several stages of a pipeline.
+
+    Stages that exchange nothing have no schedule to wait for: a job that names a dimension so, but makes no call that
+    may be a send or receive.
+    """
     stage = np.array([stage_of(one) for one in facts])[rank]
-    if not stage.any():
+    exchange = np.isin(operation, (*POINT_TO_POINT, Operation.UNKNOWN))
+    if not stage.any() or not exchange.any():
         return np.zeros(len(rank), dtype=np.bool_)
     most = np.zeros(int(collective.max()) + 1 if len(collective) else 0, dtype=np.int64)
     least = np.full(len(most), np.iinfo(np.int64).max)
