@@ -87,4 +87,5 @@ def test_stages_that_exchange_nothing_have_no_bubble() -> None:
     recorded = read_job([RANKS / "recorded" / "ddp_slow_gpu"]).facts
     job = job_of([replace(one, mesh=(("pp", one.rank),)) for one in recorded])
     assert [row.bubble_ms for row in job.account] == [0, 0]
+    assert job.pipeline is None
     assert (job.delays[0].rank, job.delays[0].significant) == (1, True)
