@@ -96,3 +96,11 @@ def test_the_comparison_tells_right_from_wrong() -> None:
     assert not replace(right, named_cause="slow_host").right
     assert not replace(right, significant=False).right
     assert not replace(_row(RANKS / "recorded" / "ddp_even"), significant=True).right
+
+
+def test_stages_that_exchange_nothing_have_no_bubble() -> None:
+    recorded = read_job([RANKS / "recorded" / "ddp_slow_gpu"]).facts
+    job = job_of([replace(one, mesh=(("pp", one.rank),)) for one in recorded])
+    assert [row.bubble_ms for row in job.account] == [0, 0]
+    assert job.pipeline is None
+    assert (job.delays[0].rank, job.delays[0].significant) == (1, True)

@@ -107,6 +107,12 @@ def stage_of(one: RankFacts) -> int:
     return dict(one.mesh).get("pp", 0)
 
 
+def stages_exchange(operation: Ints) -> bool:
+    """Whether a call may be a send or receive: where a mesh has stages that exchange nothing, there is no schedule for
+    which they wait."""
+    return bool(np.isin(operation, (*POINT_TO_POINT, Operation.UNKNOWN)).any())
+
+
 def next_to_point_to_point(calls: Calls) -> Bools:
     """Per call whether it or the one before it on its rank is a send or receive: between is a stage's work."""
     own = np.isin(calls.operation, POINT_TO_POINT)
@@ -153,7 +159,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         exposed=columns["exposed"],
         transfer=np.where(waits, of_call, duration),
         waiting=np.where(waits, waiting, 0),
-        bubble=waits & (np.isin(operation, POINT_TO_POINT) | _across_stages(facts, collective, rank)),
+        bubble=waits & (np.isin(operation, POINT_TO_POINT) | _across_stages(facts, collective, rank, operation)),
         blocks=columns["blocks"] > 0,
         ready=ready,
         block=columns["block"],
@@ -291,10 +297,10 @@ def _leads(collective: Ints, rank: Ints, operation: Ints, duration: Ints) -> Boo
     return result
 
 
-def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints) -> Bools:
+def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints, operation: Ints) -> Bools:
     """Whether the members of a call's collective are in several stages of a pipeline."""
     stage = np.array([stage_of(one) for one in facts])[rank]
-    if not stage.any():
+    if not stage.any() or not stages_exchange(operation):
         return np.zeros(len(rank), dtype=np.bool_)
     most = np.zeros(int(collective.max()) + 1 if len(collective) else 0, dtype=np.int64)
     least = np.full(len(most), np.iinfo(np.int64).max)

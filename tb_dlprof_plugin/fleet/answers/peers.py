@@ -6,15 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
+from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
 
 def peers(facts: Sequence[RankFacts], calls: Calls) -> Ints:
     """Per rank the number of its class: ranks of one pipeline stage that made the same calls in the same order."""
+    staged = stages_exchange(calls.operation)
     signatures = [
-        (stage_of(one), calls.operation[calls.of_rank(index)].tobytes(), calls.step[calls.of_rank(index)].tobytes())
+        (
+            staged and stage_of(one),
+            calls.operation[calls.of_rank(index)].tobytes(),
+            calls.step[calls.of_rank(index)].tobytes(),
+        )
         for index, one in enumerate(facts)
     ]
     numbers = {signature: number for number, signature in enumerate(dict.fromkeys(signatures))}

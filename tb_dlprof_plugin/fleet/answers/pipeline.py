@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.account import Recorded
-from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of
+from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.job import PipelineShape
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 
@@ -57,7 +57,7 @@ def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pi
     """None for jobs without a pipeline."""
     stages = [stage_of(one) for one in facts]
     count = len(set(stages))
-    if count < 2 or not recorded.step.sum():
+    if count < 2 or not recorded.step.sum() or not stages_exchange(calls.operation):
         return None
     microbatches = _microbatches(facts, calls)
     work = {stage: float(recorded.compute[np.array(stages) == stage].mean()) for stage in sorted(set(stages))}

@@ -141,8 +141,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <div class="table-bar">
           <span class="muted" role="status">
             {shown.length === rows.length
-              ? `${formatInteger(rows.length)} rows`
-              : `${formatInteger(shown.length)} of ${formatInteger(rows.length)} rows`}
+              ? `${formatInteger(rows.length)} ${rows.length === 1 ? "row" : "rows"}`
+              : `${formatInteger(shown.length)} of ${formatInteger(rows.length)} ${rows.length === 1 ? "row" : "rows"}`}
             {totalRows > rows.length &&
               `, the first of ${formatInteger(totalRows)}${growing ? "; the rest is coming" : ""}`}
           </span>
