@@ -39,7 +39,9 @@ def with_autocast(
         view: of the recording, with shapes and data types.
         program: its step, as recorded: other changes come later.
         fp8: matrix products read copies of one byte an element of both inputs, and keep these; their results are in
-            half precision, as `torchao.float8` and Transformer Engine have it.
+            half precision. So it is in Transformer Engine and, with one scale for a tensor, in early versions of
+            torchao (`save_for_backward(input_fp8, weight_fp8_t)` in `float8_linear.py`); with a scale for each row
+            torchao keeps both in half precision and casts them again, which takes what BF16 does.
         workspaces: of libraries: half of the recorded ones, none ("low") or the recorded ones ("high").
     """
     return _Autocast(view, program, fp8, workspaces).result()

@@ -117,8 +117,8 @@ def _is_beside(program: StepProgram, where: Places, before: Sequence[Linear], la
 def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Linear]:
     shapes, found = OpShapes(view), []
     sizes: dict[int, list[str]] = {}
-    for one in program.parameters():
-        sizes.setdefault(one.bytes, []).append(one.module)
+    for parameter in program.parameters():
+        sizes.setdefault(parameter.bytes, []).append(parameter.module)
     for slot in sorted(range(len(program.slots)), key=where.made.__getitem__):
         one = program.slots[slot]
         if not 0 <= where.made[slot] < program.backward_at or one.kind == SlotKind.TEMPORARY:

@@ -114,6 +114,8 @@ def check(view: ProfileView, request: PlanRequest) -> None:
         raise PlanError("there is at least one GPU.")
     if request.shard is not None and request.shard not in SHARES:
         raise PlanError(f"there is no way to shard {request.shard!r}; there is {', '.join(SHARES)}.")
+    if request.shard is not None and request.gpus < 2:
+        raise PlanError("the work is shared over two GPUs at least: pass gpus.")
     if request.gpus > 1 and request.shard is None:
         raise PlanError("several GPUs need a way to share the work: pass shard, such as fsdp2.")
     if request.accumulate < 1:

@@ -114,3 +114,10 @@ def test_fp8_keeps_less_than_bf16_and_that_less_than_fp32() -> None:
     ]
     assert peaks == sorted(peaks, reverse=True)
     assert peaks[2] > 0.5 * peaks[1]
+
+
+def test_the_interval_of_fp8_holds_what_bf16_takes() -> None:
+    """What an implementation takes that keeps the inputs of products in half precision."""
+    known = planner(view_of("recorded/gpt"))
+    half, eight = (known.plan(PlanRequest(precision=one), largest=False).peak_allocated for one in ("bf16", "fp8"))
+    assert eight.low < eight.value < half.value <= eight.high
