@@ -16,7 +16,7 @@ from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import BROKEN, DIFFERS, compare
 
 _SINGLE_SHARE = 0.6
-"""Of the budget for remedies alone; the rest is for sets of them."""
+"""Of the budget for remedies alone, once one of them gains; the rest is for sets of them."""
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
 """A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
 _OTHER_SEED = 1
@@ -140,10 +140,10 @@ class Search:
             forecasts: by name, percent of the step's time.
         """
         ordered = sorted(candidates, key=lambda one: -forecasts.get(one.name, -1.0))
-        end_s = self.clock() + _SINGLE_SHARE * self.left_s
+        for_sets_s = (1 - _SINGLE_SHARE) * self.left_s
         for number, candidate in enumerate(ordered):
             row = self.row_of(candidate, forecasts)
-            left_s = end_s - self.clock()
+            left_s = self.left_s - (for_sets_s if any(one.is_gain for one in self.rows) else 0.0)
             if left_s < self._start_s + LEAST_S:
                 row.not_tried = "The budget was used before its turn: give a larger --budget."
             else:

@@ -201,6 +201,12 @@ def test_the_highest_forecast_comes_first_and_the_rest_says_that_the_budget_is_u
     assert best.remedies == ["c"]
 
 
+def test_without_a_gain_nothing_is_kept_for_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The baseline and the other seed take 12 s, a remedy 15 s and more.
+    search, _ = searched_by(Machine([Remedy("half", 0.5)]), monkeypatch, 32.0)
+    assert row(search, "half").gain_percent == pytest.approx(50, abs=1)
+
+
 def test_a_larger_batch_is_measured_by_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     search, _ = searched_by(Machine([Remedy("batch", 1.5, samples=2.0)]), monkeypatch)
     assert row(search, "batch").gain_percent == pytest.approx(25, abs=1)
