@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +32,21 @@ REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A job, and its replays for further questions: ``facts`` are those that `Scenarios.calls` refers to."""
+
+    job: Job
+    facts: list[RankFacts]
+    scenarios: Scenarios
+
+
 def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Job:
+    """The job of `replayed_job`."""
+    return replayed_job(facts, notes, numbers).job
+
+
+def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Replayed:
     """Everything about the job of these ranks.
 
     Args:
@@ -68,7 +83,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
     worst = delays(facts, scenarios, stages)
     changes = _what_if(scenarios, worst, stages)
     mesh = _mesh(facts)
-    return Job(
+    job = Job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
@@ -88,6 +103,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(len(common), calls.steps)],
         pipeline=None if stages is None else stages.shape,
     )
+    return Replayed(job, list(facts), scenarios)
 
 
 def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:

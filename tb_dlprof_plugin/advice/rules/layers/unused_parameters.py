@@ -139,6 +139,12 @@ def _estimate(context: RuleContext, size: int) -> Saving | None:
     )
 
 
+def search_calls(context: RuleContext) -> Bools:
+    """Which calls of the selected iterations are the search that DDP's reducer makes."""
+    chosen: Bools = _search(context)[context.profile.calls.op] & context.view.selected_calls(context.selection)
+    return chosen
+
+
 def _search(context: RuleContext) -> Bools:
     """Rows of `Profile.ops` of the reducer's search."""
     ops, strings = context.profile.ops, context.profile.strings
