@@ -19,11 +19,12 @@ from tb_dlprof_plugin.profile_view import ProfileView
 RULE = Rule(
     id="fsdp_large_units",
     title="One unit of FSDP has most of the parameters",
-    looks_for="A unit of FSDP that gathers more than half of all parameters, of a model with repeated blocks, where its "
-    "gathers and reductions are not hidden.",
-    why="A unit is gathered before its first layer computes, and its gradients are reduced after its last one. Units of "
-    "one block each are exchanged while other blocks compute; a whole model as one unit has nothing next to it, and all "
-    "its parameters are in memory at once.",
+    looks_for="A unit of FSDP that gathers more than half of all parameters, of a model with repeated "
+    "blocks, where its gathers and reductions are not hidden.",
+    why="A unit is gathered before its first layer computes, and its gradients are reduced after its last "
+    "one. Units of "
+    "one block each are exchanged while other blocks compute; a whole model as one unit has nothing next to it, "
+    "and all its parameters are in memory at once.",
     fix="Apply `fully_shard` to each block, then to the model.",
     ignore_when="The CPU sets the pace: each unit takes it about a millisecond.",
     thresholds=("WORTHWHILE_SAVING_PERCENT", "BUCKETED_SHARE"),

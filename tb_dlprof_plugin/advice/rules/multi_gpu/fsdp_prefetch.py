@@ -26,7 +26,8 @@ RULE = Rule(
     title="FSDP does not gather the next unit early",
     looks_for="All-gathers of FSDP that are not prefetched, and in which the GPU does nothing else although the unit "
     "before has work that would hide them.",
-    why="A unit's parameters can be gathered while the unit before computes. Without prefetching the gather starts when "
+    why="A unit's parameters can be gathered while the unit before computes. Without prefetching the gather "
+    "starts when "
     "the CPU comes to the unit: on a CPU that is not far ahead of the GPU, that is after the work that would hide it.",
     fix="FSDP2: `set_modules_to_forward_prefetch`. FSDP1: `forward_prefetch=True` and "
     "`backward_prefetch=BackwardPrefetch.BACKWARD_PRE`.",
@@ -71,10 +72,10 @@ def check(context: RuleContext) -> Finding | Silent:
     slower = slowdown_shares(context)
     estimate = calls.saving(
         context,
-        [hidden * (1 - share) for share in (slower.high, slower.expected, slower.low)],
+        [hidden * (1 - share) for share in (slower.high, slower.expected, 0.0)],
         f"The work before each gather would hide {calls.per_step(hidden, late) / 1e6:.2f} of the "
         f"{exposed_ns / 1e6:.2f} ms that they take with nothing else running. Kernels next to a gather take longer: "
-        f"{100 * slower.low:.0f} to {100 * slower.high:.0f} % of that time, expected {100 * slower.expected:.0f} %.",
+        f"up to {100 * slower.high:.0f} % of that time, expected {100 * slower.expected:.0f} %.",
     )
     passes = "forward" if settings.backward_prefetch else "backward" if settings.forward_prefetch else "either"
     numbers = f"Gathers that are not prefetched in the {passes} pass take {exposed_ns / 1e6:.2f} ms of a step"

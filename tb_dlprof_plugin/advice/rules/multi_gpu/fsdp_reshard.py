@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
@@ -48,7 +47,8 @@ _CODE = {
 
 
 def check(context: RuleContext) -> Finding | Silent:
-    """Fires where gathering again costs `WORTHWHILE_SAVING_PERCENT` of the step, and memory is not known to be short."""
+    """Fires where gathering again costs `WORTHWHILE_SAVING_PERCENT` of the step, and memory is not known to be "
+    "short."""
     settings = context.facts.fsdp
     if settings is None or settings.resharded_units is None:
         return Silent("Not applicable: this recording has no settings of FSDP.", applicable=False)

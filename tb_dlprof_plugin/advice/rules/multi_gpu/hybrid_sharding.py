@@ -55,8 +55,8 @@ for block in model.blocks:
 fully_shard(model, mesh=mesh)
 """
 _WORST, _BEST = 0.3, 0.8
-"""Of what NVLink carries, that large transfers of a host reach at the least and at best: two H200s reach half of it with
-30 MB and 0.6 with a GB."""
+"""Of what NVLink carries, that large transfers of a host reach at the least and at best: two H200s reach half of it
+with 30 MB and 0.6 with a GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ def check(context: RuleContext) -> Finding | Silent:
         saving=estimate,
         saving_unknown_because=""
         if estimate is not None
-        else "How fast data moves within a host does not show: no recorded group lies within one, and the GPUs' link is "
-        "not in the table of NVLink rates.",
+        else "How fast data moves within a host does not show: these GPUs are not in the table of NVLink rates, or "
+        "no gather is large enough.",
         group="gathers",
         confidence="medium" if estimate is not None and room is not None else "low",
         severity=None if estimate is not None else "medium",
@@ -135,7 +135,9 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 def _hosts(calls: ReplayedCalls, shard_ranks: int | None) -> _Hosts | Silent:
     job, facts = calls.replayed.job, calls.replayed.facts
     if job.missing_ranks:
-        return Silent("Not applicable: this recording has no profiles of some ranks, so that hosts may be missing.", False)
+        return Silent(
+            "Not applicable: this recording has no profiles of some ranks, so that hosts may be missing.", False
+        )
     by_host = Counter(one.host for one in facts)
     if "" in by_host:
         return Silent("Not applicable: this recording has no names of hosts.", False)
@@ -184,8 +186,8 @@ def _saving(context: RuleContext, calls: ReplayedCalls, found: _Hosts) -> Saving
         gone,
         f"Gathers over hosts reach {between:,.1f} GB/s (bus bandwidth); NVLink carries {link:,.0f}, of which "
         f"{100 * _WORST:.0f} to {100 * _BEST:.0f} % are reached, expected {100 * USUAL:.0f} %. By the formulas of "
-        f"nccl-tests gathers and reductions move (r - 1) / r of their bytes within a host of r = {found.per_host} ranks; "
-        f"gradients then cross the network once more, divided by r, in an all-reduce over {found.hosts} hosts.",
+        f"nccl-tests gathers and reductions move (r - 1) / r of their bytes within a host of r = {found.per_host} "
+        f"ranks; gradients then cross the network once more, divided by r, in an all-reduce over {found.hosts} hosts.",
     )
 
 

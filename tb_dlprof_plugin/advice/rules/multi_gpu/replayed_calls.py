@@ -20,7 +20,10 @@ from tb_dlprof_plugin.fleet.answers.what_if import LEAST_ERROR, UNRELIABLE_PERCE
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
-NO_JOB = "Not applicable: this recording has no other rank whose collectives could be matched with those of this one."
+NO_JOB = (
+    "Not applicable: this recording has no other rank whose collectives match those of this one, or the job's "
+    f"replay is more than {UNRELIABLE_PERCENT:.0f} % off."
+)
 
 
 @dataclass(frozen=True, eq=False)

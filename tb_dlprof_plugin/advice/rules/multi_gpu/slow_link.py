@@ -15,10 +15,11 @@ from tb_dlprof_plugin.profile_view import ProfileView
 RULE = Rule(
     id="slow_link",
     title="Collectives do not use the fast link",
-    looks_for="Large collectives between GPUs of one host that reach less than 15 % of what NVLink carries, groups whose "
-    "equal transfers take 1.5 times as long as those of other groups, and variables of NCCL that switch a transport off.",
-    why="NCCL falls back without a word: from NVLink to copies through the host's memory where peer access is off, from "
-    "InfiniBand to TCP where it finds no device. Data then moves several times slower.",
+    looks_for="Large collectives between GPUs of one host that reach less than 15 % of what NVLink carries, "
+    "groups whose equal transfers take 1.5 times as long as those of other groups, and variables of NCCL that switch a "
+    "transport off.",
+    why="NCCL falls back without a word: from NVLink to copies through the host's memory where peer access "
+    "is off, from InfiniBand to TCP where it finds no device. Data then moves several times slower.",
     fix="Leave out the variable that switches the transport off, or repair what keeps NCCL from using it.",
     ignore_when="The GPUs have no better link, or the variable works around a fault of the machine.",
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
@@ -44,7 +45,8 @@ _BETWEEN_HOSTS = frozenset({"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_NET_GDR_LEVEL"}
 
 
 def check(context: RuleContext) -> Finding | Silent:
-    """Fires on slow transfers that win `WORTHWHILE_SAVING_PERCENT`, or on a variable that slows this job's transfers."""
+    """Fires on slow transfers that win `WORTHWHILE_SAVING_PERCENT`, or on a variable that slows this job's "
+    "transfers."""
     job = context.job
     if job is None or job.step is None:
         return Silent("No other rank was recorded.", applicable=False)
@@ -105,7 +107,7 @@ def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[
         ],
         change=f"Leave {', '.join(off)} out."
         if off
-        else "Look which transport NCCL chose (NCCL_DEBUG=INFO prints \"via P2P\", \"via SHM\" or \"via NET/Socket\"), "
+        else 'Look which transport NCCL chose (NCCL_DEBUG=INFO prints "via P2P", "via SHM" or "via NET/Socket"), '
         "and at the links (nvidia-smi topo -m, nvidia-smi nvlink --status, ibstat). In a container peer access needs "
         "--ipc=host and all GPUs.",
         code="".join(f"unset {text.partition('=')[0]}\n" for text in off),

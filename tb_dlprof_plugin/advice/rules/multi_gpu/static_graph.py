@@ -19,8 +19,8 @@ RULE = Rule(
     why="The search walks the autograd graph after each forward pass, and the ranks agree on what is unused before the "
     "optimizer may step. With a static graph DDP learns it in the first step.",
     fix="Pass `static_graph=True` to DistributedDataParallel.",
-    ignore_when="Steps use different parameters: layers dropped at random, experts, or losses that take turns. DDP then "
-    "gives wrong gradients or an error.",
+    ignore_when="Steps use different parameters: layers dropped at random, experts, or losses that take "
+    "turns. DDP then gives wrong gradients or an error.",
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     references=(
         Reference(

@@ -18,10 +18,10 @@ RULE = Rule(
     looks_for="All-gathers, reduce-scatters and all-reduces of a tensor-parallel group in which the GPU does nothing "
     "else.",
     why="A product of a tensor-parallel layer needs the whole input, and its output is summed up over the ranks before "
-    "the next layer: the collectives lie between products. Async tensor parallelism divides a product into as many parts "
-    "as there are ranks, and computes with what has arrived while the rest moves.",
-    fix="With sequence parallelism, compile the model with `torch._inductor.config._micro_pipeline_tp = True` and enable "
-    "symmetric memory for the group.",
+    "the next layer: the collectives lie between products. Async tensor parallelism divides a product into as "
+    "many parts as there are ranks, and computes with what has arrived while the rest moves.",
+    fix="With sequence parallelism, compile the model with `torch._inductor.config._micro_pipeline_tp = "
+    "True` and enable symmetric memory for the group.",
     ignore_when="The GPUs have no NVLink among all of them, which symmetric memory needs.",
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     references=(
@@ -30,7 +30,8 @@ RULE = Rule(
             "https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487",
         ),
         Reference(
-            "Wang et al., Overlap Communication with Dependent Computation via Decomposition in Large Deep Learning Models",
+            "Wang et al., Overlap Communication with Dependent Computation via Decomposition in Large Deep "
+            "Learning Models",
             "https://dl.acm.org/doi/10.1145/3567955.3567959",
         ),
     ),
