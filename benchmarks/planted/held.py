@@ -79,6 +79,7 @@ OF_SETTINGS = {
 """Rules about settings of all ranks: a job of `SETTINGS` with the fault, and the fixed one."""
 NOT_RECORDED = {
     "fsdp_prefetch": "Over NVLink FSDP's gathers are hidden or wait for the CPU; jobs over slower links are simulated.",
+    "garbage_in_turns": "In the recorded job with garbage collection only one rank collects (rule straggler).",
     "static_graph": "In the recorded jobs all parameters are used, or the search takes less than 2 % of the step.",
     "tensor_parallel_overlap": "In the recorded jobs the CPU sets the pace, so that hiding collectives saves nothing.",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu import (
     fsdp_large_units,
     fsdp_prefetch,
     fsdp_reshard,
+    garbage_in_turns,
     hybrid_sharding,
     slow_link,
     static_graph,
@@ -31,12 +32,12 @@ from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.run_facts import DdpFacts, FsdpFacts, RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.support.recorded_runs import ROOT
-from tests.support.simulated_job import fsdp, simulate, tensor_and_data
+from tests.support.simulated_job import MS, Idle, ddp, fsdp, simulate, tensor_and_data
 
 RANKS = ROOT / "benchmarks" / "ranks"
 REAL = {"experts_even": {"gradient_bucket_copies"}, "pipeline_even": {"microbatches"}}
-"""Findings on jobs without a planted cause that are right: gradients are copied out of buckets in the one, and a job like
-the other took half as long with two of its eight microbatches."""
+"""Findings on jobs without a planted cause that are right: gradients are copied out of buckets in the one, and a job
+like the other took half as long with two of its eight microbatches."""
 EVEN = [
     *(f"recorded/{name}" for name in ("ddp_even", "experts_even", "fsdp_even", "pipeline_even", "tensor_even")),
     "held_out/images_even",
@@ -151,6 +152,23 @@ def test_several_passes_in_a_step_do_not_show_which_gathers_are_repeated() -> No
     found = fsdp_reshard.check(posed(ranks, fsdp=msgspec.structs.replace(LATE, units=3)))
     assert isinstance(found, Silent)
     assert not found.applicable
+
+
+def test_ranks_that_collect_garbage_in_turns() -> None:
+    def job(collects: Callable[[int, int], bool]) -> Finding | Silent:
+        idle = lambda rank, step: [Idle(6 * MS, "garbage")] if collects(rank, step) else []  # noqa: E731
+        return garbage_in_turns.check(posed(simulate(4, ddp(4, idle=idle))))
+
+    found = job(lambda rank, step: step % 4 == rank)
+    assert isinstance(found, Finding)
+    assert found.item.saving is not None
+    # Each step has one of 6 ms; a quarter of that is left if all collect in every fourth step.
+    assert found.item.saving.expected_ns == pytest.approx(4.5 * MS, rel=0.01)
+    assert (found.item.saving.low_ns, found.item.saving.high_ns) == (0, pytest.approx(6 * MS, rel=0.01))
+    for collects in (lambda rank, step: step % 4 == 0, lambda rank, step: rank == 1, lambda rank, step: False):
+        assert isinstance(job(collects), Silent)
+    assert "straggler" in {one.rule for one in advice("recorded/ddp_garbage").findings}
+    assert why("recorded/ddp_garbage", "garbage_in_turns")
 
 
 def on_hosts(ranks: Sequence[RankFacts], per_host: int, gpu: str = "NVIDIA H200") -> list[RankFacts]:

@@ -246,6 +246,7 @@ export const DEFINITIONS = {
   jobSignificant: "Someone is always last: these delays are too frequent or too long to be chance.",
   jobBus: "Bus bandwidth as nccl-tests define it, on the time of the rank that comes last: waiting would look like a slow network.",
   jobVerdict: "Whether these calls take long because data moves, or because ranks come at different times.",
+  jobHiding: "The bus bandwidth at which these calls would be hidden: their transfers would take as long as other work runs next to them now. Unknown where none does.",
   energyPrecision: "What the step computes in; by autocast where it says so.",
   energyInterval: "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate from kernels.",
   energyChoice: "Forecast: the power at rest for as long as the step then lasts, and what its kernels take in their new times and precision.",

@@ -1830,6 +1830,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       cause: "",
       why: "",
       significant: false,
+      host: "",
     },
     parts: {
     },
@@ -1859,6 +1860,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       bus_bytes_per_second: null,
       attainable_bytes_per_second: null,
       verdict: "",
+      hiding_bytes_per_second: null,
     },
     parts: {
     },

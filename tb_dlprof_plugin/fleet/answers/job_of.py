@@ -14,6 +14,7 @@ from tb_dlprof_plugin.fleet.answers.delays import delays
 from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
+from tb_dlprof_plugin.fleet.answers.hosts import host_notes
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
@@ -100,7 +101,12 @@ def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers:
         heat=heat(facts, common),
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
-        notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(len(common), calls.steps)],
+        notes=[
+            *host_notes(facts, worst, step.ms if step else None),
+            *notes,
+            *_notes(facts, missing, calls, scenarios, stages),
+            *_of_fewer(len(common), calls.steps),
+        ],
         pipeline=None if stages is None else stages.shape,
     )
     return Replayed(job, list(facts), scenarios)
