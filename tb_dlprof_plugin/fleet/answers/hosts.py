@@ -40,8 +40,6 @@ def host_notes(facts: Sequence[RankFacts], delays: Sequence[Delay], step_ms: flo
         if not host or count < 2 or cause not in _WORDS or share < MOST_OF_IT:
             continue
         ranks = ", ".join(str(rank) for rank in sorted(one.rank for one in late if one.cause == cause))
-        said = f"Host {host}: {_WORDS[cause]} on its ranks {ranks}, to which "
-        return [
-            f"{said}{100 * share:.0f} % of the others' waiting for late ranks is due. Repairing one of them alone wins little."
-        ]
+        said = f"Host {host}: {_WORDS[cause]} on its ranks {ranks}, to which {100 * share:.0f} % of the waiting"
+        return [f"{said} for late ranks is due. Repairing one of them alone wins little."]
     return []
