@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from planted import studies  # noqa: E402
-from planted.held import LARGER, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
+from planted.held import LARGER, NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
 from planted.tables import DEMO_COLUMNS, PLANTED_COLUMNS, demo_rows, markdown, planted_row, totals  # noqa: E402
 
 from tb_dlprof_plugin.advice.engine import all_rules  # noqa: E402
@@ -57,6 +57,7 @@ def all_pages() -> dict[str, str]:
     examples = {rule: _example(one, rule) for rule, one in planted.items()}
     examples |= {rule: _example(replace(planted[of], rule=rule), of) for rule, of in OF_JOBS.items() if of in planted}
     examples |= {rule: _example(held(rule), "") for rule in (*OF_SETTINGS, *OF_GPUS)}
+    examples |= {rule: f"## Example\n\nNo recorded job has it. {why}" for rule, why in NOT_RECORDED.items()}
     pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, "")) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
     larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
@@ -86,7 +87,7 @@ def _example(planted: Held, snippet_of: str) -> str:
         about = f"The training in `benchmarks/{OF_GPUS[rule][0]}` has it{machine}; without it: `{OF_GPUS[rule][1]}`."
     else:
         jobs = "[`benchmarks/ranks`](../../benchmarks/ranks/README.md)"
-        about = f"The job `{OF_SETTINGS[rule][0]}` of {jobs} has it{machine}."
+        about = f"The job `{OF_SETTINGS[rule][0].rpartition('/')[2]}` of {jobs} has it{machine}."
     lines = ["## Example", about]
     if planted.finding is None:
         status = planted.fault.status(rule)
@@ -126,7 +127,7 @@ def _finding(finding: FindingItem) -> Iterator[str]:
 def _realised(planted: Held) -> str:
     saved, before, after = planted.realised_ns, planted.fault.step_ns, planted.fixed.step_ns
     if saved is None or before is None or after is None:
-        return "the steps were not timed without the profiler."
+        return "how long its steps take cannot be compared."
     batches = planted.fault.batch_size, planted.fixed.batch_size
     scaled = ""
     if batches[0] and batches[1] and batches[0] != batches[1]:

@@ -6,6 +6,7 @@ and new ones take the subjects that are left.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import gzip
 import json
@@ -33,10 +34,11 @@ from .subjects import Subject
 from .trainings import Training
 
 WARM, NATURAL, TURN = 4, 5, 10
-SCHEDULE = {"wait": 10, "warmup": 2, "active": 3, "repeat": 1}
+SCHEDULE = {"wait": 10, "warmup": 2, "repeat": 1}
 AFTER = 5
-STEPS = SCHEDULE["wait"] + SCHEDULE["warmup"] + SCHEDULE["active"] + AFTER
-"""Of the recorded part: the hook measures steps before and after its window too."""
+"""Steps after the recorded ones: the hook measures steps before and after its window too."""
+_NEW_UTS_NAMESPACE = 0x04000000
+"""CLONE_NEWUTS of Linux: names of hosts of its own."""
 LIMIT_S = 30.0
 """Of one subject."""
 FIRST_LIMIT_S = 45.0
@@ -150,6 +152,9 @@ def _rank(
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
     }
+    if subjects[0].hosts > 1:
+        ctypes.CDLL(None).unshare(_NEW_UTS_NAMESPACE)
+        socket.sethostname(f"host{rank * subjects[0].hosts // world}")
     name = ""
     try:
         device = torch.device(device_type, rank) if device_type == "cuda" else torch.device("cpu")
@@ -208,14 +213,14 @@ def record(
             training.loader,
             optimizer=training.optimizer,
             batch_size=training.batch_size,
-            schedule=SCHEDULE,
+            schedule={**SCHEDULE, "active": subject.steps},
             worker_name=f"rank{rank}",
             pytorch_views=False,
             quiet=True,
             wait=False,
         )
         with session:
-            for _ in range(STEPS):
+            for _ in range(SCHEDULE["wait"] + SCHEDULE["warmup"] + subject.steps + AFTER):
                 training()
                 session.step()
         turns.append(_steps(training, TURN))

@@ -22,7 +22,7 @@ import torch
 
 from .archives import pack
 from .pair import ENDING_S, Pair
-from .settings import SETTINGS
+from .settings import GLOO, SETTINGS
 from .subjects import SUBJECTS, Subject
 
 LATER_S = 14
@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--jobs", choices=("causes", "settings"), default="causes")
+    parser.add_argument("--jobs", choices=("causes", "settings", "gloo"), default="causes")
     parser.add_argument("--subjects", nargs="*", help="instead of all that are not set apart")
     parser.add_argument("--trial", action="store_true", help="the jobs that are set apart")
     parser.add_argument("--seconds", type=float, default=120, help="of all jobs together; those left are not begun")
@@ -46,7 +46,7 @@ def main() -> None:
     os.environ.setdefault("TORCH_FR_BUFFER_SIZE", "500")
     given.out.mkdir(parents=True, exist_ok=True)
     gpus = _gpus() if given.device == "cuda" else 4
-    known = {"causes": SUBJECTS, "settings": SETTINGS}[given.jobs]
+    known = {"causes": SUBJECTS, "settings": SETTINGS, "gloo": GLOO}[given.jobs]
     asked = given.subjects or [one.name for one in known if one.set_apart == given.trial]
     chosen = [one for one in known if one.name in asked and one.ranks <= gpus]
     rows: list[dict[str, Any]] = []
@@ -70,7 +70,7 @@ def _together(subjects: list[Subject]) -> Iterator[list[Subject]]:
     """Jobs that the same processes can run, in the order of the first of each."""
 
     def kind(subject: Subject) -> tuple[Any, ...]:
-        return subject.environment, subject.ranks
+        return subject.environment, subject.ranks, subject.hosts
 
     first = {kind(subject): index for index, subject in reversed(list(enumerate(subjects)))}
     for _, members in groupby(sorted(subjects, key=lambda one: first[kind(one)]), key=kind):

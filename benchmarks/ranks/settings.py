@@ -90,3 +90,32 @@ SETTINGS = [
     ),
 ]
 """In the order in which they are recorded: where time runs out, the last are left out."""
+
+_NARROW = Size(width=384, layers=2, batch=1, length=16)
+"""Gathering parameters takes longer on a CPU than computing with them."""
+
+
+def _gloo(
+    name: str, parallelism: str, options: dict[str, Any], cause: str = "", twin: str = "", **more: Any
+) -> Subject:
+    return Subject(
+        name,
+        parallelism,
+        _NARROW,
+        model="residual",
+        cause=cause,
+        twin=twin,
+        reads_loss=False,
+        options={"cpu": True, **options},
+        steps=2,
+        **more,
+    )
+
+
+GLOO = [
+    _gloo("gloo_hybrid", "hsdp", {"reshard": False, "prefetch": True}, ranks=4, hosts=2),
+    _gloo("gloo_flat", "fsdp", {}, "sharded_over_hosts", "gloo_hybrid", ranks=4, hosts=2),
+    _gloo("gloo_units", "fsdp", {"reshard": False, "prefetch": True}),
+    _gloo("gloo_one_unit", "fsdp", {"one_unit": True, "reshard_root": True}, "one_unit", "gloo_units"),
+]
+"""On CPUs, for what a job's structure shows: settings of FSDP, and two hosts over which it divides the model."""

@@ -33,6 +33,8 @@ class Subject:
         set_apart: recorded only when it is asked for by name or `--trial`.
         reads_loss: the training reads its loss after every step, so that the CPU cannot run ahead.
         environment: of the processes; jobs with another one get processes of their own.
+        hosts: that the ranks believe to be on (Linux, as root): each block of ranks has a host's name of its own.
+        steps: that are recorded.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Subject:
     ranks: int = 2
     options: dict[str, Any] = field(default_factory=dict)
     environment: tuple[tuple[str, str], ...] = ()
+    hosts: int = 1
+    steps: int = 3
 
 
 _A = Size(width=1024, layers=8, batch=16, length=1024)

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -53,7 +54,7 @@ class Training:
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
         self.before_update: Callable[[], None] = lambda: None
         self.size = subject.size
-        if device.type == "cpu":
+        if device.type == "cpu" and not subject.options.get("cpu", False):
             self.size = replace(_CPU, length=16) if subject.model in ("images", "patches") else _CPU
         build: dict[str, Callable[[], nn.Module]] = {
             "ddp": self._ddp,
@@ -196,7 +197,11 @@ class Training:
             blocks = [part for block in blocks for part in block.modules() if isinstance(part, nn.Linear)] + blocks
         for block in blocks:
             fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=options.get("reshard", True))
-        fully_shard(model, mesh=mesh, mp_policy=policy)
+        # By default the outermost unit keeps its parameters for the backward pass.
+        fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=options.get("reshard_root"))
+        if options.get("prefetch", False):
+            for block, following in pairwise(blocks):
+                block.set_modules_to_forward_prefetch([following])  # type: ignore[operator]
         return model
 
     def _fsdp1(self) -> nn.Module:

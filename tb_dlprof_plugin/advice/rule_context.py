@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.answers.job_of import Replayed, replayed_job
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
@@ -60,11 +60,16 @@ class RuleContext:
         return simulation(self.view, self.selection)
 
     @cached_property
-    def job(self) -> Job | None:
-        """The answers about all ranks that are looked at together; None where there is one rank."""
+    def replayed_job(self) -> Replayed | None:
+        """All ranks that are looked at together, with their replays; None where there is one rank."""
         if len(self.ranks) < 2:
             return None
-        return job_of([facts_of_profile(view) for view in self.ranks])
+        return replayed_job([facts_of_profile(view) for view in self.ranks])
+
+    @property
+    def job(self) -> Job | None:
+        """The answers about all ranks that are looked at together; None where there is one rank."""
+        return None if self.replayed_job is None else self.replayed_job.job
 
     @property
     def step_ns(self) -> int:

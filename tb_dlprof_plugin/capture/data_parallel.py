@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from tb_dlprof_plugin.capture.warn import probe
@@ -12,9 +13,30 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+_SETTINGS = (
+    "NCCL_ALGO",
+    "NCCL_BUFFSIZE",
+    "NCCL_CUMEM_ENABLE",
+    "NCCL_IB_DISABLE",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_NET",
+    "NCCL_NET_GDR_LEVEL",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_P2P_DISABLE",
+    "NCCL_P2P_LEVEL",
+    "NCCL_PROTO",
+    "NCCL_SHM_DISABLE",
+    "NCCL_SOCKET_NTHREADS",
+)
+"""Variables that change how fast data moves between ranks. None of them names a host or an interface."""
+
+
 def fill_data_parallel(facts: RunFacts, model: Any) -> None:
     """Fill the fields of the exchange; leaves them None in a training of one process."""
     facts.distributed_backend = probe(_backend)
+    if facts.distributed_backend is not None:
+        facts.communication_settings = [f"{name}={os.environ[name][:64]}" for name in _SETTINGS if name in os.environ]
     wrapped = None if model is None else _distributed_data_parallel(model)
     if wrapped is not None:
         facts.ddp = DdpFacts(

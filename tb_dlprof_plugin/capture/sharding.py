@@ -37,6 +37,8 @@ def _of_fsdp2(states: list[Any]) -> FsdpFacts:
         forward_prefetch=probe(lambda: any(state._states_to_forward_prefetch for state in states)),
         parameter_dtypes=_dtypes(group.mp_policy.param_dtype for group in groups),
         reduce_dtypes=_dtypes(group.mp_policy.reduce_dtype for group in groups),
+        shard_ranks=probe(lambda: max(int(group.mesh_info.shard_mesh_size) for group in groups)),
+        replicas=probe(lambda: max(int(getattr(group.mesh_info, "replicate_mesh_size", 1)) for group in groups)),
     )
 
 
@@ -51,7 +53,16 @@ def _of_fsdp1(modules: list[Any]) -> FsdpFacts:
         forward_prefetch=probe(lambda: any(bool(module.forward_prefetch) for module in units)),
         parameter_dtypes=_dtypes(module.mixed_precision.param_dtype for module in units),
         reduce_dtypes=_dtypes(module.mixed_precision.reduce_dtype for module in units),
+        limit_all_gathers=probe(lambda: any(bool(module.limit_all_gathers) for module in units)),
+        shard_ranks=probe(lambda: max(int(module.process_group.size()) for module in units)),
+        replicas=probe(lambda: max(_replicas(module) for module in units)),
     )
+
+
+def _replicas(module: Any) -> int:
+    """Of FSDP1: ranks with the same shard; 1 without a hybrid strategy."""
+    group = getattr(module, "_inter_node_pg", None)
+    return 1 if group is None else int(group.size())
 
 
 def _dtypes(found: Iterable[Any]) -> list[str]:

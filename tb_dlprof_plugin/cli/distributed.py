@@ -108,9 +108,11 @@ def _print(job: Job, limit: int) -> None:
             say(f"The {len(shown)} of {len(job.account)} ranks that wait least.")
     if job.delays:
         say()
+        hosts = len({row.host for row in job.delays}) > 1
         print_table(
             (
                 ("rank", "right"),
+                *((("host", "left"),) if hosts else ()),
                 ("owed", "right"),
                 ("winnable", "right"),
                 ("cause", "left"),
@@ -120,6 +122,7 @@ def _print(job: Job, limit: int) -> None:
             [
                 (
                     str(row.rank),
+                    *((row.host,) if hosts else ()),
                     ms(row.owed_ms),
                     ms(row.winnable_ms),
                     row.cause,
@@ -156,6 +159,7 @@ def _print_collectives(job: Job, limit: int) -> None:
             ("waiting", "right"),
             ("exposed", "right"),
             ("bus GB/s", "right"),
+            ("to hide GB/s", "right"),
             ("verdict", "left"),
         ),
         [
@@ -168,6 +172,7 @@ def _print_collectives(job: Job, limit: int) -> None:
                 ms(row.waiting_ms),
                 ms(row.exposed_ms),
                 UNKNOWN if row.bus_gb_s is None else f"{row.bus_gb_s:,.1f}",
+                UNKNOWN if row.hiding_gb_s is None else f"{row.hiding_gb_s:,.1f}",
                 row.verdict,
             )
             for row in job.collective_rows[:limit]

@@ -56,6 +56,7 @@ class Delay:
         winnable_ms: by how much the job's step gets shorter if this rank alone is as fast as the next.
         cause: see `Cause`; ``why`` says it in a sentence with the figures it rests on.
         significant: too often or too much to be chance.
+        host: of the rank, "" where unknown.
     """
 
     rank: int
@@ -64,6 +65,7 @@ class Delay:
     cause: Cause
     why: str
     significant: bool
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class CollectiveRow:
     Attributes:
         waiting_ms: None where no other member of synchronising calls was recorded: it is in ``transfer_ms`` then.
         verdict: transfer-bound, skew-bound, mixed or inconclusive.
+        hiding_gb_s: the bus bandwidth at which transfers would take as long as other work runs next to them now; None
+            where no other work does, or the bandwidth is unknown.
         bus_gb_s: on the last arriver's time. attainable_gb_s: the best of the same kind in this job, or the GPU's link.
     """
 
@@ -98,6 +102,7 @@ class CollectiveRow:
     bus_gb_s: float | None
     attainable_gb_s: float | None
     verdict: str
+    hiding_gb_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

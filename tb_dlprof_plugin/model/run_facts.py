@@ -74,6 +74,8 @@ class FsdpFacts(msgspec.Struct):
     ``units`` are gathered one by one; ``resharded_units`` of them free their parameters after the forward pass and
     gather them again in the backward pass. ``forward_prefetch`` is the explicit one; FSDP2 prefetches the unit before
     in the backward pass by itself. The dtypes are those of the policy of mixed precision, empty where it names none.
+    ``limit_all_gathers`` is FSDP1's, ``shard_ranks`` the ranks that the model is divided among, and ``replicas`` how
+    many such groups have a copy each (HSDP).
     """
 
     version: int
@@ -83,6 +85,9 @@ class FsdpFacts(msgspec.Struct):
     forward_prefetch: bool | None = None
     parameter_dtypes: list[str] = []
     reduce_dtypes: list[str] = []
+    limit_all_gathers: bool | None = None
+    shard_ranks: int | None = None
+    replicas: int | None = None
 
 
 StorageKind = Literal["parameter", "gradient", "optimizer_state", "buffer", "other"]
@@ -250,3 +255,4 @@ class RunFacts(msgspec.Struct):
     unstepped_gradient_bytes: int | None = None
     unstepped_gradient_modules: list[str] = []
     fsdp: FsdpFacts | None = None
+    communication_settings: list[str] = []

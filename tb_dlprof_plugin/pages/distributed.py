@@ -80,6 +80,7 @@ class JobDelay(msgspec.Struct, frozen=True):
         bool,
         Definition("jobSignificant", "Someone is always last: these delays are too frequent or too long to be chance."),
     ]
+    host: str
 
 
 class JobWhatIf(msgspec.Struct, frozen=True):
@@ -117,6 +118,14 @@ class JobCollective(msgspec.Struct, frozen=True):
         str,
         Definition(
             "jobVerdict", "Whether these calls take long because data moves, or because ranks come at different times."
+        ),
+    ]
+    hiding_bytes_per_second: Annotated[
+        float | None,
+        Definition(
+            "jobHiding",
+            "The bus bandwidth at which these calls would be hidden: their transfers would take as long as other work "
+            "runs next to them now. Unknown where none does.",
         ),
     ]
 
@@ -229,7 +238,13 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         account=_account(job.account),
         delays=[
             JobDelay(
-                one.rank, _ns(one.owed_ms), _ns(one.winnable_ms), one.cause.replace("_", " "), one.why, one.significant
+                one.rank,
+                _ns(one.owed_ms),
+                _ns(one.winnable_ms),
+                one.cause.replace("_", " "),
+                one.why,
+                one.significant,
+                one.host,
             )
             for one in job.delays[:_MOST_DELAYS]
         ],
@@ -257,6 +272,7 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
                 _rate(one.bus_gb_s),
                 _rate(one.attainable_gb_s),
                 one.verdict,
+                _rate(one.hiding_gb_s),
             )
             for one in job.collective_rows[:_MOST_COLLECTIVES]
         ],

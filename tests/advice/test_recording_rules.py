@@ -338,8 +338,9 @@ def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
     finding = finding_of(ranks[0], "communication_bound", ranks)
     assert "bf16_compress_hook" in finding.code
     assert finding.saving is not None
-    # Of 200 us a fifth to a half; at best all of it is hidden, and the CPU does not need as much.
-    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (40_000, 100_000, 200_000)
+    # Of 200 us a fifth to a half; at best what the replay of both ranks saves without any exposed exchange.
+    assert (finding.saving.low_ns, finding.saving.expected_ns) == (40_000, 100_000)
+    assert 100_000 < finding.saving.high_ns <= 200_000
 
 
 def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_view: ProfileView, training) -> None:

@@ -90,10 +90,16 @@ def test_rules_that_need_facts_of_ddp_do_not_apply_without_them(gpu_view: Profil
         assert found["gradient_bucket_copies"] in ("silent", "not_applicable")
 
 
+def test_how_many_ranks_share_a_model_is_read_from_the_training_process() -> None:
+    facts = [opened(job).profile.facts.fsdp for job in ("gloo_flat", "gloo_hybrid")]
+    assert [(one.shard_ranks, one.replicas) for one in facts if one is not None] == [(4, 1), (2, 2)]
+
+
 def test_settings_are_read_from_the_training_process() -> None:
     facts = opened("sharded_tiny_units").profile.facts
     assert facts.fsdp is not None
     assert msgspec.structs.asdict(facts.fsdp) == {
         "version": 2, "units": 42, "resharded_units": 42, "backward_prefetch": True, "forward_prefetch": False,
         "parameter_dtypes": ["bfloat16"], "reduce_dtypes": ["float32"],
+        "limit_all_gathers": None, "shard_ranks": None, "replicas": None,
     }  # fmt: skip

@@ -324,3 +324,27 @@ def _multiplied(ranks: int) -> list[RankFacts]:
     even, slow = simulate(2, ddp(2, slower={1: 1.2}), steps=5)
     group = (replace(even.groups[0], members=everyone),)
     return [replace(slow if rank == 77 else even, rank=rank, world_size=ranks, groups=group) for rank in range(ranks)]
+
+
+def test_a_host_whose_ranks_have_slow_input_is_named() -> None:
+    def late(rank: int, step: int) -> list[Idle]:
+        return [Idle(6 * MS, "input")] if rank >= 6 else []
+
+    ranks = [replace(one, host=f"host{one.rank // 2}") for one in simulate(8, ddp(8, idle=late))]
+    job = job_of(ranks)
+    assert job.delays[0].host == "host3"
+    assert job.notes[0].startswith("Host host3: slow input on its ranks 6, 7, to which")
+    for other in (job_of(simulate(8, ddp(8, idle=late))), job_of([replace(one, host="host0") for one in ranks])):
+        assert not any(note.startswith("Host") for note in other.notes)
+    one_rank = [replace(one, host=f"host{one.rank // 2}") for one in simulate(8, ddp(8, slower={2: 1.3}))]
+    assert not any(note.startswith("Host") for note in job_of(one_rank).notes)
+
+
+def test_the_bandwidth_that_hides_a_transfer_is_what_the_work_next_to_it_leaves_time_for() -> None:
+    # Four buckets of 0.8 ms: three next to 4 ms of work, the last next to nothing.
+    (row,) = job_of(simulate(4, ddp(4), noise=0.0)).collective_rows
+    assert row.bus_gb_s == pytest.approx(25_000_000 * 1.5 / 800_000, rel=0.01)
+    assert row.hiding_gb_s == pytest.approx(row.bus_gb_s * 4 / 3, rel=0.02)
+    # Tensor parallelism waits for each of its collectives: no bandwidth hides them.
+    rows = job_of(simulate(4, tensor_and_data(2, 2))).collective_rows
+    assert [one.hiding_gb_s for one in rows if one.dimension == "tp"] == [None]

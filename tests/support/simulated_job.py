@@ -341,27 +341,47 @@ def ddp(
     return program
 
 
-def fsdp(ranks: int, slower: dict[int, float] | None = None, layers: int = 6) -> Program:
-    """All-gathers one layer ahead, reduce-scatters on another stream."""
+def fsdp(
+    ranks: int,
+    slower: dict[int, float] | None = None,
+    layers: int = 6,
+    prefetch: bool = True,
+    reshard: bool = True,
+    transfer_ms: float = 1.2,
+) -> Program:
+    """All-gathers one layer ahead, reduce-scatters on another stream.
+
+    Args:
+        ranks: number of ranks.
+        slower: factor of a rank's kernel times.
+        layers: units.
+        prefetch: in the forward pass; the backward pass always does.
+        reshard: units are gathered again for the backward pass.
+        transfer_ms: of each gather and reduction.
+    """
     everyone = tuple(range(ranks))
 
     def gather(name: str) -> Launch:
-        return Launch(name, everyone, Operation.ALL_GATHER, 50_000_000, 1.2 * MS, "dp_shard", 9)
+        return Launch(name, everyone, Operation.ALL_GATHER, 50_000_000, transfer_ms * MS, "dp_shard", 9)
 
     def program(rank: int, step: int) -> list[Action]:
         factor = (slower or {}).get(rank, 1.0)
         actions: list[Action] = [Idle(0.2 * MS), gather("f0")]
         for layer in range(layers):
-            if layer + 1 < layers:
+            if prefetch and layer + 1 < layers:
                 actions.append(gather(f"f{layer + 1}"))
             actions += [Wait(f"f{layer}"), Work(2 * MS * factor, layer)]
-        actions.append(gather(f"g{layers - 1}"))
+            if not prefetch and layer + 1 < layers:
+                actions.append(gather(f"f{layer + 1}"))
+        if reshard:
+            actions.append(gather(f"g{layers - 1}"))
         for layer in reversed(range(layers)):
-            if layer:
-                actions.append(gather(f"g{layer - 1}"))
-            actions += [Wait(f"g{layer}"), Work(4 * MS * factor, 20 + layer)]
+            if reshard:
+                actions += [gather(f"g{layer - 1}")] if layer else []
+                actions.append(Wait(f"g{layer}"))
+            actions.append(Work(4 * MS * factor, 20 + layer))
             actions.append(
-                Launch(f"r{layer}", everyone, Operation.REDUCE_SCATTER, 50_000_000, 1.2 * MS, "dp_shard", 10)
+                Launch(f"r{layer}", everyone, Operation.REDUCE_SCATTER, 50_000_000, transfer_ms * MS, "dp_shard", 10)
             )
         actions += [Wait(f"r{layer}") for layer in reversed(range(layers))]
         return [*actions, Work(1 * MS * factor, 50)]

@@ -59,7 +59,8 @@ def full_profile(view: ProfileView) -> Profile:
         True, [GarbageCollection(1_700_000_000_000_000_000, 30_000_000, 2)],
         [GpuEnergy(0, 900_000, 2**31, 5, 700_000, 1905, 66, [ClockLimit("power cap", 3)])], "no counter",
         unstepped_gradients=4, unstepped_gradient_bytes=800, unstepped_gradient_modules=["body"],
-        fsdp=FsdpFacts(2, 7, 6, True, False, ["bfloat16"], ["float32"]),
+        fsdp=FsdpFacts(2, 7, 6, True, False, ["bfloat16"], ["float32"], True, 4, 2),
+        communication_settings=["NCCL_P2P_DISABLE=1"],
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(

@@ -1727,6 +1727,7 @@ export interface JobDelay {
   cause: string;
   why: string;
   significant: boolean;
+  host: string;
 }
 
 /** The job's step after one change (ns). */
@@ -1752,6 +1753,7 @@ export interface JobCollective {
   bus_bytes_per_second: number | null;
   attainable_bytes_per_second: number | null;
   verdict: string;
+  hiding_bytes_per_second: number | null;
 }
 
 /**

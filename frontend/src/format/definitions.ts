@@ -247,6 +247,7 @@ export const DEFINITIONS = {
   jobSignificant: "Someone is always last: these delays are too frequent or too long to be chance.",
   jobBus: "Bus bandwidth as nccl-tests define it, on the time of the rank that comes last: waiting would look like a slow network.",
   jobVerdict: "Whether these calls take long because data moves, or because ranks come at different times.",
+  jobHiding: "The bus bandwidth at which these calls would be hidden: their transfers would take as long as other work runs next to them now. Unknown where none does.",
   jobDelayChange: "Whether the delay is gone, new, or stays: the same cause on the rank at the same place. Only delays that are too frequent or too long to be chance count.",
   jobBaseRanks: "Ranks of the base: at the same place of the mesh, else of the same number; in a job of another size those at the same part of the list of ranks.",
   jobExposedChange: "Change of the time in which nothing else ran.",

@@ -1838,6 +1838,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       cause: "",
       why: "",
       significant: false,
+      host: "",
     },
     parts: {
     },
@@ -1867,6 +1868,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       bus_bytes_per_second: null,
       attainable_bytes_per_second: null,
       verdict: "",
+      hiding_bytes_per_second: null,
     },
     parts: {
     },

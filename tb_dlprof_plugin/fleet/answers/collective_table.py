@@ -19,6 +19,8 @@ between them neither explains two thirds."""
 FEW_CALLS = 3
 """Fewer calls leave the verdict open."""
 _SIZES = ((1 << 10, "up to 1 KiB"), (1 << 20, "up to 1 MiB"), (1 << 24, "up to 16 MiB"), (1 << 28, "up to 256 MiB"))
+_LEAST_HIDDEN = 0.01
+"""Share of the transfers next to which other work runs, below which no bandwidth would hide them."""
 _LATENCY_BYTES = 1 << 20
 """Below it latency binds, and a bandwidth says little."""
 
@@ -88,6 +90,9 @@ def _row(
     per = 1e6 * ranks * max(calls.steps, 1)
     transfer, waiting = float(calls.transfer[here].sum()), float((calls.duration - calls.transfer)[here].sum())
     known = rates[here][(rates[here] > 0) & (size[here] >= _LATENCY_BYTES)]
+    exposed = np.clip(calls.exposed[here] - calls.waiting[here], 0, calls.transfer[here])
+    hidden = transfer - float(exposed.sum())
+    bus = float(np.median(known)) if len(known) else None
     return CollectiveRow(
         operation=Operation(operation).name.lower(),
         dimension=name[0],
@@ -98,9 +103,11 @@ def _row(
         transfer_ms=transfer / per,
         waiting_ms=None if operation in SYNCHRONISING and not calls.coupled[here].any() else waiting / per,
         exposed_ms=float(calls.exposed[here].sum()) / per,
-        bus_gb_s=float(np.median(known)) if len(known) else None,
+        bus_gb_s=bus,
         attainable_gb_s=max(float(known.max()), link or 0.0) if len(known) else None,
         verdict=_verdict(calls, here, transfer, waiting),
+        # More than that is no statement about a link.
+        hiding_gb_s=None if bus is None or hidden < _LEAST_HIDDEN * transfer else bus * transfer / hidden,
     )
 
 

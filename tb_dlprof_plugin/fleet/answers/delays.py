@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,7 +57,8 @@ def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline 
     best: dict[int, Delay] = {}
     for row in sorted(rows, key=_order):
         best.setdefault(row.rank, row)
-    return sorted(best.values(), key=_order)
+    hosts = {one.rank: one.host for one in facts}
+    return [replace(one, host=hosts[one.rank]) for one in sorted(best.values(), key=_order)]
 
 
 def _order(row: Delay) -> tuple[bool, float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
 from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
+from tb_dlprof_plugin.fleet.answers.hosts import host_notes
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
@@ -35,7 +36,21 @@ REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A job, and its replays for further questions: ``facts`` are those that `Scenarios.calls` refers to."""
+
+    job: Job
+    facts: list[RankFacts]
+    scenarios: Scenarios
+
+
 def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Job:
+    """The job of `replayed_job`."""
+    return replayed_job(facts, notes, numbers).job
+
+
+def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Replayed:
     """Everything about the job of these ranks.
 
     Args:
@@ -79,7 +94,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         worst = [replace(one, owed_ms=one.owed_ms / share if share else one.owed_ms) for one in worst]
     changes = _what_if(compared, scenarios, worst, stages)
     mesh = _mesh(facts)
-    return Job(
+    job = Job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
@@ -97,6 +112,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
         notes=[
+            *host_notes(facts, worst, step.ms if step else None),
             *notes,
             *_notes(facts, missing, calls, scenarios, stages),
             *_of_fewer(len(common), calls.steps),
@@ -105,6 +121,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         pipeline=None if stages is None else stages.shape,
         work=job_work(facts, dict(mesh), world),
     )
+    return Replayed(job, list(compared), scenarios)
 
 
 def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:

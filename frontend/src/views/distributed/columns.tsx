@@ -12,6 +12,13 @@ export const DELAYS: Column<JobDelay>[] = [
     value: (row) => row.rank,
     width: "70px",
   },
+  {
+    id: "host",
+    header: "Host",
+    definition: "The rank's host, as its recording names it.",
+    value: (row) => row.host || null,
+    width: "120px",
+  },
   { id: "cause", header: "Cause", definition: "What makes it late.", value: (row) => row.cause, width: "140px" },
   {
     id: "winnable",
@@ -165,6 +172,14 @@ export const COLLECTIVES: Column<JobCollective>[] = [
     definition: "The best bus bandwidth of such calls in this job, or what the link allows.",
     value: (row) => row.attainable_bytes_per_second,
     cell: (row) => rate(row.attainable_bytes_per_second),
+    width: "110px",
+  },
+  {
+    id: "hiding",
+    header: "To hide it",
+    definition: DEFINITIONS.jobHiding,
+    value: (row) => row.hiding_bytes_per_second,
+    cell: (row) => rate(row.hiding_bytes_per_second),
     width: "110px",
   },
   {

@@ -12,7 +12,10 @@ from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
+from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import replayed_calls
 from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.fleet.operations import operation_of
+from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.metrics.communication import Collectives, collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.dtypes import dtype_named
@@ -164,7 +167,11 @@ def _seen(context: RuleContext, found: Collectives) -> _Seen:
     own = next((row for row in context.job.account if row.rank == rank), None) if context.job is not None else None
     transfer = None if own is None or own.waiting_ms is None else round(1e6 * own.transfer_ms)
     rounds = _rounds(context.view, found)
-    early = _not_last(found, rounds) if rounds and rounds > 1 else np.zeros(len(found), dtype=np.bool_)
+    early = (
+        _not_last(found, _reductions(context.view, found), rounds)
+        if rounds and rounds > 1
+        else np.zeros(len(found), dtype=np.bool_)
+    )
     exposed = int(found.exposed_ns[early].sum()) // count
     return _Seen(
         collective_ns=int(found.duration_ns.sum()) // count,
@@ -183,20 +190,34 @@ def _rounds(view: ProfileView, found: Collectives) -> int | None:
     size = dtype_named(facts.parameter_dtypes[0]).element_bytes if len(facts.parameter_dtypes) == 1 else None
     if facts.parallel_wrapper != "DistributedDataParallel" or not facts.parameter_count or size is None:
         return None
-    if not len(found) or (found.bytes < 0).any() or (facts.ddp is not None and facts.ddp.comm_hook):
+    gradients = _reductions(view, found)
+    if not gradients.any() or (found.bytes[gradients] < 0).any() or (facts.ddp is not None and facts.ddp.comm_hook):
         return None
     steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(OPTIMIZER_STEP))
     updates = int((steps & np.isin(view.call_iteration, found.iteration)).sum())
     if updates != iterations:
         return None
-    return max(1, round(int(found.bytes.sum()) / iterations / (facts.parameter_count * size)))
+    return max(1, round(int(found.bytes[gradients].sum()) / iterations / (facts.parameter_count * size)))
 
 
-def _not_last(found: Collectives, rounds: int) -> Bools:
+def _reductions(view: ProfileView, found: Collectives) -> Bools:
+    """Which collectives sum up, as DDP exchanges gradients: tokens of experts and the like are moved otherwise."""
+    kernels, strings = view.profile.kernels, view.profile.strings
+    sums = np.array(
+        [operation_of(strings[name]) in (Operation.ALL_REDUCE, Operation.UNKNOWN) for name in kernels.name.tolist()],
+        dtype=np.bool_,
+    )
+    # SendRecv, of all-to-all, names no operation either.
+    moves = np.array(["SendRecv" in strings[name] for name in kernels.name.tolist()], dtype=np.bool_)
+    result: Bools = (sums & ~moves)[view.profile.launches.kernel[found.launch]]
+    return result
+
+
+def _not_last(found: Collectives, gradients: Bools, rounds: int) -> Bools:
     """Which collectives belong to any but the last exchange of their iteration; the launches are in order."""
     result = np.zeros(len(found), dtype=np.bool_)
     for iteration in np.unique(found.iteration).tolist():
-        rows = np.flatnonzero(found.iteration == iteration)
+        rows = np.flatnonzero(gradients & (found.iteration == iteration))
         result[rows[: len(rows) - len(rows) // rounds]] = True
     return result
 
@@ -229,6 +250,10 @@ def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
     moved = seen.exposed_ns if seen.transfer_ns is None else seen.transfer_ns
     factor = thresholds.COMPRESSED_SHARE
     room = max(context.step_ns - least_cpu, 0.0)
+    calls = replayed_calls(context)
+    if calls is not None:
+        # What other ranks or hosts hide saves nothing.
+        room = min(room, calls.saved_ns(context, calls.exposed))
     low = 0.0 if seen.transfer_ns is None else moved * (1 - factor.high)
     expected, high = moved * (1 - factor.expected), float(moved)
     low, expected, high = (min(value, room) for value in (low, expected, high))

@@ -42,17 +42,11 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where units in other units take CPU time that the step would be shorter by `WORTHWHILE_SAVING_PERCENT`."""
     if not context.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
-    ranges, units = _ranges(context.view)
-    ranges &= context.view.selected_calls(context.selection)
-    if not ranges.any():
+    _, units = _ranges(context.view)
+    hooks_ns = hooks_ns_per_step(context)
+    if hooks_ns is None:
         return Silent("No range of FSDP2 was recorded.", applicable=False)
     outer = {unit for unit in units if not _holder(unit, units)}
-    calls = context.profile.calls
-    times = union(calls.start_ns[ranges], calls.start_ns[ranges] + calls.duration_ns[ranges])
-    iterations = context.profile.iterations
-    first, last = context.selection.first, context.selection.last + 1
-    taken = covered(times, iterations.host_start_ns[first:last], iterations.host_stop_ns[first:last])
-    hooks_ns = int(taken.sum()) // context.selection.count
     if len(outer) == len(units):
         return Silent(f"None of the {len(units)} units lies in another one.")
     # As a replay of one rank does not show it: all ranks have the same units, and wait for each other's hooks.
@@ -92,6 +86,18 @@ def check(context: RuleContext) -> Finding | Silent:
         confidence="high",
         confirm="Record again: fewer all-gathers of more bytes, and a shorter step.",
     )
+
+
+def hooks_ns_per_step(context: RuleContext) -> int | None:
+    """CPU time of FSDP2's ranges in a recorded step; None where there is none."""
+    ranges = _ranges(context.view)[0] & context.view.selected_calls(context.selection)
+    if not ranges.any():
+        return None
+    calls, iterations = context.profile.calls, context.profile.iterations
+    times = union(calls.start_ns[ranges], calls.start_ns[ranges] + calls.duration_ns[ranges])
+    first, last = context.selection.first, context.selection.last + 1
+    taken = covered(times, iterations.host_start_ns[first:last], iterations.host_stop_ns[first:last])
+    return int(taken.sum()) // context.selection.count
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:

@@ -79,6 +79,13 @@ def check(context: RuleContext) -> Finding | Silent:
     waits = context.job.account if context.job is not None else []
     even = sum(gpu.work_ns for gpu in gpus) // len(gpus)
     estimate = _saving(context, gpus, waits) if ranks else None
+    if estimate is not None and (percent(estimate.high_ns, context.step_ns) or 0.0) < (
+        thresholds.WORTHWHILE_SAVING_PERCENT
+    ):
+        return Silent(
+            f"{least.name} has {share:.0f} % of the work of {most.name}, but no rank waits for that: equal shares save "
+            f"{estimate.expected_ns / 1e6:.2f} ms."
+        )
     waited = _waited(waits)
     return RULE.finding(
         title=f"{least.name} has {share:.0f} % of the work of {most.name} and waits for it",
@@ -120,6 +127,7 @@ def _of_ranks(context: RuleContext) -> list[_Work]:
     chosen = context.profile.iterations.number[context.selection.first : context.selection.last + 1]
     # The selection is of one rank; where the others recorded other steps, all that are common count.
     wanted = common & set(chosen.tolist()) or common
+    contended = _contended(context)
     found = []
     for view in context.ranks:
         iterations = view.profile.iterations
@@ -128,7 +136,21 @@ def _of_ranks(context: RuleContext) -> list[_Work]:
             time, overlapping = (
                 np.mean([_busy(view, gpu, rows) for gpu in iterations.gpu_ids], axis=0).astype(int).tolist()
             )
+            # Next to collectives that wait, kernels take longer: the rank that waits has no more work for that.
+            time -= min(contended.get(view.profile.source.rank, 0), overlapping)
             found.append(_Work(f"rank {view.profile.source.rank}", view, time, overlapping))
+    return found
+
+
+def _contended(context: RuleContext) -> dict[int, int]:
+    """By rank, what kernels of a step take longer because communication runs at the same time (ns), where known."""
+    replayed = context.replayed_job
+    found = {}
+    for one in replayed.facts if replayed is not None else ():
+        table = one.collectives
+        steps = len(set(table.iteration.tolist()))
+        if steps and (table.contended_ns >= 0).all():
+            found[one.rank] = int(table.contended_ns.sum()) // steps
     return found
 
 

@@ -40,8 +40,6 @@ _CHANGE: dict[Cause, str] = {
     "uneven_stage": "Move layers from this pipeline stage to others.",
     "garbage_collection": "Call gc.disable() after the set-up and gc.collect() on all ranks in the same steps, every "
     "few hundred.",
-    "slow_link": "Check this rank's links: NVLink and peer access (nvidia-smi topo -m), and the network interface that "
-    "NCCL chose (NCCL_DEBUG=INFO).",
     "expert_load": "Balance the experts: an auxiliary loss or bias for the router, or a capacity limit.",
     "unknown": "Record more steps with all ranks.",
 }
@@ -54,7 +52,10 @@ def check(context: RuleContext) -> Finding | Silent:
     job = context.job
     if job is None or job.step is None:
         return Silent("No other rank was recorded.", applicable=False)
-    worst = next((delay for delay in job.delays if delay.significant), None)
+    late = [delay for delay in job.delays if delay.significant]
+    worst = next((delay for delay in late if delay.cause != "slow_link"), None)
+    if worst is None and late:
+        return Silent(f"{late[0].why} That is no rank's own delay (rule slow_link).")
     if worst is None:
         return Silent("No rank delays the others by more than chance.")
     won_ns = min(worst.winnable_ms / job.step.ms, 1.0) * context.step_ns

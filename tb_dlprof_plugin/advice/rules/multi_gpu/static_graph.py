@@ -1,0 +1,81 @@
+"""DistributedDataParallel searches the graph for unused parameters in each step, although they are always the same."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.layers.unused_parameters import search_calls
+from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import worthwhile
+from tb_dlprof_plugin.advice.savings import change, saved
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RULE = Rule(
+    id="static_graph",
+    title="DDP searches for unused parameters in each step",
+    looks_for="`find_unused_parameters=True` of DistributedDataParallel without `static_graph=True`, in a model that "
+    "leaves some parameters unused.",
+    why="The search walks the autograd graph after each forward pass, and the ranks agree on what is unused before the "
+    "optimizer may step. With a static graph DDP learns it in the first step.",
+    fix="Pass `static_graph=True` to DistributedDataParallel.",
+    ignore_when="Steps use different parameters: layers dropped at random, experts, or losses that take "
+    "turns. DDP then gives wrong gradients or an error.",
+    thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    references=(
+        Reference(
+            "PyTorch: DistributedDataParallel, static_graph",
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+        ),
+    ),
+    needs=(Need.PROCESS,),
+)
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where the search takes `WORTHWHILE_SAVING_PERCENT` of the step, and cannot be left out."""
+    facts = context.facts
+    if facts.parallel_wrapper != "DistributedDataParallel":
+        return Silent("The model is not wrapped in DistributedDataParallel.", applicable=False)
+    if facts.ddp is not None and facts.ddp.static_graph:
+        return Silent("static_graph is on.")
+    search = search_calls(context)
+    if not facts.find_unused_parameters or not search.any():
+        return Silent("DDP does not search for unused parameters.")
+    if facts.unused_parameters is None:
+        return Silent("Whether all parameters get a gradient was not recorded.", applicable=False)
+    if not facts.unused_parameters:
+        return Silent("All parameters are used: the search can be left out (rule unused_parameters).")
+    count = context.selection.count
+    took_ns = int(context.profile.calls.duration_ns[search].sum()) / count
+    estimate = saved(
+        context,
+        change(context, gone=search),
+        f"The search takes the CPU {took_ns / 1e6:.2f} ms of a recorded step, and goes.",
+    )
+    seen = (
+        f"{facts.unused_parameters} of {facts.trainable_parameters} parameters got no gradient, and DDP searches for "
+        f"them in each step: {took_ns / 1e6:.2f} ms on the CPU."
+    )
+    if not worthwhile(context, estimate):
+        return Silent(f"{seen} Without the search the step is {estimate.expected_ns / 1e6:.2f} ms shorter.")
+    return RULE.finding(
+        title=f"DDP searches for unused parameters in each step: {took_ns / 1e6:.2f} ms on the CPU",
+        seen=seen,
+        readings=[
+            Reading("Parameters without a gradient", facts.unused_parameters, "count"),
+            Reading("Search on the CPU per step", took_ns, "ns"),
+        ],
+        change="If every step uses the same parameters, say so: static_graph=True.",
+        code="model = DistributedDataParallel(model, static_graph=True)\n",
+        saving=estimate,
+        group="unused_parameters",
+        confirm="Record again: no call of search_unused_parameters, and a shorter step.",
+    )
+
+
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
+    """The graph was made static."""
+    before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
+    applied = before is not None and after is not None and before.static_graph is False and after.static_graph
+    return "static_graph on" if applied else ""
