@@ -31,8 +31,8 @@ _fetched: dict[Path, str] = {}
 def path_here(source: str | os.PathLike[str]) -> Path:
     """A path with the same files as ``source``: itself, or the directory or file that a remote address was copied to.
 
-    Of a remote directory with event files only these are copied, with dumps of the flight recorder and files of NCCL Inspector; of a
-    pattern what it matches.
+    Of a remote directory with event files only these are copied, with dumps of the flight recorder and files of NCCL
+    Inspector; of a pattern what it matches.
 
     Raises:
         ProfileError: the address cannot be read, or names nothing.
