@@ -248,6 +248,15 @@ def plan_page(
     return _page(view, ref, request, known, found, points, tables)
 
 
+def refused_page(view: ProfileView, ref: RunRef, why: str) -> PlanPage:
+    """The page for a configuration that cannot be planned: the reason, and no figure of another one."""
+    page = _nothing(view, ref, PlanRequest(), why, from_line=False)
+    figures = dict.fromkeys(("step_ms", "step_low_ms", "step_high_ms", "samples_per_second", "joules_per_step"))
+    return msgspec.structs.replace(
+        page, headline=f"Not planned: {why}", batches=[], unknown=page.unknown | dict.fromkeys(figures, why), **figures
+    )
+
+
 def _page(
     view: ProfileView,
     ref: RunRef,
@@ -307,8 +316,8 @@ def _page(
     )
 
 
-def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> PlanPage:
-    """The plan of a run whose memory is not known."""
+def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, from_line: bool = True) -> PlanPage:
+    """The plan of a run whose memory is not known; ``from_line`` takes what two recorded figures say."""
     unknown = dict.fromkeys(
         ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
     )
@@ -317,7 +326,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
     # Without the events the line through two recorded figures still says how the recorded configuration grows.
-    line = batch_that_fits(view, view.selection(), 1.0) if request == PlanRequest() else None
+    line = batch_that_fits(view, view.selection(), 1.0) if from_line and request == PlanRequest() else None
     if line is not None:
         del unknown["largest_batch"], unknown["peak_allocated_mb"]
     return PlanPage(

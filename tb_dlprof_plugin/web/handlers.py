@@ -23,7 +23,7 @@ from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.other_jobs import OtherJobsPage, other_jobs_page
-from tb_dlprof_plugin.pages.plan import PlanPage, plan_page
+from tb_dlprof_plugin.pages.plan import PlanPage, plan_page, refused_page
 from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.related import Related, related
 from tb_dlprof_plugin.pages.run_index import RunIndex
@@ -117,7 +117,8 @@ def plan(runs: OpenRuns, query: q.PlanQuery) -> PlanPage:
     try:
         return plan_page(view, ref, request, checkpoint_to_fit=chosen == "auto")
     except PlanError as error:
-        raise RequestError(404, f"Run {ref.run!r}: {error}") from None
+        # A page with its controls, where another configuration is chosen.
+        return refused_page(view, ref, str(error))
 
 
 def energy(runs: OpenRuns, query: q.EnergyQuery) -> EnergyPage:

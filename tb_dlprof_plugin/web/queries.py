@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import msgspec.inspect as mi
@@ -250,7 +250,9 @@ def _value(query: type[AnyQuery], field: mi.Field, text: str) -> str | int | flo
             )
         if isinstance(one, mi.LiteralType) and text not in one.values:
             # msgspec sorts the values; the annotation has them in order.
-            *first, last = get_args(get_type_hints(query)[field.name])
+            hint = get_type_hints(query)[field.name]
+            literal = next((part for part in get_args(hint) if get_origin(part) is Literal), hint)
+            *first, last = get_args(literal)
             raise RequestError(400, f"The parameter {name!r} must be {', '.join(first)} or {last}, not {text!r}.")
     return text
 

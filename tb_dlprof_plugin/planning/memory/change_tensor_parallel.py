@@ -61,7 +61,9 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
     """
     found = pairs(view, program)
     if not found:
-        raise NoPairs("no two linear layers were found that could be cut together: record with shapes and model=.")
+        raise NoPairs(
+            "no two linear layers were found that could be cut together; record_shapes=True and model= make them known."
+        )
     where, shapes = places(program), OpShapes(view)
     cut: set[int] = set()
     for pair in found:
