@@ -12,6 +12,7 @@ import argparse
 import json
 import statistics
 from pathlib import Path
+from typing import Any
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem
@@ -53,7 +54,7 @@ def _step(job: Path | None) -> str:
     return f"{statistics.mean(one['step_ms'] for one in truth):.1f}" if truth else ""
 
 
-def _truth(job: Path | None) -> list[dict[str, object]]:
+def _truth(job: Path | None) -> list[dict[str, Any]]:
     return [] if job is None else [json.loads(path.read_text()) for path in sorted(job.glob("truth.*.json"))]
 
 
