@@ -97,6 +97,7 @@ def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[
     ranks = sorted(one.rank for one in job.delays if one.cause == "slow_link" and one.significant)
     named = ", ".join(map(str, ranks[:8])) + (" ..." if len(ranks) > 8 else "")
     kept = thresholds.STRAGGLER_KEPT
+    most_ns = max(won_ns, _without_transfers_ns(context))
     because = "".join(f" {text} is set: {what}." for text, what in off.items())
     return RULE.finding(
         title=f"Data between ranks {named} moves slower than the links allow",
@@ -115,10 +116,10 @@ def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[
             context,
             won_ns * (1 - kept.high),
             won_ns * (1 - kept.expected),
-            won_ns * (1 - kept.low),
+            most_ns,
             "The recorded job, replayed with transfers as fast as half of what the links carry, or as in the other "
             f"groups, has a step that is {won_ns / 1e6:.2f} ms shorter. How much of it is won depends on the hosts: "
-            f"{100 * (1 - kept.high):.0f} % at the least.",
+            f"{100 * (1 - kept.high):.0f} % at the least. At best, without any transfer time, {most_ns / 1e6:.2f} ms.",
         ),
         group="slow_link",
         confidence="high" if off else "medium",
@@ -130,6 +131,15 @@ def _reached(best: tuple[float, float | None] | None) -> list[Reading]:
     if best is None or best[1] is None:
         return []
     return [Reading("Best bus bandwidth of what is attainable", 100 * best[0] / best[1], "percent", 100 * USED)]
+
+
+def _without_transfers_ns(context: RuleContext) -> float:
+    """By how much the step is shorter if transfers take no time."""
+    replayed = context.replayed_job
+    if replayed is None or replayed.job.step is None or not replayed.job.step.ms:
+        return 0.0
+    free = replayed.scenarios.free_network_ms
+    return 0.0 if free is None else max(1 - free / replayed.job.step.ms, 0.0) * context.step_ns
 
 
 def _unknown(off: dict[str, str]) -> Finding:
