@@ -13,6 +13,7 @@ from tb_dlprof_plugin.fleet.answers.delays import delays
 from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
+from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
@@ -28,17 +29,24 @@ from tb_dlprof_plugin.model.profile import Ints
 
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
+_DOUBLED = Growth()
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
 
-def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Job:
+def job_of(
+    facts: Sequence[RankFacts],
+    notes: Sequence[str] = (),
+    numbers: Ints | None = None,
+    growth: Growth = _DOUBLED,
+) -> Job:
     """Everything about the job of these ranks.
 
     Args:
         facts: of each rank.
         notes: sentences about ranks that could not be read.
         numbers: of the steps whose calls are among the facts, where it is not all of them.
+        growth: on how many GPUs more the job is asked about.
 
     Raises:
         ValueError: there is no rank, or two are the same one.
@@ -68,6 +76,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
     stages = pipeline(facts, calls, recorded)
     worst = delays(facts, scenarios, stages)
     changes = _what_if(scenarios, worst, stages)
+    larger, of_larger = more_gpus(facts, scenarios, growth)
     mesh = _mesh(facts)
     return Job(
         world_size=world,
@@ -77,7 +86,7 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         step=step,
         account=rows,
         delays=worst,
-        what_if=changes,
+        what_if=[*changes, *larger],
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
         collective_rows=collective_rows(facts, calls),
@@ -86,7 +95,12 @@ def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints 
         heat=heat(facts, common),
         mesh=mesh,
         mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
-        notes=[*notes, *_notes(facts, missing, calls, scenarios, stages), *_of_fewer(len(common), calls.steps)],
+        notes=[
+            *notes,
+            *_notes(facts, missing, calls, scenarios, stages),
+            *of_larger,
+            *_of_fewer(len(common), calls.steps),
+        ],
         pipeline=None if stages is None else stages.shape,
         work=job_work(facts, dict(mesh), world),
     )
@@ -122,6 +136,10 @@ def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | No
         for one in worst[:REPAIRED]
         if one.cause not in ("uneven_stage", "slow_link")
     ]
+    linked = [one for one in worst if one.cause == "slow_link"]
+    if linked:
+        ranks = ", ".join(str(one.rank) for one in linked[:8]) + (", ..." if len(linked) > 8 else "")
+        found.append((f"links of ranks {ranks} as fast as the others", step.ms - linked[0].winnable_ms))
     if stages is not None:
         found.append(("even pipeline stages", scenarios.even_stages_ms))
     found += [
@@ -178,11 +196,10 @@ def _notes(
             f"Replayed as recorded the step is {error:+.1f} % off: what changes would win is not reliable here."
         )
     if stages is not None:
-        formula = (
-            ""
-            if stages.formula_percent is None
-            else f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
-        )
+        formula = ""
+        if stages.formula_percent is not None:
+            formula = f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
+            formula += f", interleaved in {stages.chunks} chunks" if stages.chunks > 1 else ""
         notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
     experts = expert_note(facts)
     if experts:
