@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from tb_dlprof_plugin.fleet.answers.hang import hang_notes, job_of_dumps
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.answers.more_gpus import Growth
 from tb_dlprof_plugin.fleet.job import CollectiveRow, Delay, Job, RankAccount, WhatIf
 from tb_dlprof_plugin.fleet.job_files import read_job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs as comparison_of
@@ -48,12 +49,15 @@ _TABLES: dict[type, dict[str, type]] = {
 """Of each answer its tables, the main one first, with the kind of their rows."""
 
 
-def distributed(*sources: str | PathLike[str]) -> Job:
+def distributed(*sources: str | PathLike[str], gpus: Sequence[int] = (), network_gb_s: float | None = None) -> Job:
     """Where the step of a job goes, who delays whom and why, and what repairs would win.
 
     Args:
         sources: of one job: a run's directory with its ranks, or traces of its ranks as files, folders and globs. Dumps
             of the flight recorder and files of NCCL Inspector in a folder count, too.
+        gpus: numbers of GPUs, multiples of the job's, on which its step is forecast; by default twice and four times as
+            many, where the recording shows the links.
+        network_gb_s: bus bandwidth of collectives across hosts (GB/s), for a job that was recorded on one host.
 
     Raises:
         ValueError: a path does not exist or holds no recording, a recording cannot be read, or a rank is there twice.
@@ -61,7 +65,8 @@ def distributed(*sources: str | PathLike[str]) -> Job:
     found = read_job([fspath(source) for source in sources])
     if not found.facts and found.dumps:
         return job_of_dumps(found.dumps)
-    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable, *found.unused], found.numbers)
+    growth = Growth(tuple(gpus), network_gb_s)
+    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable, *found.unused], found.numbers, growth)
 
 
 def compare_jobs(

@@ -45,6 +45,20 @@ def distributed(
             help="Compare with another job, the base: as JOB, and again for each further file of its traces.",
         ),
     ] = None,
+    gpus: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=2,
+            help="Forecast the step on so many GPUs with the same batch each, a multiple of the job's. Repeatable.",
+        ),
+    ] = None,
+    network_gb_s: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="For --gpus on more hosts than were recorded: bus bandwidth across hosts, as nccl-tests print it.",
+        ),
+    ] = None,
     fail_on: Annotated[
         FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
     ] = None,
@@ -60,7 +74,7 @@ def distributed(
     check_table(output, table)
     check_output(output)
     try:
-        found = job_of_sources(*job)
+        found = job_of_sources(*job, gpus=gpus or (), network_gb_s=network_gb_s)
         said: Job | JobComparison = found
         if against is not None:
             said = compare_jobs(job_of_sources(*against), found, names_of_two(against, job))

@@ -24,7 +24,8 @@ _BY_DESCRIPTION = (
     (r"context_parallel|(^|_)cp($|_)", "cp"),
 )
 """The first that matches the description in lower case."""
-_DEFAULT = ("", "default_pg", "undefined", "mesh_default")
+UNNAMED = ("", "default_pg", "undefined", "mesh_default")
+"""Descriptions that do not show the dimension."""
 
 
 def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: bool) -> str:
@@ -37,7 +38,7 @@ def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: boo
         alone: whether no other group has several members.
     """
     text = group.description.lower()
-    if text not in _DEFAULT:
+    if text not in UNNAMED:
         found = next((name for pattern, name in _BY_DESCRIPTION if re.search(pattern, text)), None)
         if found is not None:
             return found

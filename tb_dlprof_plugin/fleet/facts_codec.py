@@ -48,6 +48,7 @@ _DIFFERENCES = ("iteration", "sequence")
 _MOST_SHARED = 1000
 SharedColumns: TypeAlias = dict[Hashable, Ints]
 """Columns of other ranks by what was stored, for equal ones of further ranks: they take time and room once."""
+_SMALL_BLOCK = 64
 _PATH_UNIT_NS = 1000
 _NO_PATH = NO_PATH // _PATH_UNIT_NS
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
@@ -90,6 +91,7 @@ class _Stored(msgspec.Struct, array_like=True):
     kernels: dict[str, _Column]
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
+    wrapper: str = ""
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -126,6 +128,7 @@ def encode_facts(facts: RankFacts) -> bytes:
         kernels=_packed(_columns(facts.kernels)),
         launch_share=facts.launch_share,
         batch_size=facts.batch_size,
+        wrapper=facts.wrapper,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
     return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
@@ -191,8 +194,8 @@ def _deflated(columns: dict[str, _Column]) -> bytes:
         begin = content.index(column.data, done)
         for stop in (begin + len(column.data) * weight // column.width for weight in range(column.width + 1)):
             result += deflate.compress(content[done:stop])
-            # The end is a block of its own anyway.
-            if stop < len(content):
+            # What lies between columns is too little for a block of its own, and the end is one anyway.
+            if done + _SMALL_BLOCK < stop < len(content):
                 result += deflate.flush(zlib.Z_SYNC_FLUSH)
             done = stop
     return result + deflate.compress(content[done:]) + deflate.flush()
@@ -227,6 +230,7 @@ def _facts(
         notes=tuple(stored.notes),
         launch_share=stored.launch_share,
         batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
+        wrapper=stored.wrapper,
     )
 
 

@@ -63,6 +63,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         notes=(),
         launch_share=unprofiled_share(view, view.selection()).expected,
         batch_size=profile.facts.batch_size or UNKNOWN,
+        wrapper=profile.facts.parallel_wrapper or "",
     )
 
 

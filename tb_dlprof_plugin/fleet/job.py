@@ -149,13 +149,14 @@ class PipelineShape:
     """Of a job with several pipeline stages; ``microbatches`` of a step, None where no call shows them.
 
     ``bubble_percent`` is the share of the step in which ranks wait for other stages, ``formula_percent`` that of even
-    stages with these microbatches.
+    stages with these microbatches. ``chunks`` of the model are on each rank: several where stages are interleaved.
     """
 
     stages: int
     microbatches: int | None
     bubble_percent: float
     formula_percent: float | None
+    chunks: int = 1
 
 
 @dataclass(frozen=True, slots=True)

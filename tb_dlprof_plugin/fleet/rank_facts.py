@@ -207,6 +207,7 @@ class RankFacts:
         framework: of the recording. backend: "nccl", "gloo", "rccl" or "".
         launch_share: time that launching takes without the profiler over that with it, as expected.
         batch_size: samples of a batch of this rank; UNKNOWN.
+        wrapper: class that makes the model data parallel, such as DistributedDataParallel; "" where none was recorded.
     """
 
     rank: int
@@ -227,3 +228,4 @@ class RankFacts:
     notes: tuple[str, ...] = field(default=())
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
+    wrapper: str = ""

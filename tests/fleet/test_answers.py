@@ -297,6 +297,51 @@ def test_bubbles_of_primus_pipelines(name: str, measured: float) -> None:
     assert bubble == pytest.approx(measured, abs=1)
 
 
+def _interleaved(stages: int, microbatches: int, chunks: int) -> Program:
+    """GPipe's order with several chunks of the model on each rank."""
+
+    def program(rank: int, step: int) -> list[Action]:
+        last = stages * chunks - 1
+        actions: list[Action] = []
+        for backward in (False, True):
+            for chunk in reversed(range(chunks)) if backward else range(chunks):
+                own = chunk * stages + rank
+                before, after = (own + 1, own - 1) if backward else (own - 1, own + 1)
+                for number in range(microbatches):
+                    kind = f"{'b' if backward else 'f'}{number}"
+                    if 0 <= before <= last:
+                        actions.append(_between(f"{kind}.{before}", before, own, stages, Operation.RECEIVE))
+                        actions.append(Wait(f"{kind}.{before}"))
+                    actions.append(Work(2 * MS if backward else MS, 1 + backward))
+                    if 0 <= after <= last:
+                        actions.append(_between(f"{kind}.{own}", own, after, stages, Operation.SEND))
+        return actions
+
+    return program
+
+
+def _between(call: str, source: int, target: int, stages: int, operation: Operation) -> Launch:
+    ends = source % stages, target % stages
+    sends = operation == Operation.SEND
+    # A stream for each microbatch, so that none waits for a stage that is at an earlier chunk.
+    stream = 20 + 4 * int(call[1:].partition(".")[0]) + 2 * (source < target) + sends
+    return Launch(
+        call, tuple(sorted(ends)), operation, 4_000_000, 0.02 * MS, "pp", stream, ends[1] if sends else ends[0]
+    )
+
+
+@pytest.mark.parametrize(("stages", "microbatches", "chunks"), [(4, 8, 1), (4, 8, 2), (3, 6, 3), (2, 4, 1)])
+def test_microbatches_and_chunks_follow_from_what_the_first_stage_sends(
+    stages: int, microbatches: int, chunks: int
+) -> None:
+    shape = job_of(_job(stages, _interleaved(stages, microbatches, chunks), pipelined=True)).pipeline
+    assert shape is not None
+    assert (shape.stages, shape.microbatches, shape.chunks) == (stages, microbatches, chunks)
+    assert shape.formula_percent == pytest.approx(100 * bubble_share(stages, microbatches, chunks))
+    if chunks == 1:
+        assert shape.bubble_percent == pytest.approx(shape.formula_percent, abs=1)
+
+
 def test_formulas_of_bubbles() -> None:
     assert bubble_share(8, 16) == pytest.approx(0.304, abs=5e-4)
     assert bubble_share(8, 16, 2) == pytest.approx(0.179, abs=5e-4)

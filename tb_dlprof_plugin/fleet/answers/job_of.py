@@ -15,6 +15,7 @@ from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.heat import heat
 from tb_dlprof_plugin.fleet.answers.hosts import host_notes
+from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
@@ -32,6 +33,7 @@ from tb_dlprof_plugin.model.profile import Ints
 
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
+_DOUBLED = Growth()
 REPAIRED = 3
 """Ranks whose repair is listed among the changes."""
 
@@ -45,18 +47,29 @@ class Replayed:
     scenarios: Scenarios
 
 
-def job_of(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Job:
+def job_of(
+    facts: Sequence[RankFacts],
+    notes: Sequence[str] = (),
+    numbers: Ints | None = None,
+    growth: Growth = _DOUBLED,
+) -> Job:
     """The job of `replayed_job`."""
-    return replayed_job(facts, notes, numbers).job
+    return replayed_job(facts, notes, numbers, growth).job
 
 
-def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers: Ints | None = None) -> Replayed:
+def replayed_job(
+    facts: Sequence[RankFacts],
+    notes: Sequence[str] = (),
+    numbers: Ints | None = None,
+    growth: Growth = _DOUBLED,
+) -> Replayed:
     """Everything about the job of these ranks.
 
     Args:
         facts: of each rank.
         notes: sentences about ranks that could not be read.
         numbers: of the steps whose calls are among the facts, where it is not all of them.
+        growth: on how many GPUs more the job is asked about.
 
     Raises:
         ValueError: there is no rank, or two are the same one.
@@ -93,6 +106,7 @@ def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers:
         share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1)
         worst = [replace(one, owed_ms=one.owed_ms / share if share else one.owed_ms) for one in worst]
     changes = _what_if(compared, scenarios, worst, stages)
+    larger, of_larger = more_gpus(compared, scenarios, growth)
     mesh = _mesh(facts)
     job = Job(
         world_size=world,
@@ -102,7 +116,7 @@ def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers:
         step=step,
         account=rows,
         delays=worst,
-        what_if=changes,
+        what_if=[*changes, *larger],
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
         collective_rows=collective_rows(compared, calls),
@@ -115,6 +129,7 @@ def replayed_job(facts: Sequence[RankFacts], notes: Sequence[str] = (), numbers:
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
             *_notes(facts, missing, calls, scenarios, stages),
+            *of_larger,
             *_of_fewer(len(common), calls.steps),
             *_of_fewer_ranks(len(facts), len(compared)),
         ],
@@ -156,6 +171,10 @@ def _what_if(
         for one in worst[:REPAIRED]
         if one.cause not in ("uneven_stage", "slow_link")
     ]
+    linked = [one for one in worst if one.cause == "slow_link"]
+    if linked:
+        ranks = ", ".join(str(one.rank) for one in linked[:8]) + (", ..." if len(linked) > 8 else "")
+        found.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].winnable_ms))
     if stages is not None:
         found.append(scenarios.row("even pipeline stages", lambda one: one.even_stages_ms))
     found += [
@@ -222,11 +241,10 @@ def _notes(
             f"Replayed as recorded the step is {error:+.1f} % off: what changes would win is not reliable here."
         )
     if stages is not None:
-        formula = (
-            ""
-            if stages.formula_percent is None
-            else f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
-        )
+        formula = ""
+        if stages.formula_percent is not None:
+            formula = f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
+            formula += f", interleaved in {stages.chunks} chunks" if stages.chunks > 1 else ""
         notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
     experts = expert_note(facts)
     if experts:

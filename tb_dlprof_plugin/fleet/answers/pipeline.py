@@ -22,9 +22,11 @@ class Pipeline:
 
     Attributes:
         stages: of each rank.
-        microbatches: receives of a stage and step from one side; None where no call shows them.
+        microbatches: of a step; None where no call shows them.
+        chunks: parts of the model on each rank, more than one where stages are interleaved.
         bubble_percent: share of the recorded step in which ranks wait for other stages, mean over ranks.
-        formula_percent: `bubble_share` of 1F1B and GPipe; None without microbatches.
+        formula_percent: `bubble_share` of these stages, microbatches and chunks; None without microbatches. A schedule
+            that fills bubbles with gradients of weights (zero bubble) has less, and calls do not tell it from 1F1B.
         imbalance: work of the slowest stage over the mean of the stages.
         slowest_stage: None where the stages are even.
         excess_ns: work of the slowest stage beyond the mean, sum over the steps.
@@ -32,6 +34,7 @@ class Pipeline:
 
     stages: list[int]
     microbatches: int | None
+    chunks: int
     bubble_percent: float
     formula_percent: float | None
     imbalance: float
@@ -41,7 +44,9 @@ class Pipeline:
     @property
     def shape(self) -> PipelineShape:
         """What the job's answers say of it."""
-        return PipelineShape(len(set(self.stages)), self.microbatches, self.bubble_percent, self.formula_percent)
+        return PipelineShape(
+            len(set(self.stages)), self.microbatches, self.bubble_percent, self.formula_percent, self.chunks
+        )
 
 
 def bubble_share(stages: int, microbatches: int, chunks: int = 1) -> float:
@@ -59,7 +64,7 @@ def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pi
     count = len(set(stages))
     if count < 2 or not recorded.step.sum() or not stages_exchange(calls.operation):
         return None
-    microbatches = _microbatches(facts, calls)
+    microbatches, chunks = _microbatches(facts, calls, stages)
     work = {stage: float(recorded.compute[np.array(stages) == stage].mean()) for stage in sorted(set(stages))}
     mean = float(np.mean(list(work.values())))
     slowest = max(work, key=lambda stage: work[stage])
@@ -67,21 +72,34 @@ def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pi
     return Pipeline(
         stages,
         microbatches,
+        chunks,
         100 * float(recorded.bubble.sum()) / float(recorded.step.sum()),
-        None if microbatches is None else 100 * bubble_share(count, microbatches),
+        None if microbatches is None else 100 * bubble_share(count, microbatches, chunks),
         imbalance,
         slowest if imbalance >= UNEVEN else None,
         work[slowest] - mean,
     )
 
 
-def _microbatches(facts: Sequence[RankFacts], calls: Calls) -> int | None:
-    """What the first stage sends to the next in a step, the same in all steps and on all its ranks."""
+def _microbatches(facts: Sequence[RankFacts], calls: Calls, stages: Sequence[int]) -> tuple[int | None, int]:
+    """Microbatches of a step and chunks, from what the first stage sends in a step, the same in all steps and ranks.
+
+    With v chunks and m microbatches it sends v m activations to the next stage and (v - 1) m gradients to the last one:
+    without interleaving none.
+    """
+    last = max(stages)
+    stage_of_rank = {one.rank: stage for one, stage in zip(facts, stages, strict=True)}
     found = set()
     for index, one in enumerate(facts):
-        if stage_of(one) == 0:
+        if stages[index] == 0:
             rows = calls.row[calls.of_rank(index)]
-            sends = int((one.collectives.operation[rows] == Operation.SEND).sum())
-            found.add(sends / max(calls.steps, 1))
-    value = found.pop() if len(found) == 1 else 0
-    return int(value) if value and value == int(value) else None
+            sends = rows[one.collectives.operation[rows] == Operation.SEND]
+            to = [stage_of_rank.get(peer) for peer in one.collectives.peer[sends].tolist()]
+            # Of two stages the next one is the last.
+            back = to.count(last) if last > 1 else 0
+            found.add(((len(sends) - back) / max(calls.steps, 1), back / max(calls.steps, 1)))
+    ahead, returned = found.pop() if len(found) == 1 else (0.0, 0.0)
+    count = ahead - returned
+    if count <= 0 or count != int(count) or ahead % count:
+        return None, 1
+    return int(count), int(ahead / count)

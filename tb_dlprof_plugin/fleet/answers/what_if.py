@@ -79,17 +79,23 @@ class Scenarios(ABC):
         won = self.won_ms(asked)
         if won is None or self.step is None:
             return None
-        step_ms = self.step.ms - won
-        error = max(abs(self.error_percent or 0.0) / 100, LEAST_ERROR)
-        # Only the part of the step that changes can be wrong by the replay's error.
-        spread = error * abs(won)
+        stated = self.stated(change, won)
         if len(self.paces) == 1:
-            share = step_ms / self.step.ms
-            low, high = self.step.low_ms * share, self.step.high_ms * share
-        else:
-            steps = [after for one in self.paces if (after := asked(one)) is not None]
-            low, high = min(*steps, step_ms), max(*steps, step_ms)
-        return WhatIf(change, step_ms, max(low - spread, 0.0), high + spread)
+            return stated
+        steps = [stated.step_ms, *(after for one in self.paces if (after := asked(one)) is not None)]
+        spread = self._spread(won)
+        return WhatIf(change, stated.step_ms, max(min(steps) - spread, 0.0), max(steps) + spread)
+
+    def stated(self, change: str, won_ms: float) -> WhatIf:
+        """A change that wins so much."""
+        assert self.step is not None
+        step_ms, spread = self.step.ms - won_ms, self._spread(won_ms)
+        share = step_ms / self.step.ms
+        return WhatIf(change, step_ms, max(self.step.low_ms * share - spread, 0.0), self.step.high_ms * share + spread)
+
+    def _spread(self, won_ms: float) -> float:
+        """Only the part of the step that changes can be wrong by the replay's error."""
+        return max(abs(self.error_percent or 0.0) / 100, LEAST_ERROR) * abs(won_ms)
 
     def scaled_ms(self, replayed_ns: float) -> float | None:
         """The job's step without the profiler where its replay takes so long."""
