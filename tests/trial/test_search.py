@@ -108,7 +108,7 @@ class Process:
 
 
 class Silent:
-    """Nobody is told."""
+    """Prints nothing."""
 
     def phase(self, text: str) -> None: ...
 
