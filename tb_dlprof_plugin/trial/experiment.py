@@ -18,8 +18,6 @@ _WARM_BLOCKS = 6
 _STEADY = 0.08
 """Relative difference of two blocks that counts as steady."""
 _LONGEST_BLOCK_S = 120.0
-LEAST_S = (LEAST_QUADS + 1) * 4 * 1.2 * BLOCK_S
-"""Seconds of a measurement in which a gain can be certain."""
 _SURE = 20.0
 """Percent: a larger gain than two processes of one script ever differ by."""
 
@@ -122,11 +120,12 @@ class Bench:
         """
         if not first.gain.certain or first.gain.percent >= _SURE:
             return first
-        if left_s < LEAST_S / 2:
+        seconds = least_s(first.before_ms / 1e3)
+        if left_s < seconds / 2:
             return replace(first, gain=replace(first.gain, certain=False), stopped="no time for a second process")
         b.start(start_timeout_s)
         self.warm_up(b, start_timeout_s)
-        second = self.compare(a, b, LEAST_S)
+        second = self.compare(a, b, seconds)
         ratios = [*first.log_ratios, *second.log_ratios]
         both = gain(ratios)
         if second.gain.percent <= 0:
@@ -164,6 +163,11 @@ class Bench:
         return block.seconds / block.steps, block.peak_bytes
 
 
+def least_s(step_s: float) -> float:
+    """Seconds of a measurement in which a gain can be certain: of a slow step, a block is longer than `BLOCK_S`."""
+    return (LEAST_QUADS + 1) * 4 * 1.2 * max(BLOCK_S, _LEAST_STEPS * step_s)
+
+
 def _steps_for(step_s: float) -> int:
     return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-6))))
 
@@ -172,4 +176,4 @@ def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-__all__ = ["LEAST_S", "Bench", "Measured", "VariantError"]
+__all__ = ["Bench", "Measured", "VariantError", "least_s"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
-from tb_dlprof_plugin.trial.experiment import LEAST_S, Bench, Measured
+from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
@@ -144,12 +144,12 @@ class Search:
         for number, candidate in enumerate(ordered):
             row = self.row_of(candidate, forecasts)
             left_s = self.left_s - (for_sets_s if any(one.is_gain for one in self.rows) else 0.0)
-            if left_s < self._start_s + LEAST_S:
+            if left_s < self._start_s + self._least_s:
                 row.not_tried = "The budget was used before its turn: give a larger --budget."
             else:
                 # Fewer remedies, each for as long as a verdict needs, rather than all of them for too short.
                 share = left_s / (len(ordered) - number) - self._start_s
-                self._measure(row, [candidate], max(share, LEAST_S))
+                self._measure(row, [candidate], max(share, self._least_s))
             self.rows.append(row)
             self.listener.row(row)
         self.rows.sort(key=lambda one: (one.gain_percent is None, bool(one.not_tried), -(one.gain_percent or 0.0)))
@@ -182,7 +182,7 @@ class Search:
                 if any(one.group and one.group == other.group for other in chosen):
                     continue
                 # The last measurement, of the whole set, has to fit as well.
-                if self.left_s < 3 * self._start_s + 2 * LEAST_S:
+                if self.left_s < 3 * self._start_s + 2 * self._least_s:
                     self.notes.append("The budget was used before all sets were tried: give a larger --budget.")
                     break
                 if reference is None:
@@ -209,7 +209,7 @@ class Search:
                 reference.end()
         if len(chosen) > 1:
             whole = self._row_of_set(chosen)
-            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, LEAST_S))
+            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, self._least_s))
             self.sets.append(whole)
             self.listener.row(whole)
             if whole.gain_percent is not None and whole.gain_percent >= (best.gain_percent or 0.0):
@@ -238,6 +238,11 @@ class Search:
     def end(self) -> None:
         """End all processes. Never raises."""
         self.baseline.end()
+
+    @property
+    def _least_s(self) -> float:
+        """Seconds of a measurement in which a gain can be certain."""
+        return least_s(self.baseline_step_ms / 1e3)
 
     @property
     def _start_timeout_s(self) -> float:

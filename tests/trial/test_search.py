@@ -108,7 +108,7 @@ class Process:
 
 
 class Silent:
-    """Shows nothing."""
+    """Prints nothing."""
 
     def phase(self, text: str) -> None: ...
 
