@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice import advise, thresholds
 from tb_dlprof_plugin.advice.engine import Advice
 from tb_dlprof_plugin.advice.finding import FindingItem, Silent
 from tb_dlprof_plugin.advice.rule import Finding
@@ -276,7 +276,9 @@ def test_a_transport_that_is_off_is_a_slow_link_and_no_rank_s_delay() -> None:
     assert named.item.confidence == "high"
 
 
-def test_a_search_for_parameters_that_are_unused_in_each_step_needs_a_static_graph(gpu_view: ProfileView) -> None:
+def test_a_search_for_parameters_that_are_unused_in_each_step_needs_a_static_graph(
+    gpu_view: ProfileView, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def check(**facts: Any) -> Finding | Silent:
         given = {"parallel_wrapper": "DistributedDataParallel", "find_unused_parameters": True, **facts}
         return static_graph.check(Posed([], RunFacts(**given), gpu_view))
@@ -285,6 +287,14 @@ def test_a_search_for_parameters_that_are_unused_in_each_step_needs_a_static_gra
     silent = static_graph.check(RuleContext(view, view.selection(), view.ranks))
     assert isinstance(silent, Silent)
     assert silent.why.startswith("2 of 12 parameters got no gradient, and DDP searches for them in each step")
+    # The recorded search is below what is worth advice.
+    monkeypatch.setattr(thresholds, "WORTHWHILE_SAVING_PERCENT", 0.0)
+    found = static_graph.check(RuleContext(view, view.selection(), view.ranks))
+    assert isinstance(found, Finding)
+    assert found.item.code == "model = DistributedDataParallel(model, static_graph=True)\n"
+    assert found.saving is not None
+    searched = next(reading.value for reading in found.item.readings if reading.unit == "ns")
+    assert 0 < found.saving.expected_ns <= searched
     for facts in ({"ddp": DdpFacts(static_graph=True)}, {"find_unused_parameters": False}):
         assert isinstance(check(**facts), Silent)
     assert not check(parallel_wrapper="FSDPModule").applicable  # type: ignore[union-attr]
