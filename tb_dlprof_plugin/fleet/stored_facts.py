@@ -14,9 +14,12 @@ from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.choice import StoredBlob, common_cycle
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.profile_store import read_profile
+
+_CYCLES = 2
+"""Of each rank that are held: ranks are at most one recording apart."""
 
 
 def facts_to_store(view: ProfileView) -> bytes | None:
@@ -65,7 +68,9 @@ def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedCo
 
 
 def facts_of_job(blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None = None) -> JobFacts:
-    """The facts of the ranks of a job: of the session of the lowest rank's newest profile, each rank's last cycle.
+    """The facts of the ranks of a job: of the newest session the newest cycle that most ranks have.
+
+    A rank without it has its last one: while a training runs, some ranks are further than others.
 
     Of a job of many ranks the calls of a few steps are read (`chosen_steps`).
 
@@ -89,22 +94,26 @@ def _read(
     """The facts or an error by stored rank, in their order, and the steps whose calls they have."""
     shared: SharedColumns = {}
     chosen = numbers is not None
-    # By session, since which one is meant shows at the end.
-    newest: dict[str, dict[int, tuple[int, RankFacts | str]]] = {}
+    # By session, since which one is meant shows at the end; of each rank its last two cycles.
+    newest: dict[str, dict[int, dict[int, RankFacts | str]]] = {}
     for blob in blobs:
-        of_session = newest.setdefault(blob.ref.session, {})
-        if blob.ref.rank in of_session and of_session[blob.ref.rank][0] > blob.ref.cycle:
+        cycles = newest.setdefault(blob.ref.session, {}).setdefault(blob.ref.rank, {})
+        if len(cycles) >= _CYCLES and blob.ref.cycle < min(cycles):
             continue
         try:
             facts = stored_facts(blob, numbers, shared)
         except ProfileError as error:
-            of_session[blob.ref.rank] = blob.ref.cycle, f"Rank {blob.ref.rank} cannot be read: {error}."
+            cycles[blob.ref.cycle] = f"Rank {blob.ref.rank} cannot be read: {error}."
             continue
         if not chosen:
             chosen = True
             count = min(facts.world_size, ranks) if facts.world_size > 0 else ranks
             numbers = steps_with_room(facts, count * len(facts.collectives), np.unique(facts.steps.number))
             facts = facts if numbers is None else with_calls_of(facts, numbers)
-        of_session[blob.ref.rank] = blob.ref.cycle, facts
+        cycles[blob.ref.cycle] = facts
+        if len(cycles) > _CYCLES:
+            del cycles[min(cycles)]
     of_newest = newest[max(newest)] if newest else {}
-    return {rank: of_newest[rank][1] for rank in sorted(of_newest)}, numbers
+    read = {rank: [at for at, one in of.items() if isinstance(one, RankFacts)] for rank, of in of_newest.items()}
+    cycle = common_cycle(read)
+    return {rank: of[cycle if cycle in of else max(of)] for rank, of in sorted(of_newest.items())}, numbers

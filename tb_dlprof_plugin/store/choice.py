@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -120,6 +121,26 @@ def newest_of_ranks(blobs: Iterable[_Blob]) -> list[_Blob]:
     for one in blobs:
         ranks.setdefault(one.ref.rank, []).append(one)
     return [found for rank in sorted(ranks) if (found := newest(ranks[rank]))]
+
+
+def common_cycle(cycles: Mapping[int, Iterable[int]]) -> int | None:
+    """The cycle that most ranks have, of several the newest: while a training runs, some ranks are further than others.
+
+    Args:
+        cycles: by rank.
+    """
+    counts = Counter(cycle for of_rank in cycles.values() for cycle in set(of_rank))
+    return max(counts, key=lambda cycle: (counts[cycle], cycle), default=None)
+
+
+def of_common_cycle(blobs: Iterable[_Blob]) -> list[_Blob]:
+    """Of one session, by rank: the profile of `common_cycle`, or of a rank without it the newest."""
+    ranks: dict[int, list[_Blob]] = {}
+    for one in blobs:
+        ranks.setdefault(one.ref.rank, []).append(one)
+    cycle = common_cycle({rank: [one.ref.cycle for one in found] for rank, found in ranks.items()})
+    chosen = ([one for one in ranks[rank] if one.ref.cycle == cycle] or ranks[rank] for rank in sorted(ranks))
+    return [found for one in chosen if (found := newest(one))]
 
 
 def ranks_together(blobs: Iterable[_Blob], own: _Named) -> list[_Blob]:

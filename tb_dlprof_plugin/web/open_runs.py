@@ -10,7 +10,7 @@ from tb_dlprof_plugin.fleet.stored_facts import JobFacts, facts_of_job
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob, newest_of_ranks
+from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob, of_common_cycle
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
@@ -104,7 +104,7 @@ class OpenRuns:
         except NoSuchProfile as error:
             raise RequestError(404, str(error)) from None
         together = [one for one in self._store.of_run(query.run) if one.ref.session == blob.ref.session]
-        chosen = newest_of_ranks(together)
+        chosen = of_common_cycle(together)
         key = tuple(one.key for one in chosen)
         found = self.kept.jobs.get(key, lambda: facts_of_job(chosen, len(chosen)))
         if step is not None and found.numbers is not None and step not in found.numbers:

@@ -30,13 +30,15 @@ ANSWERING = [command for command in COMMANDS.values() if not command.starts_anot
 
 @dataclass(frozen=True)
 class Places:
-    """Recordings with hostile names; ``runs`` holds ``run`` and ``other``, ``known_gpu`` one whose GPU is ours."""
+    """Recordings with hostile names; ``runs`` holds ``run`` and ``other``, ``known_gpu`` one whose GPU is ours, ``job``
+    has two ranks."""
 
     runs: Path
     run: Path
     other: Path
     trace: Path
     known_gpu: Path
+    job: Path
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +50,17 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     stored = read_profiles(RECORDED / "fp32")[0].profile
     known_gpu = tmp_path_factory.mktemp("known_gpu")
     write_profile(known_gpu, dataclasses.replace(hostile_profile(stored), system=stored.system))
+    job = tmp_path_factory.mktemp("jobs") / f"j{file_name()}"
+    for rank in range(2):
+        one = hostile_profile(stored)
+        write_profile(job, dataclasses.replace(one, source=dataclasses.replace(one.source, rank=rank)))
     trace = hostile_trace(TRACE, tmp_path_factory.mktemp("traces"))
-    yield Places(runs, run, other, trace, known_gpu)
+    yield Places(runs, run, other, trace, known_gpu, job)
     shutil.rmtree(runs)
 
 
 def _called(command: Command, places: Places, folder: Path, *options: str) -> Result:
-    words = {"RUN": places.run, "OTHER": places.other, "RUNS": places.runs, "TRACE": places.trace}
+    words = {"RUN": places.run, "OTHER": places.other, "JOB": places.job, "RUNS": places.runs, "TRACE": places.trace}
     if command.name in ("import", "pytorch-views"):
         words |= {"RUNS": folder / f"to{file_name()}"}
         copy = folder / places.trace.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import profile_store
+from tb_dlprof_plugin.store.choice import of_common_cycle
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs, write_profile
 
@@ -186,6 +188,22 @@ def test_facts_are_read_without_opening_the_profile(
     assert found.unreadable == []
     assert [one.rank for one in found.facts] == [0, 1]
     assert match(found.facts).matching == match(expected).matching
+
+
+def test_ranks_are_compared_in_a_recording_that_all_of_them_have(
+    tmp_path: Path, recorded: dict[Path, ProfileView]
+) -> None:
+    """The first rank is a recording ahead of the second."""
+    for path, cycles in zip(NCCL, (2, 1), strict=True):
+        profile = recorded[path].profile
+        for cycle in range(cycles):
+            write_run(tmp_path, replace(profile, source=replace(profile.source, cycle=cycle)))
+    blobs = [blob for file in sorted(tmp_path.rglob("*tfevents*")) for blob in read_blobs(file, "run")]
+    assert [(one.ref.rank, one.ref.cycle) for one in of_common_cycle(blobs)] == [(0, 0), (1, 0)]
+    assert match(facts_of_job(blobs, 2).facts).matching.matched_percent == 100
+    # A rank that has nothing else is there with what it has.
+    late = [one for one in blobs if (one.ref.rank, one.ref.cycle) != (0, 0)]
+    assert [(one.ref.rank, one.ref.cycle) for one in of_common_cycle(late)] == [(0, 1), (1, 0)]
 
 
 def test_of_an_old_event_file_facts_are_computed(tmp_path: Path, recorded: dict[Path, ProfileView]) -> None:
