@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -24,6 +25,7 @@ _AT_ONCE = 16
 """Downloads: of small files most of the time is waiting for the store."""
 _EVENT_FILE = re.compile(r"tfevents.*\.tb_dlprof$")
 
+_making = threading.Lock()
 _fetched: dict[Path, str] = {}
 """The copies, with the stamp of the file that each was made from."""
 
@@ -45,11 +47,12 @@ def path_here(source: str | os.PathLike[str]) -> Path:
         wanted = _wanted(address, found)
         if not wanted:
             raise ProfileError(f"{address} holds neither profiles nor traces.")
+        place = _place(addresses.fixed_part(address))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(_copy, wanted))
     except AddressError as error:
         raise ProfileError(str(error)) from None
-    return _place(addresses.fixed_part(address))
+    return place
 
 
 def _wanted(address: str, found: Sequence[Listed]) -> list[Listed]:
@@ -77,9 +80,15 @@ def _copy(one: Listed) -> Path:
     return path
 
 
-@cache
 def _folder() -> Path:
     """Of this process; removed when it ends."""
+    # A cached function runs twice where two threads are the first to call it.
+    with _making:
+        return _made_folder()
+
+
+@cache
+def _made_folder() -> Path:
     folder = tempfile.mkdtemp(prefix="tb_dlprof_remote_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
