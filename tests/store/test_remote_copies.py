@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from typer.testing import CliRunner
 from tb_dlprof_plugin import distributed, read_profiles
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model import addresses
+from tb_dlprof_plugin.store import remote_copies
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.remote_copies import path_here
 
@@ -93,3 +97,22 @@ def test_an_address_without_recordings_is_one_sentence() -> None:
 def test_a_path_of_this_machine_is_itself(tmp_path: Path) -> None:
     assert path_here(tmp_path) == tmp_path
     assert path_here(str(tmp_path / "s3:/x")) == tmp_path / "s3:/x"
+
+
+def test_threads_that_copy_first_share_one_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made: list[Path] = []
+
+    def slowly(prefix: str) -> str:
+        time.sleep(0.05)
+        made.append(tmp_path / f"{prefix}{len(made)}")
+        return str(made[-1])
+
+    monkeypatch.setattr(tempfile, "mkdtemp", slowly)
+    remote_copies._made_folder.cache_clear()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = set(pool.map(lambda _: remote_copies._folder(), range(8)))
+    finally:
+        remote_copies._made_folder.cache_clear()
+    assert found == set(made)
+    assert len(made) == 1
