@@ -69,8 +69,10 @@ def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched
     expect(frame.get_by_test_id("page-filter")).to_have_count(0)
     expect(page).not_to_have_url(holding("about"))
     page.keyboard.press("?")
+    expect(frame.get_by_test_id("key-help")).to_be_visible()
     expect(frame.get_by_test_id("key-help")).to_contain_text("Next iterations")
     page.keyboard.press("Escape")
+    expect(frame.get_by_test_id("key-help")).to_have_count(0)
 
     # Another run, by keys alone.
     frame.get_by_test_id("run-picker").press("Enter")

@@ -1,5 +1,6 @@
 /** All keys of the page that is shown, in a dialog. */
-import { useContext, useEffect, useRef } from "preact/hooks";
+import { useContext } from "preact/hooks";
+import { useModal } from "../../components/useModal";
 import type { Shortcut } from "../../keys/shortcuts";
 import { ShortcutContext } from "../../keys/useShortcut";
 
@@ -30,12 +31,7 @@ export function Keys({ keys }: { keys: string }) {
 
 export function KeyHelp({ onClose }: { onClose: () => void }) {
   const shortcuts = useContext(ShortcutContext);
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const element = dialog.current;
-    element?.showModal?.();
-    return () => element?.close?.();
-  }, []);
+  const dialog = useModal();
   return (
     <dialog
       ref={dialog}

@@ -1,5 +1,6 @@
 /** One box that finds pages, ops, kernels, modules, rules, measures, reports and runs; choosing one goes there. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
+import { useModal } from "../../components/useModal";
 import type { RunEntry } from "../../api/types";
 import { formatCount } from "../../format/number";
 import { expectPageFocus, focusTerm } from "../../state/pageFocus";
@@ -22,13 +23,8 @@ interface SearchDialogProps {
 export function SearchDialog({ entries, onClose }: SearchDialogProps) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const dialog = useRef<HTMLDialogElement>(null);
+  const dialog = useModal();
   const list = useId();
-  useEffect(() => {
-    const element = dialog.current;
-    element?.showModal?.();
-    return () => element?.close?.();
-  }, []);
 
   const asked = wordsOf(text).join(" ");
   const { run } = profileParam.value;
