@@ -4,8 +4,8 @@
 
 Runs four recorders one after the other, each in a process of its own and within its share of the time, and packs what
 each wrote to DIRECTORY/<name>.tgz: the planted trainings of `RULES`, `benchmarks.energy.record`,
-`benchmarks.memory_plan.further` and `benchmarks.layer_resources.record`. What fails or takes too long loses its own
-part alone. Prints the end of what each printed, and a table.
+`benchmarks.memory_plan.inputs_and_splits` and `benchmarks.layer_resources.record`. What fails or takes too long loses
+its own part alone. Prints the end of what each printed, and a table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARTS = (
     ("planted", 0.33, ["benchmarks.planted.record", "--rules", *RULES]),
     ("energy", 0.36, ["benchmarks.energy.record"]),
     ("layer_resources", 0.15, ["benchmarks.layer_resources.record"]),
-    ("further", 0.16, ["benchmarks.memory_plan.further"]),
+    ("inputs_and_splits", 0.16, ["benchmarks.memory_plan.inputs_and_splits"]),
 )
 _ENDING_S = 12
 """Between a recorder's own limit and its end: what is under way, and writing."""

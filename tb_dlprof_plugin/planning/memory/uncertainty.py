@@ -30,8 +30,8 @@ SPREADS = {
     "layers": Spread(0.005, 0.02),
     "gradients": Spread(0.005, 0.015),
     "allocator": Spread(0.005, 0.01),
-    # Four models (`benchmarks/memory_plan/further_recorded`), the worst off by 0.1 and 0.2 %: wider than that, because
-    # no model was left out.
+    # Four models (`benchmarks/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %: wider than
+    # that, because no model was left out.
     "offload": Spread(0.01, 0.04),
     # Not measured: as wide as the widest that are, and half again where buffers depend on the library.
     "input": Spread(0.02, 0.12),

@@ -1,5 +1,5 @@
 """What modules keep on the CPU: against what `torch.autograd.graph.save_on_cpu` around every block of four models was
-measured to take on an H200 (`benchmarks/memory_plan/further_recorded`)."""
+measured to take on an H200 (`benchmarks/memory_plan/inputs_and_splits_recorded`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.memory_plan.compare import blocks_of
-from benchmarks.memory_plan.compare_further import planner_of
+from benchmarks.memory_plan.compare_inputs_and_splits import planner_of
 from tb_dlprof_plugin.planning.memory.change_offload import with_offload
 from tb_dlprof_plugin.planning.memory.event_places import places
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
@@ -22,13 +22,13 @@ from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 from tests.planning.memory.test_changes import INNER, LAYERS, OUTPUT, WEIGHT, peak, three_layers
 from tests.support.recorded_runs import ROOT
 
-RECORDED = ROOT / "benchmarks" / "memory_plan" / "further_recorded"
+RECORDED = ROOT / "benchmarks" / "memory_plan" / "inputs_and_splits_recorded"
 MODELS = ("wave", "dense", "llama", "resnet")
 known = functools.cache(lambda model: planner_of(RECORDED, model))
 
 
 def measured(model: str) -> dict[str, Any]:
-    rows = json.loads((RECORDED / "further.json").read_text())["rows"]
+    rows = json.loads((RECORDED / "inputs_and_splits.json").read_text())["rows"]
     (row,) = (row for row in rows if row["model"] == model and row["plan"] == {"offload": "blocks"})
     return row
 

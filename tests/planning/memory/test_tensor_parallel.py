@@ -7,8 +7,8 @@ import functools
 import pytest
 import torch
 
-from benchmarks.memory_plan.compare_further import planner_of
-from benchmarks.memory_plan.further_subjects import halved
+from benchmarks.memory_plan.compare_inputs_and_splits import planner_of
+from benchmarks.memory_plan.inputs_and_splits_subjects import halved
 from benchmarks.memory_plan.subjects import SUBJECTS, Subject
 from tb_dlprof_plugin.planning.memory.change_batch import with_batch
 from tb_dlprof_plugin.planning.memory.change_tensor_parallel import exchanged, pairs, with_tensor_parallel
@@ -18,7 +18,9 @@ from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind, StepProgram
 from tests.support.recorded_runs import ROOT
 
-known = functools.cache(lambda model: planner_of(ROOT / "benchmarks" / "memory_plan" / "further_recorded", model))
+known = functools.cache(
+    lambda model: planner_of(ROOT / "benchmarks" / "memory_plan" / "inputs_and_splits_recorded", model)
+)
 
 
 def kept_by_torch(subject: Subject, batch: int) -> tuple[int, int]:

@@ -1,6 +1,6 @@
-"""The planner's figures against what `benchmarks.memory_plan.further` measured.
+"""The planner's figures against what `benchmarks.memory_plan.inputs_and_splits` measured.
 
-    python -m benchmarks.memory_plan.compare_further DIRECTORY
+    python -m benchmarks.memory_plan.compare_inputs_and_splits DIRECTORY
 
 Forecasts come from DIRECTORY/<model>/base, or for models of `record` from those in `recorded/` and `held_out/`.
 Prints for each configuration what was measured, the forecast, its error, and whether the truth lies within
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     given = parser.parse_args()
     planners: dict[str, MemoryPlanner] = {}
-    for row in json.loads((given.directory / "further.json").read_text())["rows"]:
+    for row in json.loads((given.directory / "inputs_and_splits.json").read_text())["rows"]:
         model = row["model"]
         if model not in planners:
             planners[model] = planner_of(given.directory, model)

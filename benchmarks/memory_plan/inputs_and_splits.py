@@ -1,12 +1,12 @@
 """Measures changes that `benchmarks.memory_plan.record` leaves out: size of the input, offload, ReLUs in place, a
 rank's part of a tensor-parallel model, and the largest batch under a limit.
 
-    python -m benchmarks.memory_plan.further --out DIRECTORY [--seconds 100] [--subjects resnet gpt ...]
+    python -m benchmarks.memory_plan.inputs_and_splits --out DIRECTORY [--seconds 100] [--subjects resnet gpt ...]
 
 The forecasts come from the recordings that `record` made (`recorded/`, `held_out/`), so nothing is recorded here but
-three models without a part in any rule (`NEW`): DIRECTORY/<model>/base. DIRECTORY/further.json has a row for each
-configuration: what the allocator counted, and for the largest batch the most samples that were seen to run under
-`LIMIT_BYTES` and the fewest that were not. Takes 100 s on an H200.
+three models without a part in any rule (`NEW`): DIRECTORY/<model>/base. DIRECTORY/inputs_and_splits.json has a row
+for each configuration: what the allocator counted, and for the largest batch the most samples that were seen to run
+under `LIMIT_BYTES` and the fewest that were not. Takes 100 s on an H200.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .further_subjects import NEW, halved, resized
+from .inputs_and_splits_subjects import NEW, halved, resized
 from .record import Configuration, Training, clear, measured, record
 from .subjects import SUBJECTS, Stacked, Subject
 
@@ -195,7 +195,7 @@ def main() -> None:
         found.of(subject)
         print(f"{subject.name}: {time.monotonic() - began_s:.0f} s", flush=True)
         written = {"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "rows": found.rows}
-        (given.out / "further.json").write_text(json.dumps(written, indent=1) + "\n")
+        (given.out / "inputs_and_splits.json").write_text(json.dumps(written, indent=1) + "\n")
     for session in found.sessions:
         session.wait(30)
     for row in found.rows:
