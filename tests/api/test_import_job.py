@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.object_store import empty_bucket
 
 from tb_dlprof_plugin.api.import_job import ImportedRun, import_job
 from tb_dlprof_plugin.model.addresses import AddressError
@@ -99,25 +99,10 @@ def test_nothing_that_matches_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An empty bucket, job-traces, of an S3 server of this machine; the file system that reaches it."""
-    server_module = pytest.importorskip("moto.server")
-    s3fs = pytest.importorskip("s3fs")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    s3fs.S3FileSystem.clear_instance_cache()
-    try:
-        files = s3fs.S3FileSystem(use_listings_cache=False)
-        files.mkdir("job-traces")
-        yield files
-    finally:
-        s3fs.S3FileSystem.clear_instance_cache()
-        server.stop()
+def bucket() -> Iterator[Any]:
+    """The file system of an empty bucket, job-traces."""
+    with empty_bucket("job-traces"):
+        yield pytest.importorskip("s3fs").S3FileSystem(use_listings_cache=False)
 
 
 @pytest.mark.slow

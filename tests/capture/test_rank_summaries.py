@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import subprocess
 import sys
 import textwrap
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.object_store import empty_bucket
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.store.logdir import EventFileStore, runs_below
@@ -43,24 +43,9 @@ TRAINING = textwrap.dedent("""
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of an empty bucket of an S3 server of this machine."""
-    server_module = pytest.importorskip("moto.server")
-    s3fs = pytest.importorskip("s3fs")
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    s3fs.S3FileSystem.clear_instance_cache()
-    try:
-        s3fs.S3FileSystem(use_listings_cache=False).mkdir("rank-summaries")
-        yield "s3://rank-summaries"
-    finally:
-        s3fs.S3FileSystem.clear_instance_cache()
-        server.stop()
+def bucket() -> Iterator[str]:
+    with empty_bucket("rank-summaries") as address:
+        yield address
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +11,6 @@ import pytest
 from tb_dlprof_plugin.capture.trial.hooks import TrialHooks
 
 torch = pytest.importorskip("torch")
-
-
-@pytest.fixture
-def hooks() -> Iterator[TrialHooks]:
-    made = TrialHooks()
-    yield made
-    made.undo()
 
 
 class Base:

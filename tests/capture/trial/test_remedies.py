@@ -21,13 +21,6 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset  # noqa:
 
 
 @pytest.fixture
-def hooks() -> Iterator[TrialHooks]:
-    made = TrialHooks()
-    yield made
-    made.undo()
-
-
-@pytest.fixture
 def apply(hooks: TrialHooks) -> Callable[..., Remedy]:
     def on(name: str, model: nn.Module | None = None) -> Remedy:
         remedy = make(name)
