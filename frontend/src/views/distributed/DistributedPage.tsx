@@ -1,5 +1,6 @@
 /** The Distributed page: where a step of the whole job goes, who delays whom and why, what repairs win, and how sure that is. */
 import type { DistributedPage as JobData, RunEntry } from "../../api/types";
+import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { Figure } from "../../components/Figure";
 import { DataTable } from "../../components/table/DataTable";
@@ -25,7 +26,7 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
   return (
     <>
       <PageHead title="Distributed" headline={data.headline} />
-      {partial && <Notes notes={data.notes} />}
+      {partial && <NoteList testId="job-notes" notes={data.notes} />}
       <JobFigures data={data} />
       <div class="grid">
         {data.delays.length > 0 && (
@@ -74,20 +75,8 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
         )}
         {data.account.rank.length > 0 && <OtherJobs run={ref.run} entries={entries} />}
       </div>
-      {!partial && <Notes notes={data.notes} />}
+      {!partial && <NoteList testId="job-notes" notes={data.notes} />}
     </>
-  );
-}
-
-function Notes({ notes }: { notes: readonly string[] }) {
-  return notes.length === 0 ? null : (
-    <div class="notes" data-testid="job-notes">
-      <ul>
-        {notes.map((note) => (
-          <li key={note}>{note}</li>
-        ))}
-      </ul>
-    </div>
   );
 }
 

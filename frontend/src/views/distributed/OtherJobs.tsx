@@ -2,6 +2,7 @@
 import type { OtherJobsPage, RunEntry } from "../../api/types";
 import { profileQuery } from "../../api/queries";
 import { useFile, useResource } from "../../api/useResource";
+import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { DataTable } from "../../components/table/DataTable";
 import { ResourceView } from "../../features/ResourceView";
@@ -132,13 +133,7 @@ function Answer({ data }: { data: OtherJobsPage }) {
           />
         </>
       )}
-      {data.notes.length > 0 && (
-        <ul class="muted small">
-          {data.notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      )}
+      <NoteList notes={data.notes} />
     </div>
   );
 }

@@ -93,7 +93,10 @@ export const WHAT_IF: Column<JobWhatIf>[] = [
 
 const rate = (value: number | null) => (value === null ? <span class="missing">unknown</span> : formatByteRate(value));
 
-export const COLLECTIVES: Column<JobCollective>[] = [
+/** What calls of one kind have in common: they are a row of the table of collectives. */
+type KindOfCalls = Pick<JobCollective, "operation" | "dimension" | "module" | "size">;
+
+export const KIND_OF_CALLS: Column<KindOfCalls>[] = [
   {
     id: "operation",
     header: "Operation",
@@ -115,7 +118,7 @@ export const COLLECTIVES: Column<JobCollective>[] = [
     header: "Module",
     definition: "Module or FSDP unit that the calls belong to.",
     value: (row) => row.module,
-    width: "200px",
+    width: "180px",
   },
   {
     id: "size",
@@ -125,6 +128,10 @@ export const COLLECTIVES: Column<JobCollective>[] = [
     filter: "choice",
     width: "110px",
   },
+];
+
+export const COLLECTIVES: Column<JobCollective>[] = [
+  ...KIND_OF_CALLS,
   {
     id: "calls",
     header: "Calls",

@@ -4,6 +4,7 @@ import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNsDifference } from "../../format/duration";
 import { formatCountPerStep } from "../../format/number";
+import { KIND_OF_CALLS } from "./columns";
 
 function Change({ ns }: { ns: number | null }) {
   if (ns === null) return <span class="missing">unknown</span>;
@@ -121,37 +122,7 @@ export const RANKS_CHANGED: Column<JobRankChange>[] = [
 const counts = (value: number | null) => (value === null ? <span class="missing">–</span> : formatCountPerStep(value));
 
 export const COLLECTIVES_CHANGED: Column<JobCollectiveChange>[] = [
-  {
-    id: "operation",
-    header: "Operation",
-    definition: "What the calls do.",
-    value: (row) => row.operation,
-    filter: "choice",
-    width: "130px",
-  },
-  {
-    id: "dimension",
-    header: "Dimension",
-    definition: "Parallel dimension of the group.",
-    value: (row) => row.dimension,
-    filter: "choice",
-    width: "100px",
-  },
-  {
-    id: "module",
-    header: "Module",
-    definition: "Module or FSDP unit that the calls belong to.",
-    value: (row) => row.module,
-    width: "160px",
-  },
-  {
-    id: "size",
-    header: "Size",
-    definition: "Class of message sizes.",
-    value: (row) => row.size,
-    filter: "choice",
-    width: "120px",
-  },
+  ...KIND_OF_CALLS,
   {
     id: "base_calls",
     header: "Base calls",

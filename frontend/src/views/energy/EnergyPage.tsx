@@ -1,5 +1,6 @@
 /** The page Energy: joules of a step as measured, where they go, what other configurations would take, and an epoch. */
 import type { EnergyPage as EnergyData } from "../../api/types";
+import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Figure } from "../../components/Figure";
@@ -168,17 +169,7 @@ function Input({ label, testId, value, onChange }: InputProps) {
 /** What is not known, and why. */
 function Reasons({ data }: { data: EnergyData }) {
   const choices = data.choices.filter((row) => row.why !== "").map((row) => `${row.precision}: ${row.why}`);
-  const sentences = [...Object.values(data.unknown), ...choices];
-  if (sentences.length === 0) return null;
-  return (
-    <div class="notes" data-testid="energy-notes">
-      <ul>
-        {sentences.map((sentence) => (
-          <li key={sentence}>{sentence}</li>
-        ))}
-      </ul>
-    </div>
-  );
+  return <NoteList testId="energy-notes" notes={[...Object.values(data.unknown), ...choices]} />;
 }
 
 function NotRecorded({ data }: { data: EnergyData }) {

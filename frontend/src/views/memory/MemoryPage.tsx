@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { MemoryDevice, MemoryPage as MemoryData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn, type PageFilter } from "../filter/usePageFilter";
+import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { EmptyMessage } from "../../components/Message";
@@ -143,16 +144,10 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           />
         </Card>
       </div>
-      {(data.notes.length > 0 || data.limits?.unknown) && (
-        <div class="notes" data-testid="memory-notes">
-          <ul>
-            {data.limits?.unknown && <li>The limits are unknown: {data.limits.unknown}</li>}
-            {data.notes.map((note) => (
-              <li key={note}>{note}</li>
-            ))}
-          </ul>
-        </div>
-      )}
+      <NoteList
+        testId="memory-notes"
+        notes={[...(data.limits?.unknown ? [`The limits are unknown: ${data.limits.unknown}`] : []), ...data.notes]}
+      />
     </>
   );
 }

@@ -1,5 +1,6 @@
 /** The page "What fits": memory of a configuration on a GPU, other batch sizes and GPUs, and memory against time. */
 import type { PlanPage as PlanData } from "../../api/types";
+import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
@@ -198,15 +199,7 @@ function PlanFigures({ data }: { data: PlanData }) {
 /** Why something is not known, and what the figures rest on. */
 function Reasons({ data }: { data: PlanData }) {
   const unknown = Object.entries(data.unknown).map(([name, why]) => `${name}: ${why}`);
-  return (
-    <div class="notes" data-testid="plan-notes">
-      <ul>
-        {[...data.assumptions, ...unknown].map((sentence) => (
-          <li key={sentence}>{sentence}</li>
-        ))}
-      </ul>
-    </div>
-  );
+  return <NoteList testId="plan-notes" notes={[...data.assumptions, ...unknown]} />;
 }
 
 function NotRecorded({ data }: { data: PlanData }) {

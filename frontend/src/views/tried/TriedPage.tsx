@@ -1,5 +1,6 @@
 /** The page Tried: what each remedy gained in an experiment on this machine, the best set, and the patch that makes it permanent. */
 import type { TriedPage as TriedData } from "../../api/types";
+import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Figure } from "../../components/Figure";
@@ -46,7 +47,7 @@ export function TriedPage({ data }: { data: TriedData }) {
           </Card>
         )}
       </div>
-      <Notes data={data} />
+      <NoteList testId="tried-notes" notes={[data.seeds_differ, ...data.notes].filter((sentence) => sentence !== "")} />
     </>
   );
 }
@@ -92,20 +93,6 @@ function ByHand({ data }: { data: TriedData }) {
         <CodeBlock key={row.remedy} code={row.code} label={row.title} />
       ))}
     </Card>
-  );
-}
-
-function Notes({ data }: { data: TriedData }) {
-  const sentences = [data.seeds_differ, ...data.notes].filter((sentence) => sentence !== "");
-  if (sentences.length === 0) return null;
-  return (
-    <div class="notes" data-testid="tried-notes">
-      <ul>
-        {sentences.map((sentence) => (
-          <li key={sentence}>{sentence}</li>
-        ))}
-      </ul>
-    </div>
   );
 }
 
