@@ -30,7 +30,7 @@ def _with_bytes(slot: Slot, size: int) -> Slot:
         return slot
     return Slot(
         size, slot.kind, slot.call, slot.module, slot.batch, slot.batch_known, slot.reduction, slot.reads,
-        slot.behind_node,
+        slot.behind_node, slot.refusable,
     )  # fmt: skip
 
 

@@ -14,6 +14,11 @@ ITEM_SIZES = (4, 2, 8, 1)
 _MOST_CALLERS = 6
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
 """Matrix products, which cuBLAS computes."""
+CONVOLUTIONS = frozenset({
+    "aten::cudnn_convolution", "aten::cudnn_convolution_transpose", "aten::cudnn_convolution_relu",
+    "aten::cudnn_convolution_add_relu", "aten::convolution_backward",
+})  # fmt: skip
+"""Convolutions, which cuDNN computes."""
 
 
 class OpShapes:

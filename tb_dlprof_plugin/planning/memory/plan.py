@@ -22,8 +22,6 @@ from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replaye
 from tb_dlprof_plugin.planning.memory.step_program import (
     HeldKind,
     StepProgram,
-    is_workspace,
-    without_workspaces,
 )
 from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -165,13 +163,6 @@ class MemoryPlanner:
         allocated = with_interval("peak_allocated", spread.allocated)
         reserved = with_interval("peak_reserved", spread.reserved)
         limit = with_interval("smallest_limit", spread.reserved + LIMIT_SEARCH)
-        # No limit is below what tensors hold; one that refuses cuDNN's workspace leads to an algorithm without one.
-        least = allocated.low
-        if any(map(is_workspace, program.slots)):
-            bare = replay(without_workspaces(program), settings).peak_allocated
-            least = min(least, round(bare * (1 - spread.allocated - self._off)))
-            limit = replace(limit, low=least)
-        limit = replace(limit, low=min(max(limit.low, least), limit.value))
         reserved = replace(reserved, low=min(max(reserved.low, allocated.low), reserved.value))
         held = {kind: size for kind in HeldKind if (size := _held(program, kind))}
         return _Figures(allocated, reserved, limit, held)
@@ -233,8 +224,8 @@ class MemoryPlanner:
             while works and not runs(works):
                 fails, step = works, 2 * step
                 works = max(works - step, 0)
-        # To 1 %, which is less than the forecast is sure of.
-        while fails - works > max(1, works // 100):
+        # To a quarter of a percent, which is less than the forecast is sure of.
+        while fails - works > max(1, works // 400):
             middle = (works + fails) // 2
             if runs(middle):
                 works = middle

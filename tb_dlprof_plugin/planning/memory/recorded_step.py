@@ -15,7 +15,7 @@ from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS, holders
 from tb_dlprof_plugin.planning.memory.allocator_settings import settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
 from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps, unnamed
-from tb_dlprof_plugin.planning.memory.op_shapes import PRODUCTS, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.op_shapes import CONVOLUTIONS, PRODUCTS, OpShapes, elements
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.requested_sizes import RequestedSizes
 from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
@@ -86,13 +86,9 @@ def _program(view: ProfileView, _: Selection) -> StepProgram:
 def _workspaces_at(view: ProfileView, calls: Sequence[int], backward_at: int) -> list[int]:
     """Indices of the events before which cuBLAS makes its workspaces: behind the result of the first matrix product of
     the forward and of the backward pass, the beginning of a pass without one."""
-    profile, found = view.profile, []
+    found = []
     for start, end in ((0, backward_at), (backward_at, len(calls))):
-        products = (
-            index + 1
-            for index in range(start, end)
-            if calls[index] >= 0 and profile.strings[int(profile.ops.name[profile.calls.op[calls[index]]])] in PRODUCTS
-        )
+        products = (index + 1 for index in range(start, end) if _op(view, calls[index]) in PRODUCTS)
         found.append(next(products, start))
     return found
 
@@ -111,18 +107,24 @@ def _slots(
         if grows.reduction is not None:
             size = grows.reduction.bytes()
         reads = frozenset(map(elements, shapes.around(call)))
-        behind = _is_behind_node(view, call)
-        found.append(Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads, behind))
+        behind, refusable = _is_behind_node(view, call), kind == SlotKind.TEMPORARY and _op(view, call) in CONVOLUTIONS
+        found.append(
+            Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads, behind, refusable)
+        )
     return found
+
+
+def _op(view: ProfileView, call: int) -> str:
+    """The innermost op around an allocation, "" outside of all."""
+    profile = view.profile
+    return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
 
 
 def _is_behind_node(view: ProfileView, call: int) -> bool:
     """Whether the op around an allocation runs in autograd's engine and in no node's function."""
-    profile = view.profile
     if call < 0 or (around := int(view.call_parent[call])) < 0:
         return False
-    names = [profile.strings[int(profile.ops.name[profile.calls.op[row]])] for row in (call, around)]
-    return names[0] == "aten::sum" and names[1].startswith("autograd::engine::evaluate_function")
+    return _op(view, call) == "aten::sum" and _op(view, around).startswith("autograd::engine::evaluate_function")
 
 
 def planned_memory(view: ProfileView) -> DeviceMemory:

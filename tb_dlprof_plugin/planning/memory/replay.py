@@ -144,12 +144,17 @@ def _step(
         if first:
             _first_step(program, index, allocator)
         if event > 0:
-            live[event - 1] = allocate(sizes[event - 1])
+            try:
+                live[event - 1] = allocate(sizes[event - 1])
+            except OutOfMemory:
+                if not program.slots[event - 1].refusable:
+                    raise
+                live[event - 1] = None
             if stop_at is not None and allocator.allocated >= stop_at:
                 return
         else:
             block = live[-event - 1]
-            # None in the first step, before which there was none.
+            # None in the first step, before which there was none, and of what the allocator refused.
             if block is not None:
                 release(block)
                 live[-event - 1] = None

@@ -8,9 +8,8 @@ that comes before its slot's allocation is that of the step before, such as `zer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import accumulate
 
 from tb_dlprof_plugin.planning.memory.reductions import Reduction
 
@@ -60,6 +59,8 @@ class Slot:
         reads: numbers of elements of the tensors that its op was given.
         behind_node: whether autograd makes it when the function of a node of the backward pass is over: it sums a
             gradient to the shape of what it belongs to, such as a bias.
+        refusable: whether its op runs without it: cuDNN's workspace for a convolution. Where the allocator refuses it,
+            torch takes the next algorithm (`try_plans` in `aten/src/ATen/native/cudnn/Conv_v8.cpp`).
     """
 
     bytes: int
@@ -71,6 +72,7 @@ class Slot:
     reduction: Reduction | None = None
     reads: frozenset[int] = frozenset()
     behind_node: bool = False
+    refusable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +123,3 @@ class StepProgram:
 def is_workspace(slot: Slot) -> bool:
     """Whether an allocation is taken for a library's workspace: gone with its op, and no tensor explains its size."""
     return slot.kind == SlotKind.TEMPORARY and not slot.batch_known
-
-
-def without_workspaces(program: StepProgram) -> StepProgram:
-    """The program without the workspaces that its ops ask for."""
-    left_out = {number for number, slot in enumerate(program.slots, start=1) if is_workspace(slot)}
-    kept = [abs(event) not in left_out for event in program.events]
-    before = list(accumulate(kept, initial=0))
-    return replace(
-        program,
-        events=[event for event, stays in zip(program.events, kept, strict=True) if stays],
-        workspaces={before[index]: size for index, size in program.workspaces.items()},
-        optimizer_at=before[program.optimizer_at],
-        backward_at=before[program.backward_at],
-    )
