@@ -2,16 +2,19 @@
 
     python -m benchmarks.memory_plan.compare DIRECTORY
 
-Reads what `benchmarks.memory_plan.record` wrote. For each kind of change: the errors of peak allocated, peak reserved
-and the smallest limit, the share of truths within their interval, and the quantiles of truth over forecast that
-`planning/memory/uncertainty.py` rests on; models that had no part in the rules apart.
+Reads what `benchmarks.memory_plan.record` wrote. For each kind of change: the errors of peak allocated, peak reserved,
+the smallest limit and the time of a step, the share of truths within their interval, and the quantiles of truth over
+forecast that `planning/memory/uncertainty.py` rests on; models that had no part in the rules apart. A step was timed
+over a few steps without a profiler, so that one that the CPU paces varies.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +22,12 @@ import numpy as np
 
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlanner
 from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 FIGURES = ("peak_allocated", "peak_reserved", "smallest_limit")
+STEP = "step"
 
 
 def request_of(row: dict[str, Any], base: dict[str, Any], modules: list[str]) -> PlanRequest:
@@ -67,8 +72,23 @@ def compared(directory: Path) -> list[dict[str, Any]]:
             except (PlanError, ValueError) as error:
                 print(f"{model}, {kind}: {error}")
                 continue
-            result.append({"model": model, "held_out": row["held_out"], "kind": kind, "plan": found, "truth": row})
+            row_found = {"model": model, "held_out": row["held_out"], "kind": kind, "plan": found, "truth": row}
+            with contextlib.suppress(NoStepTime):
+                row_found[STEP] = step_time(view, request)
+            result.append(row_found)
     return result
+
+
+def intervals(row: dict[str, Any]) -> Iterator[tuple[str, float, float, float, float]]:
+    """Of a configuration: each figure with its truth, the forecast and its interval; bytes, and for the step ms."""
+    for figure in FIGURES:
+        known: int | None = row["truth"].get(figure)
+        if known is not None:
+            found: Bytes = getattr(row["plan"], figure)
+            yield figure, known, found.value, found.low, found.high
+    if STEP in row:
+        step: StepTime = row[STEP]
+        yield STEP, row["truth"]["step_ms"], step.ns / 1e6, step.low_ns / 1e6, step.high_ns / 1e6
 
 
 def main() -> None:
@@ -80,17 +100,13 @@ def main() -> None:
     errors: dict[tuple[bool, str, str], list[float]] = defaultdict(list)
     inside: dict[tuple[bool, str, str], list[bool]] = defaultdict(list)
     for row in compared(given.directory):
-        for figure in FIGURES:
-            known: int | None = row["truth"].get(figure)
-            if known is None:
-                continue
-            found: Bytes = getattr(row["plan"], figure)
+        for figure, known, value, low, high in intervals(row):
             for kind in (row["kind"], "all"):
-                errors[row["held_out"], kind, figure].append(found.value / known - 1)
-                inside[row["held_out"], kind, figure].append(found.low <= known <= found.high)
+                errors[row["held_out"], kind, figure].append(value / known - 1)
+                inside[row["held_out"], kind, figure].append(low <= known <= high)
             if given.rows:
-                off = 100 * (found.value / known - 1)
-                print(f"{row['model']:12} {row['kind']:26} {figure:15} {known / 1e6:10.1f} MB {off:+7.2f} %")
+                shown = f"{known:10.1f} ms" if figure == STEP else f"{known / 1e6:10.1f} MB"
+                print(f"{row['model']:12} {row['kind']:26} {figure:15} {shown} {100 * (value / known - 1):+7.2f} %")
     for held_out in (False, True):
         print("\nmodels without a part in the rules" if held_out else "\nmodels of the rules")
         for (of, kind, figure), values in errors.items():
