@@ -57,7 +57,7 @@ def all_pages() -> dict[str, str]:
     examples = {rule: _example(one, rule) for rule, one in planted.items()}
     examples |= {rule: _example(replace(planted[of], rule=rule), of) for rule, of in OF_JOBS.items() if of in planted}
     examples |= {rule: _example(held(rule), "") for rule in (*OF_SETTINGS, *OF_GPUS)}
-    examples |= {rule: f"## Example\n\nNo recorded job has it. {why}" for rule, why in NOT_RECORDED.items()}
+    examples |= {rule: f"## Example\n\nNo recording has it. {why}" for rule, why in NOT_RECORDED.items()}
     pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, "")) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
     larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))

@@ -85,13 +85,15 @@ OF_GPUS = {
 """Rules about the GPU: in `RECORDINGS` a training on one with what they look for, and one without. For the clock it is
 another training: the power that a training takes is no mistake in it."""
 NOT_RECORDED = {
+    "cheap_checkpoints": "No recorded training both fills its GPU and keeps what is cheap to compute again. "
+    "On a GPU of their own size it fires on seven of fifteen networks of `benchmarks/memory_plan`.",
     "fsdp_prefetch": "Over NVLink FSDP's gathers are hidden or wait for the CPU; jobs over slower links are simulated.",
     "garbage_in_turns": "In the recorded job with garbage collection only one rank collects (rule straggler).",
     "static_graph": "In the recorded jobs all parameters are used, or the search takes less than 2 % of the step.",
     "tensor_parallel_overlap": "In the recorded jobs the CPU sets the pace, so that hiding collectives saves nothing.",
 }
-"""Rules that no recorded job has reason to fire on, and why: `tests/advice/test_rules_of_jobs.py` makes what
-they look for."""
+"""Rules that no recorded training has reason to fire on, and why: `tests/advice/test_rules_of_jobs.py` and
+`test_nearly_full_memory.py` make what they look for."""
 _ON_CPU = "gloo_"
 """Jobs of CPUs, which were recorded for what their structure shows, on a machine that was busy with other things."""
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 import pytest
-from advice.helpers import finding_of, status_of
+from advice.helpers import finding_of, readings_of, status_of
 from support.recorded_runs import ROOT
 
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -61,3 +61,34 @@ def test_without_the_gpus_memory_nothing_is_known_of_its_end(training) -> None:
 
 def test_gradients_that_are_freed_before_the_forward_pass_cost_nothing() -> None:
     assert status_of(_perceptron(), "late_zero_grad").outcome == "silent"
+
+
+def _full(model: str) -> ProfileView:
+    """A recorded training on a GPU that it fills to 90 %."""
+    view = _recorded(f"memory_plan/{model}/base")
+    peak = view.profile.facts.peak_memory_allocated_bytes
+    assert peak is not None
+    return _with(view, available_memory_bytes=int(peak / 0.9))
+
+
+def test_few_checkpoints_that_free_much_are_named_with_what_they_cost() -> None:
+    finding = finding_of(_full("inputs_and_splits_recorded/wave"), "cheap_checkpoints")
+    assert finding.title == "Checkpoints would free 375.0 MiB for 7.2 % of the step"
+    assert "checkpoint(self.blocks[3], x, use_reentrant=False)" in finding.code
+    readings = readings_of(finding)
+    assert readings["Lower peak"] == pytest.approx(20.5, abs=0.1)
+    assert readings["Memory taken at the peak"] == pytest.approx(90)
+
+
+@pytest.mark.parametrize(
+    ("model", "full", "words"),
+    [
+        # What a perceptron keeps, the next layer needs anyway.
+        ("recorded/perceptron", True, "no set of checkpoints"),
+        ("inputs_and_splits_recorded/wave", False, "% of the memory."),
+    ],
+)
+def test_checkpoints_that_save_nothing_or_are_not_needed_are_not_advised(model: str, full: bool, words: str) -> None:
+    view = _full(model) if full else _recorded(f"memory_plan/{model}/base")
+    status = status_of(view, "cheap_checkpoints")
+    assert (status.outcome, words in status.why) == ("silent", True), status.why

@@ -1,0 +1,109 @@
+"""Memory is short, and some of what it holds is quickly computed again."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import listed
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.planning.memory.frontier import FrontierPoint, frontier
+from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
+from tb_dlprof_plugin.planning.memory.plan import planner
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
+
+RULE = Rule(
+    id="cheap_checkpoints",
+    title="Memory is short, and some of it is cheap to compute again",
+    looks_for="Modules that keep much for their backward pass and take little time in the forward pass, in a training "
+    "that fills the memory.",
+    why="Under activation checkpointing a module keeps its input alone between the passes, and computes the rest again "
+    "in the backward pass. A few modules that keep much are often enough, and cost a part of what checkpointing the "
+    "whole network does.",
+    fix="Put these modules under `torch.utils.checkpoint.checkpoint`.",
+    ignore_when="The batch is as large as it should be, and nothing else needs the memory.",
+    thresholds=("SHORT_OF_MEMORY_PERCENT", "CHECKPOINT_SAVES_PERCENT", "CHECKPOINT_COSTS_PERCENT"),
+    references=(
+        Reference("PyTorch: activation checkpointing", "https://docs.pytorch.org/docs/stable/checkpoint.html"),
+        Reference("Chen et al.: training deep nets with sublinear memory cost", "https://arxiv.org/abs/1604.06174"),
+    ),
+    needs=(Need.MEMORY, Need.PROCESS),
+)
+
+_CODE = """from torch.utils.checkpoint import checkpoint
+
+x = checkpoint({module}, x, use_reentrant=False)  # in place of {module}(x)
+"""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where a set of checkpoints saves a notable share of the peak for little of the step."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    capacity, peak = capacity_bytes(context), context.facts.peak_memory_allocated_bytes
+    if not capacity or peak is None:
+        return Silent("The peak memory or the GPU's memory was not recorded.", applicable=False)
+    used = percent(peak, capacity) or 0.0
+    held = f"The peak of {gigabytes(peak)} is {used:.0f} % of the memory"
+    if used < thresholds.SHORT_OF_MEMORY_PERCENT:
+        return Silent(f"{held}.")
+    try:
+        known = planner(context.view)
+        points = frontier(context.view, known.program, known.recorded_settings)
+        before = step_time(context.view, PlanRequest()).ns
+        found = _largest_that_is_cheap(context, points, before)
+    except (PlanError, UnknownModule, NoStepTime) as error:
+        return Silent(f"{held}. What checkpoints would save is not known: {error}", applicable=False)
+    if found is None:
+        return Silent(f"{held}, and no set of checkpoints saves much of it for little time.")
+    point, costs = found
+    saved = points[0].peak_allocated - point.peak_allocated
+    share = percent(saved, points[0].peak_allocated) or 0.0
+    return RULE.finding(
+        title=f"Checkpoints would free {gigabytes(saved)} for {costs:.1f} % of the step",
+        seen=f"{held}. With {listed(list(point.modules))} computed again in the backward pass, tensors would take "
+        f"{gigabytes(point.peak_allocated)} at the peak, by a replay of the allocator, and the step "
+        f"{costs:.1f} % longer, by a replay of its launches.",
+        readings=[
+            Reading("Memory taken at the peak", used, "percent", thresholds.SHORT_OF_MEMORY_PERCENT),
+            Reading("Lower peak", share, "percent", thresholds.CHECKPOINT_SAVES_PERCENT),
+            Reading("Longer step", costs, "percent", thresholds.CHECKPOINT_COSTS_PERCENT),
+            Reading("Kernel time computed again, per step", point.added_ns, "ns"),
+        ],
+        evidence=[EvidenceRow("Peak memory", None, used, "memory", "")],
+        change=f"Checkpoint {listed(list(point.modules), 8)}.",
+        code=_CODE.format(module=_expression(point.modules[0])),
+        saving_unknown_because="The step gets longer; what is gained is memory, for a larger batch or a larger model.",
+        confirm="Record memory again: the peak should be lower by what the replay says, and the step hardly longer.",
+        confidence="medium",
+        severity="low",
+    )
+
+
+def _expression(path: str) -> str:
+    """A module in the code of the model that has it: "blocks.6.mlp" is ``self.blocks[6].mlp``."""
+    return "self" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
+
+
+def _largest_that_is_cheap(
+    context: RuleContext, points: list[FrontierPoint], before_ns: float
+) -> tuple[FrontierPoint, float] | None:
+    """The last point whose cost is small, with that cost in percent; None where none saves enough."""
+    best = None
+    for point in points[1:]:
+        saves = percent(points[0].peak_allocated - point.peak_allocated, points[0].peak_allocated) or 0.0
+        costs = percent(point.added_ns, before_ns) or 0.0
+        # Kernel time is the least that it costs: where that is too much, the replay of the step is not needed.
+        if costs > thresholds.CHECKPOINT_COSTS_PERCENT:
+            break
+        if saves < thresholds.CHECKPOINT_SAVES_PERCENT:
+            continue
+        after_ns = step_time(context.view, PlanRequest(checkpoint=point.modules)).ns
+        costs = percent(after_ns - before_ns, before_ns) or 0.0
+        if costs <= thresholds.CHECKPOINT_COSTS_PERCENT:
+            best = point, max(costs, 0.0)
+    return best
