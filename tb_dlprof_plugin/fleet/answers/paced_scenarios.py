@@ -16,9 +16,9 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.call_paths import SLOWER_PACE, PathTimes, even_pace, pauses
 from tb_dlprof_plugin.fleet.answers.calls import Calls, next_to_point_to_point, stage_of
 from tb_dlprof_plugin.fleet.answers.paced_replay import (
+    Course,
     Paced,
     PacedStep,
-    later_waves,
     paced_replay,
     recorded_pace,
     recorded_replay,
@@ -76,14 +76,14 @@ class PacedScenarios(Scenarios):
         assert paced.paths is not None
         super().__init__(facts, calls, order, step)
         self._calls, self._paths = paced, paced.paths
-        self._later = later_waves(paced, order if paced is calls else waves(paced))
+        self._course = Course(paced, order if paced is calls else waves(paced))
         self._counted = (paced.step > 0).astype(np.float64)
         self._waited, share = self._recorded_waiting()
         self._paused = pauses(self._paths, self.classes, paced.first, self._counted)
         transfer = paced.transfer.astype(np.float64)
         recorded = _Job(self._paths.recorded, self._paths.contended * share[paced.rank], transfer)
         self.recorded_ns = recorded_pace(paced)
-        self.simulated_ns = recorded_replay(paced, self._later, Paced(self._paths.recorded, transfer))
+        self.simulated_ns = recorded_replay(self._course, Paced(self._paths.recorded, transfer))
         self._job = replace(recorded, paths=self._unprofiled(self._pace(recorded) if pace is None else pace))
         self.base_ns = self._replayed(self._job).step
         if step is not None and step.source == "simulated":
@@ -233,7 +233,7 @@ class PacedScenarios(Scenarios):
         turns = 1 if not joined or not job.due_to_waiting.any() else turns
         for turn in range(turns):
             less = job.due_to_waiting * (1 - left[calls.rank])
-            found = paced_replay(calls, self._later, Paced(job.paths.with_less_work(less), job.transfer, joined))
+            found = paced_replay(self._course, Paced(job.paths.with_less_work(less), job.transfer, joined))
             if turn + 1 < turns:
                 waited = np.bincount(calls.rank, weights=found.hidden * self._counted, minlength=calls.ranks)
                 left = np.clip(np.divide(waited, self._waited, out=left * 0, where=self._waited > 0), 0, 1)
