@@ -36,13 +36,15 @@ class EventDecoder:
     """
 
     def __init__(self, exact: bool, distributed: bool, damage: Damage) -> None:
-        self.complete, self.instant = event_types(exact, distributed)
+        self._types = event_types(exact, distributed)
+        self.complete: set[Any] = set()
+        self.instant: set[Any] = set()
         self._damage = damage
         self._loose: set[str] = set()
         self._prepare()
 
     def decode(self, text: bytes) -> list[Any] | None:
-        """The events of a JSON list, of the types ``complete`` and ``instant`` or of others; None for no sound JSON."""
+        """The events of a JSON list, of the types in ``complete`` and ``instant`` or of others; None for no sound JSON."""
         dropped = {"events_lost": 0, "stray_text": 0}
         filtered = False
         while True:
@@ -75,15 +77,17 @@ class EventDecoder:
 
     def _prepare(self) -> None:
         """Makes the types with what is loose."""
-        self._kinds = {kind: _Loosened(kind, self._loose) for kind in (self.complete, self.instant)}
-        event: Any = Union[(*(kind.type for kind in self._kinds.values()), *SKIPPED)]
+        complete, instant = (_Loosened(kind, self._loose) for kind in self._types)
+        self.complete.add(complete.type)
+        self.instant.add(instant.type)
+        event: Any = Union[(complete.type, instant.type, *SKIPPED)]
         self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
-        self._by_type = {kind.type: kind for kind in self._kinds.values()}
+        self._by_type = {complete.type: complete, instant.type: instant}
 
     def _loosen(self, message: str) -> bool:
         """Makes the field loose that a message names; False where it names none, or one that is loose."""
         found = _WHERE.search(message)
-        if found is None or found["field"] in self._loose or found["field"] not in _names(self.complete, self.instant):
+        if found is None or found["field"] in self._loose or found["field"] not in _names(*self._types):
             return False
         self._loose.add(found["field"])
         self._prepare()

@@ -148,8 +148,8 @@ class _Reader:
         self.events += len(events)
         complete, instant = self._events.complete, self._events.instant
         self.columns.add(
-            [event for event in events if isinstance(event, complete)],
-            [event for event in events if isinstance(event, instant) and event.name == "[memory]"],
+            [event for event in events if type(event) in complete],
+            [event for event in events if type(event) in instant and event.name == "[memory]"],
         )
 
     def _header(self, text: bytes) -> Header:
