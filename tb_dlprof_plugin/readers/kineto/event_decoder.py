@@ -44,7 +44,7 @@ class EventDecoder:
         self._prepare()
 
     def decode(self, text: bytes) -> list[Any] | None:
-        """The events of a JSON list, of the types in ``complete`` and ``instant`` or of others; None for no sound JSON."""
+        """The events of a JSON list: of types in ``complete``, ``instant`` or others; None for no sound JSON."""
         dropped = {"events_lost": 0, "stray_text": 0}
         filtered = False
         while True:
