@@ -7,7 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.system_info import is_rocm
 from tb_dlprof_plugin.model.profile import Attribution, CallKind, Ints, Note
 from tb_dlprof_plugin.model.remedies import remedies_of, sentence
-from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.timeline import DeviceEvents, HostKind, Timeline
 
 
 def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int, kind: Ints) -> list[Note]:
@@ -63,8 +63,33 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
             "waited in one."
         )
         notes.append(Note("by_time", text, by_time))
+    overlapping = _overlapping(timeline.device)
+    if overlapping:
+        text = (
+            "GPU activities overlap on streams that run one at a time, and take more time together than passed there: "
+            "times of the recording contradict each other, and shares of them were clipped to 100 %."
+        )
+        notes.append(Note("contradictory_times", text, overlapping))
     if len(timeline.device) and is_rocm(timeline):
         notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
     if not np.any(timeline.host.shapes > 0):
         notes.append(Note("no_shapes", sentence("Input shapes were not recorded", remedies.shapes)))
     return notes
+
+
+def _overlapping(device: DeviceEvents) -> int:
+    """How many activities begin before the end of the one in front of them, on streams with more time than passed.
+
+    An overlap alone contradicts nothing: with programmatic dependent launch a kernel begins while the one before ends.
+    """
+    if not len(device):
+        return 0
+    order = np.lexsort([device.start_ns, device.stream, device.device])
+    start, stop = device.start_ns[order], (device.start_ns + device.duration_ns)[order]
+    on, stream = device.device[order], device.stream[order]
+    same = (on[1:] == on[:-1]) & (stream[1:] == stream[:-1])
+    first = np.flatnonzero(np.concatenate([[True], ~same]))
+    passed = np.maximum.reduceat(stop, first) - start[first]
+    contradicts = (np.add.reduceat(stop - start, first) > passed) & (stream[first] >= 0)
+    begins_inside = np.concatenate([[False], same & (start[1:] < stop[:-1])])
+    return int((begins_inside & np.repeat(contradicts, np.diff(first, append=len(order)))).sum())

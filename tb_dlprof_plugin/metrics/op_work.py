@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
+from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops, selected_activities
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -50,5 +51,6 @@ def op_work(view: ProfileView, selection: Selection) -> OpWork:
     multiplies[group[inside]] = True
     np.add.at(flops, group[inside], work.flops[inside])
     flops[group[inside & (work.flops == UNKNOWN)]] = UNKNOWN
+    flops[list(roofline(view, selection).impossible)] = UNKNOWN
     rows = selected_activities(view, selection)
     return OpWork(flops, multiplies, sums(every.of_launch[rows], np.maximum(launches.bytes[rows], 0), len(every)))

@@ -21,6 +21,10 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 _SECOND_NS = 1e9
 _HALVED = ("fp32", "tf32", "3xtf32")
 """Mixed precision halves the bytes of these, and computes them in FP16 or BF16."""
+MOST_OF_ROOF = 1000.0
+"""Percent. What is further above its roof is no kernel's rate, so that its shapes or times are wrong. Kernels do exceed
+their roof: Winograd multiplies up to 5 times less often than the FLOPs say (Lavin and Gray 2016, "Fast algorithms for
+convolutional neural networks"), a causal mask halves them, and the L2 cache is about 3 times as fast as DRAM."""
 SAVES_PRODUCTS = ("convolution.winograd", "convolution.fft", "attention")
 """Groups of kernels (`names.kernel_groups`) that may compute an op with fewer products than its FLOPs count."""
 
@@ -34,7 +38,8 @@ class RooflineRow:
     in, ``percent`` how much of it was reached; ``possible_percent`` is the same against ``possible_precision``, the
     fastest that it could run in with the data types that mixed precision would give it. ``saves_products`` is the group
     of `SAVES_PRODUCTS` in which its kernels spent most time, "" where there are none. ``measured`` says that FLOPs and
-    bytes are counters of Nsight Compute: DRAM's bytes, and what all pipes computed.
+    bytes are counters of Nsight Compute: DRAM's bytes, and what all pipes computed. ``impossible`` says that they are
+    unknown because no kernel does them in that time (`MOST_OF_ROOF`).
     """
 
     group: int
@@ -52,6 +57,7 @@ class RooflineRow:
     possible_percent: float | None
     saves_products: str
     measured: bool = False
+    impossible: bool = False
 
     @property
     def rate(self) -> float | None:
@@ -70,6 +76,7 @@ class Roofline:
 
     ``flops`` sums the known ones, of all matrix routines, those that launched no kernel included; ``unknown_calls`` of
     ``calls`` have none. ``unknown_ns`` is the part of ``time_ns`` in groups whose FLOPs are unknown.
+    ``impossible`` holds the groups above `MOST_OF_ROOF`: their FLOPs and bytes count as unknown.
     """
 
     gpu: str
@@ -80,6 +87,7 @@ class Roofline:
     time_ns: int
     unknown_ns: int
     rows: list[RooflineRow]
+    impossible: frozenset[int]
 
 
 @per_selection
@@ -94,7 +102,8 @@ def roofline(view: ProfileView, selection: Selection) -> Roofline:
     for which in np.flatnonzero(kernels.time_ns).tolist():
         rows.append(_row(view, work, np.flatnonzero(group == which), which, kernels, ceilings))
     rows.sort(key=lambda row: -row.time_ns)
-    known = work.flops != UNKNOWN
+    impossible = frozenset(row.group for row in rows if row.impossible)
+    known = (work.flops != UNKNOWN) & ~np.isin(group, list(impossible))
     return Roofline(
         gpu=gpu,
         ceilings=ceilings,
@@ -104,6 +113,7 @@ def roofline(view: ProfileView, selection: Selection) -> Roofline:
         time_ns=sum(row.time_ns for row in rows),
         unknown_ns=sum(row.time_ns for row in rows if row.flops is None),
         rows=rows,
+        impossible=impossible,
     )
 
 
@@ -184,6 +194,10 @@ def _row(
     peak = ceilings.flops_per_second(precision, tensor_cores) if ceilings and tensor_cores is not None else None
     known = flops_known and bytes_known and ceilings is not None
     least, by_memory = _least_ns(flops, moved, peak, ceilings) if known and ceilings else (None, None)
+    impossible = least is not None and 100 * least > MOST_OF_ROOF * time
+    if impossible:
+        known = flops_known = bytes_known = False
+        least = by_memory = None
     possible = _could_run_in(view, work, members, inputs, precision, tensor_cores, ceilings)
     best = None
     if known and ceilings and possible is not None:
@@ -205,7 +219,8 @@ def _row(
         possible_precision=possible[0] if possible else "",
         possible_percent=None if best is None else 100 * best / time,
         saves_products=kernels.saves_products(group),
-        measured=UNKNOWN not in counted,
+        measured=UNKNOWN not in counted and not impossible,
+        impossible=impossible,
     )
 
 

@@ -13,6 +13,7 @@ from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.metrics.run_setup import RunSetup, run_setup
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.direction import Direction, direction_of
@@ -152,7 +153,7 @@ def _op_types(view: ProfileView, selection: Selection) -> list[OpTypeTime]:
 
 def _flops(view: ProfileView, selection: Selection) -> float | None:
     work = matrix_calls(view, selection)
-    if not len(work) or (work.flops == UNKNOWN).any():
+    if not len(work) or (work.flops == UNKNOWN).any() or roofline(view, selection).impossible:
         return None
     return int(work.flops.sum()) / selection.count
 

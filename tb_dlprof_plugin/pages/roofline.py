@@ -22,6 +22,7 @@ Bound = Literal["compute", "memory", "unknown"]
 _MAX_ROWS = 1500
 """About 600 bytes each: a page is at most 1 MB."""
 _NOTABLE_UNKNOWN = 5.0
+_WHOLE = 100.0
 
 
 class RooflineOp(msgspec.Struct, frozen=True):
@@ -168,6 +169,8 @@ def _headline(
     if not found.calls:
         return "No matrix product, convolution or attention ran in the selected iterations."
     if flops is None:
+        if found.impossible:
+            return "FLOPs are unknown: the recording's shapes and times cannot both be right."
         return "FLOPs are unknown: input shapes were not recorded, or are incomplete."
     amount = f"{flop_count(flops / iterations)} a step"
     if not has_gpu:
@@ -176,6 +179,8 @@ def _headline(
         return f"{amount}; the peak rates of {found.gpu or 'this GPU'} are unknown."
     if overall is None:
         return f"{amount}; the applicable peak rates are unknown."
+    if overall > _WHOLE:
+        return f"{amount}; matrix kernels are above the roof of {found.gpu}: the ops' rows say why that can be."
     text = f"{amount}; matrix kernels reach {overall:.0f} % of what {found.gpu} can in the precision they ran in"
     share = percent(found.unknown_ns, found.time_ns) or 0.0
     return text + (f"; {share:.0f} % of their time has unknown FLOPs." if share > _NOTABLE_UNKNOWN else ".")

@@ -24,6 +24,8 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 _BASES = ("fp32", "tf32", "3xtf32")
 _MOSTLY_BASE_PERCENT = 97.0
 """Of the matrix time, in `_BASES`: a run that is neither mostly FP32 nor mostly TF32 has some of each."""
+SHORTEST_NS = 1000.0
+"""No step is shorter: a launch alone takes the CPU 2 us, and a smaller time is a damaged recording's."""
 _OPAQUE = 0.03
 """Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
 
@@ -76,7 +78,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
             sentence("the shapes of the ops' inputs were not recorded", remedies_for(profile.source).shapes)
         )
     _check_launches(view)
-    if step_estimate(view, view.selection()).ns <= 0:
+    if step_estimate(view, view.selection()).ns < SHORTEST_NS:
         raise ForecastError("its step took no time: record more iterations.")
     capability = view.compute_capability
     new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)

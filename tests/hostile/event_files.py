@@ -11,6 +11,7 @@ from pathlib import Path
 
 import google_crc32c
 import msgspec
+from google.protobuf.message import DecodeError
 from support.stored_profiles import mutated
 from tensorboard.compat.proto.event_pb2 import Event
 
@@ -68,11 +69,52 @@ def read_everything(path: Path) -> bool:
     return True
 
 
+_MARK, _BLOB = b"\x00record\x00", b"\x00blob\x00"
+
+
+def unpacked(file: bytes) -> bytes:
+    """The records of a file, profiles and summaries in them out of their gzip: what a change of one byte can mean."""
+    return _MARK.join(map(_unpacked_record, _records(file)))
+
+
+def packed_again(data: bytes) -> bytes:
+    """The file of which `unpacked` made this, with lengths and checksums that are right."""
+    return b"".join(_framed(_packed_record(record)) for record in data.split(_MARK))
+
+
+def _unpacked_record(record: bytes) -> bytes:
+    event = Event.FromString(record)
+    blobs = [blob for value in event.summary.value for blob in value.tensor.string_val]
+    for value in event.summary.value:
+        del value.tensor.string_val[:]
+    return _BLOB.join([event.SerializeToString(), *map(_content, blobs)])
+
+
+def _packed_record(record: bytes) -> bytes:
+    """The blobs go to the values in turn; an event that is none stays as it is."""
+    head, *contents = record.split(_BLOB)
+    try:
+        event = Event.FromString(head)
+    except DecodeError:
+        return record
+    for number, content in enumerate(contents):
+        if event.summary.value:
+            value = event.summary.value[number % len(event.summary.value)]
+            packed = gzip.compress(content[1:], 1, mtime=0) if content[:1] == b"z" else content[1:]
+            value.tensor.string_val.append(packed)
+    return event.SerializeToString()
+
+
+def _content(blob: bytes) -> bytes:
+    """Of a gzip what is in it, behind "z"; of others what they are, behind "-"."""
+    return b"z" + gzip.decompress(blob) if blob.startswith(b"\x1f\x8b") else b"-" + blob
+
+
 def _value_changed(record: bytes, source: random.Random) -> bytes:
     """The event with another profile, summary or rank's facts, or with names and numbers around them changed."""
     try:
         event = Event.FromString(record)
-    except ValueError:
+    except DecodeError:
         return record
     if not event.summary.value:
         return record

@@ -65,7 +65,7 @@ def traces(folder: Path) -> Try:
 def answers(folder: Path) -> Try:
     """Asks pages, rules and reports, of a tenth commands too, about traces and stored profiles that are let in."""
     documents = [*hostile_traces.documents(20), *hostile_traces.documents(80), *hostile_traces.first_steps(150)]
-    messages = [pb.Profile.FromString(gzip.decompress(encode(profile))) for profile in _small_profiles()]
+    messages = [pb.Profile.FromString(gzip.decompress(encode(profile))) for profile in small_profiles()]
     path = folder / "trace.json"
 
     def one(source: random.Random) -> Outcome:
@@ -96,7 +96,7 @@ def answers(folder: Path) -> Try:
 def event_file(folder: Path) -> Try:
     """Reads event files in which bytes, records, messages or numbers are wrong."""
     sound = []
-    for number, profile in enumerate(_small_profiles()):
+    for number, profile in enumerate(small_profiles()):
         sound.append(write_run(folder / "sound" / str(number), profile).read_bytes())
     path = folder / "events.out.tfevents.1.tb_dlprof"
 
@@ -109,7 +109,7 @@ def event_file(folder: Path) -> Try:
 
 def requests(folder: Path) -> Try:
     """Sends requests that no page of ours makes to a server with recorded runs."""
-    for number, profile in enumerate(_small_profiles()):
+    for number, profile in enumerate(small_profiles()):
         write_run(folder / "logdir" / f"run{number}", profile)
     server = Server(folder / "logdir")
 
@@ -125,7 +125,7 @@ def requests(folder: Path) -> Try:
 
 def names(folder: Path) -> Try:
     """Prints recordings whose names hold any characters: none that steers a terminal comes out."""
-    profiles = _small_profiles()
+    profiles = small_profiles()
     path = folder / "trace.json"
     path.write_text("[]")
 
@@ -181,7 +181,7 @@ def _timed(read: Callable[[], bool], longest_s: float) -> Outcome:
     return Outcome(let_in, 0, [*faults, *([f"reading takes {took:.1f} s"] if took > longest_s else [])])
 
 
-def _small_profiles() -> list[Profile]:
+def small_profiles() -> list[Profile]:
     """Recorded ones of each kind: a GPU with Tensor Cores, a light window, memory; the CPU; a rank of several."""
     found = [read_profiles(RECORDED / name)[0].profile for name in ("mlp/fp32", "lenet/amp-fp16")]
     for name in ("cpu_memory", "nccl_rank0", "hook_amp_bf16"):

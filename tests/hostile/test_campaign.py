@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hostile import campaign
+from hostile import campaign, event_files, kinds
 from hostile.campaign import Counts
+
+from tb_dlprof_plugin.pages.stored_summary import write_run
+from tb_dlprof_plugin.store.codec import decode, encode
+from tb_dlprof_plugin.store.event_file import read_blobs
 
 _SHORT = [("event-files", 300), ("requests", 150), ("names", 4)]
 _LONG = [("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000)]
@@ -43,3 +47,14 @@ def test_the_first_input_of_each_fault_is_kept() -> None:
     counts.add(Counts(tried=10, faults={"a": [1, 7], "b": [1, 9]}))
     assert counts.faults == {"a": [3, 7], "b": [1, 9]}
     assert "10" in campaign.table({"names": counts})
+
+
+def test_an_event_file_out_of_its_gzip_becomes_the_same_file_again(tmp_path: Path) -> None:
+    (profile, *_) = kinds.small_profiles()
+    sound = write_run(tmp_path / "run", profile)
+    changed = tmp_path / "again" / sound.name
+    changed.parent.mkdir()
+    changed.write_bytes(event_files.packed_again(event_files.unpacked(sound.read_bytes())))
+    before, after = ([decode(one.blob) for one in read_blobs(path, "run")] for path in (sound, changed))
+    assert len(before) == len(after) == 1
+    assert encode(before[0]) == encode(after[0])

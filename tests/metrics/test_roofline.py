@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from support.recorded_runs import recorded_view
 
+from tb_dlprof_plugin.metrics.op_work import op_work
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.roofline import Roofline, roofline
+from tb_dlprof_plugin.metrics.run_figures import run_figures
+from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 RUNS = [str(path.parent.relative_to(RECORDED)) for path in sorted(RECORDED.glob("*/*/events.*"))]
@@ -65,6 +69,37 @@ def test_a_small_product_is_held_against_the_memory(new_trace) -> None:
     assert row.percent == pytest.approx(100 * least_s / 5e-6)
     # Mixed precision halves the bytes, too.
     assert row.possible_percent == pytest.approx(row.percent / 2)
+
+
+def test_what_no_kernel_reaches_has_unknown_flops_and_bytes(new_trace) -> None:
+    """A kernel of 1 us that multiplies matrices of 4096: 278 times the peak rate."""
+    found = _product(new_trace, TF32, 1)
+    (row,) = found.rows
+    assert row.impossible
+    assert (row.flops, row.bytes, row.rate, row.ceiling, row.percent, row.possible_percent) == (None,) * 6
+    assert (found.flops, found.calls, found.unknown_calls) == (0, 1, 1)
+    assert found.unknown_ns == found.time_ns == 1000
+
+
+def test_what_no_kernel_reaches_is_in_no_figure_and_no_headline(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 10_000)
+    trace.op("aten::mm", 10, 20, dims=[[SIZE, SIZE], [SIZE, SIZE]], types=["float", "float"])
+    trace.launch(TF32, 12, 40, 1)
+    view = trace.view()
+    page = roofline_page(view, RunRef("run", "trace", 0, 0), view.selection())
+    assert page.headline == "FLOPs are unknown: the recording's shapes and times cannot both be right."
+    assert (page.flops, page.flops_per_second, page.percent_of_ceiling) == (None, None, None)
+    assert run_figures(view, view.selection()).flops is None
+    assert op_work(view, view.selection()).flops_of(0) is None
+
+
+def test_a_rate_above_the_roof_that_caches_and_algorithms_explain_is_shown(new_trace) -> None:
+    (row,) = _product(new_trace, TF32, 35).rows
+    assert row.percent == pytest.approx(100 * FLOPS / 494.5e12 / 35e-6)
+    assert 700 < row.percent < 1000
+    assert not row.impossible
 
 
 def test_an_unknown_gpu_has_rates_but_no_roof(new_trace) -> None:

@@ -75,13 +75,17 @@ def test_an_op_above_its_roof_has_the_reason_that_its_kernels_show(ref: RunRef) 
 def test_an_op_above_its_roof_without_such_kernels_leaves_the_reason_open(new_trace, ref: RunRef) -> None:
     trace = new_trace()
     trace.gpu(name="NVIDIA H200")
-    trace.step(0, 0, 100)
+    trace.step(0, 0, 1000)
     trace.op("aten::mm", 10, 20, dims=[[4096, 4096], [4096, 4096]], types=["float", "float"])
-    trace.launch("ampere_sgemm_128x64_nn", 12, 40, 50)
+    trace.launch("ampere_sgemm_128x64_nn", 12, 40, 500)
     view = trace.view()
-    [op] = roofline_page(view, ref, view.selection()).ops
+    page = roofline_page(view, ref, view.selection())
+    [op] = page.ops
     assert (op.percent_of_ceiling or 0) > 100
     assert op.why_above_roof.startswith("the algorithm multiplies less often")
+    assert page.headline.endswith(
+        "matrix kernels are above the roof of NVIDIA H200: the ops' rows say why that can be."
+    )
 
 
 def test_rows_sum_to_the_page_and_lead_to_their_ops(ref: RunRef) -> None:

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.planning import PRECISIONS, Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning import target as target_module
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 PAIRS = TRACES.parents[1] / "benchmarks" / "precision_pairs" / "recorded"
@@ -159,3 +162,23 @@ def test_kernels_of_which_no_launch_was_recorded_leave_the_cpus_time(new_trace: 
     view = trace.view()
     if answers(view, "bf16"):
         assert forecast(view, "bf16").gpu_ns == 0
+
+
+@pytest.mark.parametrize("after_ns", [60_000_000, 2**46])
+def test_steps_that_were_timed_too_differently_have_an_interval_that_no_speedup_divides_by_zero_for(
+    trained: Callable[..., ProfileView], ref: RunRef, after_ns: int
+) -> None:
+    """Half the drift between 5 and 60 ms is more than the mean: the interval of the step begins at 0."""
+    view = trained(
+        facts=RunFacts(batch_size=8, unprofiled_before_ns=[5_000_000] * 12, unprofiled_after_ns=[after_ns] * 12)
+    )
+    assert step_estimate(view, view.selection()).low_ns == 0
+    page = forecast_page(view, ref, "bf16")
+    assert 0 < page.low_ms <= page.predicted_step_ms <= page.high_ms
+    assert math.isfinite(page.speedup_high)
+
+
+@pytest.mark.parametrize("step_ns", [1, 999])
+def test_a_step_of_next_to_nothing_has_no_forecast(trained: Callable[..., ProfileView], step_ns: int) -> None:
+    with pytest.raises(ForecastError, match="its step took no time"):
+        forecast(trained(facts=RunFacts(batch_size=8, unprofiled_step_ns=step_ns)), "bf16")

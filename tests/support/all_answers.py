@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.open_profile import Chosen
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
+from tb_dlprof_plugin.metrics.roofline import MOST_OF_ROOF
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_op, compare_page
 from tb_dlprof_plugin.pages.forecast import forecast_page
@@ -190,8 +191,13 @@ _CHANGES = re.compile(r"change|error|saving|saved|residual|gain|slack|roof|ceili
 """Percentages of what is no part: of a difference, of another time, of a ceiling that can be surpassed."""
 
 
-def wrong_shares(answer: Any, path: str = "") -> Iterator[str]:
-    """Shares below 0 or above 100 in an answer, by their names."""
+def most_printed(question: str) -> float:
+    """The largest percentage that the text of an answer may show: of a roof, which can be surpassed, more."""
+    return MOST_OF_ROOF if question.startswith(("command roofline", "command compare")) else 100.0
+
+
+def wrong_shares(answer: Any, path: str = "", most: float = 100.0) -> Iterator[str]:
+    """Shares below 0 or above 100 in an answer, by their names; ``most`` is that of a share in a text."""
     if isinstance(answer, dict):
         for key, value in answer.items():
             inner = f"{path}.{key}"
@@ -199,14 +205,14 @@ def wrong_shares(answer: Any, path: str = "") -> Iterator[str]:
                 if not -1e-6 <= value <= 100 + 1e-6:
                     yield f"{inner}={value}"
             else:
-                yield from wrong_shares(value, inner)
+                yield from wrong_shares(value, inner, most)
     elif isinstance(answer, list):
         for one in answer:
-            yield from wrong_shares(one, path + "[]")
+            yield from wrong_shares(one, path + "[]", most)
     elif isinstance(answer, str):
         for found in _PRINTED_SHARE.finditer(answer):
             number = float(found[1].replace(",", ""))
-            if number > 100:
+            if number > most:
                 yield f"{path} prints {answer[max(0, found.start() - 60) : found.end() + 30]!r}"
 
 

@@ -218,7 +218,7 @@ def faults_of(
         if isinstance(answer, Exception):
             yield f"{name}: {where(answer)}"
         else:
-            for wrong in all_answers.wrong_shares(answer):
+            for wrong in all_answers.wrong_shares(answer, most=all_answers.most_printed(name)):
                 yield f"{name}: share {wrong}"
 
 

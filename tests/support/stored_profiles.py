@@ -188,12 +188,13 @@ def packed(message: Any) -> bytes:
     return gzip.compress(message.SerializeToString(), mtime=0)
 
 
-def _varint(value: int) -> bytes:
-    return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + _varint(value >> 7)
+def varint(value: int) -> bytes:
+    """A number as protobuf writes it."""
+    return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + varint(value >> 7)
 
 
 def _inside(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def bombs(size: int = 1_000_000) -> Iterator[tuple[str, bytes]]:

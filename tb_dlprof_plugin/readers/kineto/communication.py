@@ -28,6 +28,7 @@ class CommunicationBuilder:
         self._strings = strings
         self._rows: list[tuple[int, ...]] = []
         self._group_ids: dict[tuple[str, str, str], int] = {}
+        self._indexes: dict[tuple[str, str, tuple[int, ...]], int] = {}
         self.groups: list[ProcessGroup] = []
 
     def add(self, start_ns: Ints, thread: Ints, device: Ints, stream: Ints, args: list[Any]) -> None:
@@ -70,12 +71,10 @@ class CommunicationBuilder:
 
     def _find(self, group: ProcessGroup) -> int:
         """Its index; a kernel's list of ranks may be cut where the op's is not."""
-        for index, known in enumerate(self.groups):
-            if (known.name, known.description) == (group.name, group.description) and (
-                group.name or known.members == group.members
-            ):
-                if len(group.members) > len(known.members):
-                    self.groups[index] = group
-                return index
-        self.groups.append(group)
-        return len(self.groups) - 1
+        key = (group.name, group.description, () if group.name else tuple(group.members))
+        index = self._indexes.setdefault(key, len(self.groups))
+        if index == len(self.groups):
+            self.groups.append(group)
+        elif len(group.members) > len(self.groups[index].members):
+            self.groups[index] = group
+        return index

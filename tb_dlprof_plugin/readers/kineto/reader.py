@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -37,6 +38,7 @@ from tb_dlprof_plugin.model.timeline import (
 from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
 from tb_dlprof_plugin.readers.kineto.blocks import read_blocks
 from tb_dlprof_plugin.readers.kineto.columns import UNKNOWN_TIME, ColumnBuilder
+from tb_dlprof_plugin.readers.kineto.event_decoder import EventDecoder
 from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
@@ -46,7 +48,6 @@ from tb_dlprof_plugin.readers.kineto.records import (
     Device,
     Distributed,
     Header,
-    event_types,
 )
 from tb_dlprof_plugin.readers.kineto.split import TRUNCATED, event_runs, open_events
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK, ORIGINALS
@@ -83,6 +84,23 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
     return _timeline(source, reader, header)
 
 
+class _Document(Header, kw_only=True):
+    """The events as text, and the fields behind them."""
+
+    traceEvents: msgspec.Raw
+
+
+_DOCUMENT = msgspec.json.Decoder(_Document)
+
+
+def _document(rest: bytes) -> _Document | None:
+    """The end of a document from between two events on; None where it is no sound JSON."""
+    try:
+        return _DOCUMENT.decode(b'{"traceEvents":[' + rest)
+    except UNDECODABLE:
+        return None
+
+
 class _Reader:
     """Decodes the runs of one file into columns."""
 
@@ -91,16 +109,8 @@ class _Reader:
         self.columns = ColumnBuilder(self.strings, distributed)
         self.damage = damage
         self.events = 0
-        self._repair = Repair(self._decode, self._take, damage)
-        complete, instant, decoded = event_types(exact, distributed)
-        self._complete: Any = complete
-        self._instant: Any = instant
-        event: Any = decoded
-        # Numbers in quotes are read by the second.
-        self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
-        self._document: Any = msgspec.json.Decoder(
-            msgspec.defstruct("Document", [("traceEvents", list[event])], bases=(Header,), kw_only=True)
-        )
+        self._events = EventDecoder(exact, distributed, damage)
+        self._repair = Repair(self._events.decode, self._take, damage)
 
     def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> Header:
         """Reads all events; ``text`` is what was already read of them. Returns the header."""
@@ -109,17 +119,13 @@ class _Reader:
         is_list = not head.startswith(b"{")
         header = Header() if is_list else self._header(head + b"]}")
         if not ended:
-            try:
-                if is_list:
-                    self._take(self._decoders[0].decode(b"[" + rest))
-                else:
-                    document = self._document.decode(b'{"traceEvents":[' + rest)
-                    self._take(document.traceEvents)
-                    header.fill(document)
+            document = None if is_list else _document(rest)
+            events = bytes(document.traceEvents) if document else b"[" + rest
+            if (is_list or document) and self._accept(events):
+                header.fill(document or Header())
                 return header
-            except UNDECODABLE:
-                stop, ended = self._repair.read(rest, True)
-                rest = rest[stop:]
+            stop, ended = self._repair.read(rest, True)
+            rest = rest[stop:]
         if not ended:
             self._cut_short()
         elif not is_list:
@@ -133,27 +139,17 @@ class _Reader:
             self.damage.add("cut_short")
 
     def _accept(self, text: bytes) -> bool:
-        events = self._decode(text)
+        events = self._events.decode(text)
         if events is not None:
             self._take(events)
         return events is not None
 
-    def _decode(self, text: bytes) -> list[Any] | None:
-        for decoder in self._decoders:
-            try:
-                return decoder.decode(text)
-            except msgspec.ValidationError:
-                continue
-            except UNDECODABLE:
-                return None
-        return None
-
     def _take(self, events: list[Any]) -> None:
         self.events += len(events)
-        complete, instant = self._complete, self._instant
+        complete, instant = self._events.complete, self._events.instant
         self.columns.add(
-            [event for event in events if type(event) is complete],
-            [event for event in events if type(event) is instant and event.name == "[memory]"],
+            [event for event in events if type(event) in complete],
+            [event for event in events if type(event) in instant and event.name == "[memory]"],
         )
 
     def _header(self, text: bytes) -> Header:
@@ -202,7 +198,7 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
     host = _sound(host, middle, damage)
     device = _sound(device, middle, damage)
     memory = columns.memory_events()
-    memory = MemoryEvents(*(c[np.abs(memory.time_ns - middle) < _LONGEST_RECORDING_NS] for c in _columns_of(memory)))
+    memory = MemoryEvents(*(column[_is_near(memory.time_ns, middle)] for column in _columns_of(memory)))
     frames = _sound(columns.frames(), middle, damage)
     damage.add("python_frames", columns.python_frames)
     if not len(host) and not len(device):
@@ -269,14 +265,16 @@ def _sound(events: _T, middle: int, damage: Damage) -> _T:
     negative = (duration < 0) & (duration != UNKNOWN_TIME)
     damage.add("negative_duration", int(negative.sum()))
     duration[negative] = 0
-    kept = (
-        (events.start_ns != UNKNOWN_TIME)
-        & (duration != UNKNOWN_TIME)
-        & (np.abs(events.start_ns - middle) < _LONGEST_RECORDING_NS)
-        & (duration < _LONGEST_RECORDING_NS)
-    )
+    kept = _is_near(events.start_ns, middle) & (duration != UNKNOWN_TIME) & (duration < _LONGEST_RECORDING_NS)
     damage.add("absurd_time", int((~kept).sum()))
     return events if kept.all() else type(events)(*(column[kept] for column in _columns_of(events)))
+
+
+def _is_near(times: Ints, middle: int) -> npt.NDArray[np.bool_]:
+    """Which times are known and can belong to the recording around ``middle``."""
+    # Asked for apart: less a middle of 0, UNKNOWN_TIME is the lowest int64, whose np.abs() is negative.
+    near: npt.NDArray[np.bool_] = (times != UNKNOWN_TIME) & (np.abs(times - middle) < _LONGEST_RECORDING_NS)
+    return near
 
 
 def _columns_of(table: Any) -> list[Any]:

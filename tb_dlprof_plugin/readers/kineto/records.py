@@ -6,7 +6,7 @@ next to nothing. A field that is absent has the value that the columns use for "
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Union
+from typing import Annotated, Any
 
 import msgspec
 
@@ -128,12 +128,15 @@ def _skipped(ph: str) -> type[msgspec.Struct]:
     return msgspec.defstruct(f"Skipped_{ord(ph)}", [], tag_field="ph", tag=ph, gc=False)
 
 
-# Every other phase of the Trace Event Format; an unknown one is handled by json_recovery.
-_SKIPPED = tuple(_skipped(ph) for ph in "BEIsftMCbneSTpFNODPRcVvax(),=")
+# Every other phase of the Trace Event Format.
+_OTHER_PHASES = "BEIsftMCbneSTpFNODPRcVvax(),="
+SKIPPED = tuple(map(_skipped, _OTHER_PHASES))
+"""What events of those phases are decoded as."""
+PHASES = frozenset(_OTHER_PHASES + "Xi")
 
 
-def event_types(exact: bool, distributed: bool) -> tuple[Any, Any, Any]:
-    """How the events of a file are decoded: complete ones, moments, and any.
+def event_types(exact: bool, distributed: bool) -> tuple[Any, Any]:
+    """How the events of a file are decoded: complete ones, and moments.
 
     Args:
         exact: whether a float64 is too coarse for its times.
@@ -143,7 +146,7 @@ def event_types(exact: bool, distributed: bool) -> tuple[Any, Any, Any]:
     instant: Any = Instant
     if exact:
         complete, instant = ExactDistributedComplete if distributed else ExactComplete, ExactInstant
-    return complete, instant, Union[(complete, instant, *_SKIPPED)]
+    return complete, instant
 
 
 # What the stored profile has room for: a number beyond is a broken one.

@@ -8,15 +8,11 @@ Python print them, and quotes in user metadata, which current Kineto writes as `
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from typing import Any, NamedTuple
 
 import msgspec
-
-from tb_dlprof_plugin.readers.errors import UNDECODABLE
-from tb_dlprof_plugin.readers.kineto.records import Complete, Instant
 
 NO_CODES: frozenset[str] = frozenset()
 _TIMES = ("ts", "dur")
@@ -80,15 +76,19 @@ def repair_json(text: bytes) -> Repaired | None:
     return found and Repaired(found.value, found.rest, found.codes | codes)
 
 
-def without_odd_fields(event: dict[str, Any]) -> bool | None:
-    """Takes out of an event what its types refuse. Returns whether there was any, None for an event of no known kind.
-
-    A time that is no number becomes one that no clock shows.
-    """
-    kind = event.get("ph")
-    if kind not in ("X", "i"):
-        return None
-    return _drop_odd(event, Complete if kind == "X" else Instant)
+def drop_unwritable(values: dict[str, Any]) -> bool:
+    """Takes out what cannot be written as JSON again: half of a character, too many levels. Returns whether any was."""
+    found = False
+    for name, value in list(values.items()):
+        if name == "args" and isinstance(value, dict):
+            found |= drop_unwritable(value)
+            continue
+        try:
+            msgspec.json.encode({name: value})
+        except (RecursionError, UnicodeEncodeError):
+            del values[name]
+            found = True
+    return found
 
 
 def _first_object(text: str) -> Repaired | None:
@@ -175,44 +175,3 @@ def _quotes(text: str) -> str | None:
                     break
             is_key = False
     return _escapes("".join((*result, text[copied:])))
-
-
-@functools.cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any, bool], ...]:
-    """Name in JSON, type, and whether that is a struct."""
-    return tuple(
-        (field.encode_name, field.type, isinstance(field.type, type) and issubclass(field.type, msgspec.Struct))
-        for field in msgspec.structs.fields(kind)
-    )
-
-
-@functools.lru_cache(maxsize=64)
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, strict=False)
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    try:
-        _decoder(kind).decode(msgspec.json.encode(value))
-    except UNDECODABLE:
-        return False
-    return True
-
-
-def _drop_odd(values: dict[str, Any], kind: type[msgspec.Struct]) -> bool:
-    odd = False
-    for name, field_type, nested in _fields(kind):
-        if name not in values:
-            continue
-        value = values[name]
-        if value is None and name not in _TIMES:
-            del values[name]
-        elif nested and isinstance(value, dict):
-            odd |= _drop_odd(value, field_type)
-        elif nested or not _fits(value, field_type):
-            if name in _TIMES:
-                values[name] = msgspec.Raw(_NO_TIME.encode())
-            else:
-                del values[name]
-                odd = True
-    return odd

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
-from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json, repair_text, without_odd_fields
+from tb_dlprof_plugin.readers.kineto.json_recovery.event import drop_unwritable, repair_json, repair_text
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.split import cuts_of
 
@@ -143,19 +143,11 @@ class Repair:
             self._damage.add("events_lost" if events else "stray_text", events or 1)
 
     def _take(self, value: dict[str, Any], codes: set[str]) -> None:
-        odd: bool | None = False
-        if not self._accepts(value):
-            odd = without_odd_fields(value)
-            if odd is None or not self._accepts(value):
-                self._damage.add("events_lost")
-                return
-        self._damage.add_all(codes | {"odd_fields"} if odd else codes)
-
-    def _accepts(self, value: dict[str, Any]) -> bool:
-        try:
-            return self._accept(b"[" + msgspec.json.encode(value) + b"]")
-        except (RecursionError, UnicodeEncodeError):
-            return False
+        odd = drop_unwritable(value)
+        if self._accept(b"[" + msgspec.json.encode(value) + b"]"):
+            self._damage.add_all(codes | {"odd_fields"} if odd else codes)
+        else:
+            self._damage.add("events_lost")
 
     def _accept(self, text: bytes) -> bool:
         events = self._decode(text)
