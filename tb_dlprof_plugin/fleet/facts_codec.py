@@ -25,6 +25,7 @@ from tb_dlprof_plugin.fleet.rank_facts import (
     UNKNOWN,
     UNPROFILED,
     Collectives,
+    Gradients,
     Group,
     KernelTimes,
     Operation,
@@ -36,8 +37,8 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
-FORMAT = 3
-"""1 had no paths of host and GPU, 1 and 2 were deflated as a whole."""
+FORMAT = 4
+"""1 had no paths of host and GPU, 1 and 2 were deflated as a whole, 1 to 3 had no gradients."""
 _ZLIB_BEGINS = b"\x78"
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
@@ -93,6 +94,8 @@ class _Stored(msgspec.Struct, array_like=True):
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
     wrapper: str = ""
+    gradients: dict[str, _Column] = {}
+    bucket_bytes: int = UNKNOWN
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -130,6 +133,8 @@ def encode_facts(facts: RankFacts) -> bytes:
         launch_share=facts.launch_share,
         batch_size=facts.batch_size,
         wrapper=facts.wrapper,
+        gradients=_packed(_small_gradients(facts.gradients)) if len(facts.gradients) else {},
+        bucket_bytes=facts.bucket_bytes,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
     return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
@@ -232,7 +237,26 @@ def _facts(
         launch_share=stored.launch_share,
         batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
         wrapper=stored.wrapper,
+        gradients=_gradients(stored.gradients),
+        bucket_bytes=stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
     )
+
+
+def _small_gradients(gradients: Gradients) -> dict[str, Ints]:
+    """The columns, paths in microseconds."""
+    columns = _columns(gradients)
+    return {name: column // _PATH_UNIT_NS if name.endswith("_ns") else column for name, column in columns.items()}
+
+
+def _gradients(stored: dict[str, _Column]) -> Gradients:
+    """What `_small_gradients` made."""
+    if not stored:
+        return Gradients()
+    columns = _unpacked(stored)
+    for name in columns:
+        if name.endswith("_ns"):
+            columns[name] = np.where(columns[name] == _NO_PATH, NO_PATH, columns[name] * _PATH_UNIT_NS)
+    return Gradients(**{name: columns[name] for name in _NAMES[Gradients]})
 
 
 @functools.lru_cache(maxsize=256)
@@ -307,11 +331,12 @@ def _key(name: str, columns: list[_Column]) -> Hashable:
 
 
 _NAMES: dict[Any, tuple[str, ...]] = {
-    kind: tuple(column.name for column in dataclasses.fields(kind)) for kind in (Steps, Collectives, KernelTimes)
+    kind: tuple(column.name for column in dataclasses.fields(kind))
+    for kind in (Steps, Collectives, KernelTimes, Gradients)
 }
 
 
-def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
+def _columns(table: Steps | Collectives | KernelTimes | Gradients) -> dict[str, Ints]:
     return {name: getattr(table, name) for name in _NAMES[type(table)]}
 
 
@@ -502,7 +527,12 @@ def _check(facts: RankFacts) -> None:
         raise ValueError("an operation is none")
     if not 0 < facts.launch_share <= 1:
         raise ValueError("the share of launching is none")
-    for table in (facts.steps, calls, facts.kernels):
+    parts = facts.gradients
+    if len(parts) and (min(parts.iteration.min(), parts.call.min(), parts.bytes.min()) < 0):
+        raise ValueError("gradients belong to no call")
+    if len(parts) and parts.iteration.max() >= len(facts.steps.number):
+        raise ValueError("gradients belong to no step")
+    for table in (facts.steps, calls, facts.kernels, parts):
         if not _fits(table):
             raise ValueError("columns differ in length")
         if _largest_sum(table) > _LARGEST:
@@ -513,7 +543,7 @@ def _check(facts: RankFacts) -> None:
         raise ValueError("a collective lasts less than nothing")
 
 
-def _largest_sum(table: Steps | Collectives | KernelTimes) -> float:
+def _largest_sum(table: Steps | Collectives | KernelTimes | Gradients) -> float:
     """Of the absolute values of a column, or a bound of it; hashes are no quantities."""
     columns = [column for name, column in _columns(table).items() if name not in ("key", "work_hash")]
     if not len(columns[0]):

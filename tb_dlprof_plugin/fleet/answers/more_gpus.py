@@ -237,6 +237,12 @@ def _own_spread_ms(facts: Sequence[RankFacts], scenarios: Scenarios) -> float:
     return float(np.mean(deviations)) / scenarios.recorded_ns * scenarios.step.ms
 
 
+def ring_latency_ns(members: int, hosts: int) -> float:
+    """Expected latency of an all-reduce among so many members on one host, or on several."""
+    step = _NVLINK_STEP_NS if hosts < 2 else _NETWORK_STEP_NS
+    return _STEPS[Operation.ALL_REDUCE] * (members - 1) * step[1]
+
+
 def _last_of(ranks: int) -> float:
     """Expected largest of so many standard normal numbers (Blom, 1958)."""
     return NormalDist().inv_cdf((ranks - 0.375) / (ranks + 0.25)) if ranks > 1 else 0.0

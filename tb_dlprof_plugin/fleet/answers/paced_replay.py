@@ -39,11 +39,13 @@ class PacedStep:
         step: mean step of the job, the longest rank's.
         of_rank: mean step of each rank.
         hidden: of each call, how long its rank waits for others in it while the GPU works.
+        stalled: of each call, how long its rank's GPU waits for its end.
     """
 
     step: float
     of_rank: Floats
     hidden: Floats
+    stalled: Floats
 
 
 class Course:
@@ -123,7 +125,7 @@ def paced_replay(course: Course, times: Paced) -> PacedStep:
         if abs(length - last) <= STEADY * length:
             break
     of_rank = (machine.end - before) / (course.calls.steps - 1)
-    return PacedStep(float(of_rank.max(initial=0.0)), of_rank, machine.hidden)
+    return PacedStep(float(of_rank.max(initial=0.0)), of_rank, machine.hidden, machine.stalled)
 
 
 def recorded_replay(course: Course, times: Paced) -> float:
@@ -153,7 +155,7 @@ class _Machine:
         self._calls, self._times = calls, times
         self.gpu, self.host, self.end = np.zeros(calls.ranks), np.zeros(calls.ranks), np.zeros(calls.ranks)
         self._stream = np.zeros((calls.ranks, int(calls.stream.max(initial=0)) + 1))
-        self.hidden = np.zeros(len(calls.rank))
+        self.hidden, self.stalled = np.zeros(len(calls.rank)), np.zeros(len(calls.rank))
         self._overlap = course.overlap(times.paths.gpu)
         self._blocks: Bools = calls.blocks & times.joined
 
@@ -181,7 +183,8 @@ class _Machine:
             self._stream[rank, stream] = end
             goes_on = ready + self._overlap[rows]
             blocks = self._blocks[rows]
-            self.gpu[rank] = np.where(blocks, np.maximum(ready, end - self._overlap[rows]), ready)
+            self.stalled[rows] = np.where(blocks, np.maximum(end - goes_on, 0.0), 0.0)
+            self.gpu[rank] = ready + self.stalled[rows]
             self.host[rank] = launched
             self.end[rank] = np.maximum(self.end[rank], end)
             waited = np.maximum(end - own - start, 0)
