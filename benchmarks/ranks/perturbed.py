@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.ranks.compare import row_of
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
@@ -30,6 +29,8 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.event_file import read_blobs
 from tb_dlprof_plugin.store.logdir import runs_below
 from tb_dlprof_plugin.store.profile_store import read_profile
+
+from .compare import row_of
 
 CLOCK_NS, DRIFT = 5_000_000, 50e-6
 """The most by which a clock is set ahead or back, and by which it goes fast or slow: 50 ppm are usual for quartz."""

@@ -114,7 +114,7 @@ def replayed_job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, changes),
+        sentence=sentence(step, rows, worst, changes, all(one.on_cpu for one in facts)),
         step=step,
         account=rows,
         delays=worst,
