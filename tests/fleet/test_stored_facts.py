@@ -21,9 +21,6 @@ class Old(StoredBlob):
 
     opened = 0
 
-    def __init__(self) -> None:
-        self.ref, self.key = RunRef("run", "s", 1, 0), "key"
-
     def read_facts(self) -> bytes:
         return FACTS
 
@@ -37,7 +34,7 @@ def test_profiles_of_many_ranks_are_not_opened_for_what_an_earlier_version_did_n
     monkeypatch: pytest.MonkeyPatch, ranks: int, opened: int
 ) -> None:
     monkeypatch.setattr(Old, "opened", 0)
-    found = facts_of_job([Old()], ranks)
+    found = facts_of_job([Old(RunRef("run", "s", 1, 0), "key")], ranks)
     # Where the profile is damaged, too, what was stored has to do.
     assert [one.rank for one in found.facts] == [1]
     assert not len(found.facts[0].gradients)
