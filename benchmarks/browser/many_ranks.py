@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ def _write(run: Path, job: Path, ranks: int) -> None:
     if job.exists():
         return
     part = job.with_name(f".{job.name}")
+    shutil.rmtree(part, ignore_errors=True)
     write_job(run, part, ranks, _STEPS, 0, _STRAGGLER % ranks)
     part.rename(job)
 
