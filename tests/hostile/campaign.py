@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile.kinds import KINDS, Outcome, Try, source_of
 
-BLOCK = {"traces": 400, "answers": 10, "event-files": 1_000, "requests": 500, "names": 20}
+BLOCK = {"traces": 400, "answers": 10, "ranks": 100, "event-files": 1_000, "requests": 500, "names": 20}
 """Inputs that a worker tries at once: some ten seconds."""
 
 
