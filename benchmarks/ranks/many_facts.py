@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from tb_dlprof_plugin.fleet.facts_codec import encode_facts
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, RankFacts, Steps
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, Gradients, RankFacts, Steps
 from tb_dlprof_plugin.fleet.stored_facts import stored_facts
 from tb_dlprof_plugin.store.event_file import event_file_content, event_file_name
 from tb_dlprof_plugin.store.logdir import EventFileStore, runs_below
@@ -103,6 +103,7 @@ def repeated(one: RankFacts, steps: int, calls: int) -> RankFacts:
         one,
         steps=Steps(**{name: np.array(values, dtype=np.int64) for name, values in step_rows.items()}),
         collectives=Collectives(**columns),
+        gradients=Gradients(),
         step_length=None,
     )
 

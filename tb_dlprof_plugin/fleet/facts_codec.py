@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
@@ -24,6 +25,7 @@ from tb_dlprof_plugin.fleet.rank_facts import (
     UNKNOWN,
     UNPROFILED,
     Collectives,
+    Gradients,
     Group,
     KernelTimes,
     Operation,
@@ -35,8 +37,8 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
-FORMAT = 3
-"""1 had no paths of host and GPU, 1 and 2 were deflated as a whole."""
+FORMAT = 4
+"""1 had no paths of host and GPU, 1 and 2 were deflated as a whole, 1 to 3 had no gradients."""
 _ZLIB_BEGINS = b"\x78"
 _MOST_BYTES = 64_000_000
 """Unpacked; 20,000 collectives have 0.8 MB."""
@@ -92,6 +94,8 @@ class _Stored(msgspec.Struct, array_like=True):
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
     wrapper: str = ""
+    gradients: dict[str, _Column] = {}
+    bucket_bytes: int = UNKNOWN
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -129,6 +133,8 @@ def encode_facts(facts: RankFacts) -> bytes:
         launch_share=facts.launch_share,
         batch_size=facts.batch_size,
         wrapper=facts.wrapper,
+        gradients=_packed(_small_gradients(facts.gradients)) if len(facts.gradients) else {},
+        bucket_bytes=facts.bucket_bytes,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
     return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
@@ -231,7 +237,26 @@ def _facts(
         launch_share=stored.launch_share,
         batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
         wrapper=stored.wrapper,
+        gradients=_gradients(stored.gradients),
+        bucket_bytes=stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
     )
+
+
+def _small_gradients(gradients: Gradients) -> dict[str, Ints]:
+    """The columns, paths in microseconds."""
+    columns = _columns(gradients)
+    return {name: column // _PATH_UNIT_NS if name.endswith("_ns") else column for name, column in columns.items()}
+
+
+def _gradients(stored: dict[str, _Column]) -> Gradients:
+    """What `_small_gradients` made."""
+    if not stored:
+        return Gradients()
+    columns = _unpacked(stored)
+    for name in columns:
+        if name.endswith("_ns"):
+            columns[name] = np.where(columns[name] == _NO_PATH, NO_PATH, columns[name] * _PATH_UNIT_NS)
+    return Gradients(**{name: columns[name] for name in _NAMES[Gradients]})
 
 
 @functools.lru_cache(maxsize=256)
@@ -271,35 +296,47 @@ def _calls(
 def _joined(parts: list[dict[str, _Column]], shared: SharedColumns | None) -> dict[str, Ints]:
     """The columns of several steps, one under the other."""
     result: dict[str, Ints] = {}
+    unknown: dict[str, list[_Column]] = {}
     for name in _NAMES[Collectives]:
         if name in PATH_COLUMNS and not all(name in part for part in parts):
             continue
         columns = [part[name] for part in parts]
-        key = (name, *((column.width, column.data) for column in columns)) if name in _SAME else None
-        known = None if shared is None or key is None else shared.get(key)
+        known = _known(shared, name, columns)
         if known is None:
-            own = [_numbers(column) for column in columns]
-            if name in _DIFFERENCES:
-                own = [np.cumsum(column) for column in own]
-            known = np.concatenate(own) if own else np.zeros(0, dtype=np.int64)
-            if shared is not None and key is not None:
-                _keep(shared, key, known)
-        result[name] = known
+            unknown[name] = columns
+        result[name] = _NO_NUMBERS if known is None else known
+    numbers = iter(_numbers([column for columns in unknown.values() for column in columns]))
+    for name, columns in unknown.items():
+        own = list(itertools.islice(numbers, len(columns)))
+        if name in _DIFFERENCES:
+            own = [np.cumsum(column) for column in own]
+        result[name] = np.concatenate([_NO_NUMBERS, *own])
+        _keep(shared, name, columns, result[name])
     return result
 
 
-def _keep(shared: SharedColumns, key: Hashable, column: Ints) -> None:
-    if len(shared) < _MOST_SHARED:
-        column.flags.writeable = False
-        shared[key] = column
+def _known(shared: SharedColumns | None, name: str, columns: list[_Column]) -> Ints | None:
+    """What another rank has in this column, if that is equal."""
+    return None if shared is None or name not in _SAME else shared.get(_key(name, columns))
+
+
+def _keep(shared: SharedColumns | None, name: str, columns: list[_Column], numbers: Ints) -> None:
+    if shared is not None and name in _SAME and len(shared) < _MOST_SHARED:
+        numbers.flags.writeable = False
+        shared[_key(name, columns)] = numbers
+
+
+def _key(name: str, columns: list[_Column]) -> Hashable:
+    return (name, *((column.width, column.data) for column in columns))
 
 
 _NAMES: dict[Any, tuple[str, ...]] = {
-    kind: tuple(column.name for column in dataclasses.fields(kind)) for kind in (Steps, Collectives, KernelTimes)
+    kind: tuple(column.name for column in dataclasses.fields(kind))
+    for kind in (Steps, Collectives, KernelTimes, Gradients)
 }
 
 
-def _columns(table: Steps | Collectives | KernelTimes) -> dict[str, Ints]:
+def _columns(table: Steps | Collectives | KernelTimes | Gradients) -> dict[str, Ints]:
     return {name: getattr(table, name) for name in _NAMES[type(table)]}
 
 
@@ -423,40 +460,52 @@ def _packed(columns: dict[str, Ints]) -> dict[str, _Column]:
 
 
 def _unpacked(columns: dict[str, _Column], shared: SharedColumns | None = None) -> dict[str, Ints]:
-    result = {}
-    for name, column in columns.items():
-        key = (name, column.width, column.data)
-        found = shared.get(key) if shared is not None and name in _SAME else None
-        if found is None:
-            found = _numbers(column)
-            if shared is not None and name in _SAME:
-                _keep(shared, key, found)
-        result[name] = found
+    result = {name: _known(shared, name, [column]) for name, column in columns.items()}
+    unknown = {name: column for name, column in columns.items() if result[name] is None}
+    for (name, column), numbers in zip(unknown.items(), _numbers(list(unknown.values())), strict=True):
+        _keep(shared, name, [column], numbers)
+        result[name] = numbers
+    return {name: numbers for name, numbers in result.items() if numbers is not None}
+
+
+def _numbers(columns: list[_Column]) -> list[Ints]:
+    """The numbers of each column; those of equal width and length at once, which is what makes a small rank fast."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for index, column in enumerate(columns):
+        if not 1 <= column.width <= 8 or len(column.data) % column.width:
+            raise ValueError("a column is cut short")
+        alike.setdefault((column.width, len(column.data)), []).append(index)
+    result = [_NO_NUMBERS] * len(columns)
+    for (width, _), indices in alike.items():
+        data = b"".join([columns[index].data for index in indices])
+        planes = np.frombuffer(data, np.uint8).reshape(len(indices), width, -1)
+        for index, numbers in zip(indices, _signed(planes), strict=True):
+            result[index] = numbers
     return result
 
 
-def _numbers(column: _Column) -> Ints:
-    if not 1 <= column.width <= 8 or len(column.data) % column.width:
-        raise ValueError("a column is cut short")
-    planes = np.frombuffer(column.data, np.uint8).reshape(column.width, -1)
-    if column.width == 1:
-        narrow: Ints = _ZIGZAG[planes[0]]
+def _signed(planes: npt.NDArray[np.uint8]) -> Ints:
+    """The numbers (columns x rows) of bytes (columns x weight x rows)."""
+    width = planes.shape[1]
+    if width == 1:
+        narrow: Ints = _ZIGZAG[planes[:, 0]]
         return narrow
-    if column.width <= 4:
+    if width <= 4:
         # Numbers of half the size take less time.
-        small = planes[0].astype(np.uint32)
-        for weight in range(1, column.width):
-            small |= planes[weight].astype(np.uint32) << np.uint32(8 * weight)
+        small = planes[:, 0].astype(np.uint32)
+        for weight in range(1, width):
+            small |= planes[:, weight].astype(np.uint32) << np.uint32(8 * weight)
         signed = (small >> np.uint32(1)).view(np.int32) ^ -(small & np.uint32(1)).view(np.int32)
         wide: Ints = signed.astype(np.int64)
         return wide
-    numbers = planes[0].astype(np.uint64)
-    for weight in range(1, column.width):
-        numbers |= planes[weight].astype(np.uint64) << np.uint64(8 * weight)
+    numbers = planes[:, 0].astype(np.uint64)
+    for weight in range(1, width):
+        numbers |= planes[:, weight].astype(np.uint64) << np.uint64(8 * weight)
     result: Ints = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
     return result
 
 
+_NO_NUMBERS: Ints = np.zeros(0, dtype=np.int64)
 _ZIGZAG = np.array([number >> 1 if number % 2 == 0 else -(number >> 1) - 1 for number in range(256)], dtype=np.int64)
 
 
@@ -478,7 +527,12 @@ def _check(facts: RankFacts) -> None:
         raise ValueError("an operation is none")
     if not 0 < facts.launch_share <= 1:
         raise ValueError("the share of launching is none")
-    for table in (facts.steps, calls, facts.kernels):
+    parts = facts.gradients
+    if len(parts) and (min(parts.iteration.min(), parts.call.min(), parts.bytes.min()) < 0):
+        raise ValueError("gradients belong to no call")
+    if len(parts) and parts.iteration.max() >= len(facts.steps.number):
+        raise ValueError("gradients belong to no step")
+    for table in (facts.steps, calls, facts.kernels, parts):
         if not _fits(table):
             raise ValueError("columns differ in length")
         if _largest_sum(table) > _LARGEST:
@@ -489,12 +543,14 @@ def _check(facts: RankFacts) -> None:
         raise ValueError("a collective lasts less than nothing")
 
 
-def _largest_sum(table: Steps | Collectives | KernelTimes) -> float:
+def _largest_sum(table: Steps | Collectives | KernelTimes | Gradients) -> float:
     """Of the absolute values of a column, or a bound of it; hashes are no quantities."""
     columns = [column for name, column in _columns(table).items() if name not in ("key", "work_hash")]
     if not len(columns[0]):
         return 0.0
     # A column of one value that takes no room has no stride.
-    short = [column if column.strides[0] else column[:1] for column in columns]
-    bound = len(columns[0]) * max(max(abs(int(column.max())), abs(int(column.min()))) for column in short)
-    return float(bound if bound <= _LARGEST else max(float(np.abs(one.astype(np.float64)).sum()) for one in columns))
+    short = np.concatenate([column if column.strides[0] else column[:1] for column in columns])
+    bound = len(columns[0]) * max(abs(int(short.max())), abs(int(short.min())))
+    if bound <= _LARGEST:
+        return float(bound)
+    return max(float(np.abs(one.astype(np.float64)).sum()) for one in columns)

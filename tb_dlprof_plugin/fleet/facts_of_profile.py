@@ -8,10 +8,12 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls, calls_on_cpu, calls_on_gpu
 from tb_dlprof_plugin.fleet.dimensions import dimension_of, mesh_of
-from tb_dlprof_plugin.fleet.paths_of_profile import paths_of
+from tb_dlprof_plugin.fleet.gradients_of_profile import gradients_of
+from tb_dlprof_plugin.fleet.paths_of_profile import Work, paths_of, work_of
 from tb_dlprof_plugin.fleet.rank_facts import (
     UNKNOWN,
     Collectives,
+    Gradients,
     Group,
     KernelTimes,
     Operation,
@@ -42,6 +44,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         calls = calls_on_gpu(view, device, groups, strings)
         work, other = kernels_on(view, device), other_work(view, device)
     communication = _communication(view, device, calls)
+    gpu_work = None if device is None else work_of(view, device, communication)
     world_size = profile.facts.world_size or UNKNOWN
     groups = _with_dimensions(groups, calls, world_size)
     return RankFacts(
@@ -56,7 +59,7 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         steps=steps_of(view, device, work, communication),
         step_length=_step_length(view),
         groups=tuple(groups),
-        collectives=_collectives(view, calls, other, communication, device),
+        collectives=_collectives(view, calls, other, communication, gpu_work),
         kernels=kernel_times(view, device, communication) if device is not None else _no_kernels(),
         strings=tuple(strings.values),
         mesh=mesh_of(groups, profile.source.rank),
@@ -64,6 +67,8 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         launch_share=unprofiled_share(view, view.selection()).expected,
         batch_size=profile.facts.batch_size or UNKNOWN,
         wrapper=profile.facts.parallel_wrapper or "",
+        gradients=Gradients() if gpu_work is None else gradients_of(view, gpu_work, calls),
+        bucket_bytes=UNKNOWN if profile.facts.ddp is None else profile.facts.ddp.bucket_bytes or UNKNOWN,
     )
 
 
@@ -106,10 +111,11 @@ def _communication(view: ProfileView, device: int | None, calls: CommunicationCa
 
 
 def _collectives(
-    view: ProfileView, calls: CommunicationCalls, other: Intervals, communication: Intervals, device: int | None
+    view: ProfileView, calls: CommunicationCalls, other: Intervals, communication: Intervals, work: Work | None
 ) -> Collectives:
+    """``work`` is what the GPU ran besides; None without one."""
     stop = calls.start_ns + calls.duration_ns
-    if device is None:
+    if work is None:
         exposed = calls.duration_ns - covered(other, calls.start_ns, stop)
     else:
         exposed = exposed_ns(view, calls.launch, calls.start_ns)
@@ -131,7 +137,7 @@ def _collectives(
         launched_ns=_in_microseconds(calls),
         module=calls.module,
         stream=calls.stream,
-        **({} if device is None else paths_of(view, device, calls, other, communication)),
+        **({} if work is None else paths_of(view, work, calls, other, communication)),
     )
 
 

@@ -37,7 +37,7 @@ _MOST_LOST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work:
     """What the GPU ran that is no communication, in order of start. ``own_ns`` is time that no earlier row covers, with
     what the GPU idled before the row though it was launched."""
 
@@ -54,7 +54,7 @@ class _Pieces:
 
     Attributes:
         call: index of the call at whose launch the stretch's last one ends.
-        first, last: rows of `_Work`.
+        first, last: rows of `Work`.
         begin, end: on the host, recorded.
         waits: whether the host then waits for the GPU.
     """
@@ -67,14 +67,22 @@ class _Pieces:
     waits: Bools
 
 
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Launches on the host, in order, and by when what they launch has begun on the GPU."""
+
+    start: Ints
+    launched: Ints
+
+
 def paths_of(
-    view: ProfileView, device: int, calls: CommunicationCalls, other: Intervals, communication: Intervals
+    view: ProfileView, work: Work, calls: CommunicationCalls, other: Intervals, communication: Intervals
 ) -> dict[str, Ints]:
     """The paths to each call from the one before it on this rank.
 
     Args:
         view: of the profile.
-        device: the GPU.
+        work: of `work_of`.
         calls: in order of start.
         other: when the GPU ran anything but communication.
         communication: when communication ran.
@@ -84,28 +92,38 @@ def paths_of(
     """
     if not len(calls.start_ns) or (calls.launched_ns == UNKNOWN).any():
         return {}
-    work = _work(view, device, communication)
-    ready = _ready(calls, work)
-    pieces = _pieces(view, calls, work, ready)
-    own = np.r_[0, np.cumsum(work.own_ns)]
-    gpu = (own[pieces.last] - own[pieces.first]).astype(np.float64)
-    recorded, expected = (
-        _paths(pieces, work, gpu, clock, len(calls.start_ns))
-        for clock in (recorded_clock(view, view.selection()), _unprofiled_clock(view))
-    )
+    moments = Moments(calls.start_ns, calls.launched_ns)
+    ready = _ready(moments, work)
+    paths = _paths_between(view, work, moments, ready)
     lost = np.r_[0.0, np.cumsum(work.lost_ns)]
     until = np.maximum.accumulate(np.searchsorted(work.start, ready, side="left"))
     before = np.r_[until[:1], until[:-1]]
     exposed = covered(merge(other, communication), ready, calls.start_ns) - covered(other, ready, calls.start_ns)
-    contended = np.clip(lost[until] - lost[before], 0, _MOST_LOST * np.maximum(recorded[0], 0))
+    contended = np.clip(lost[until] - lost[before], 0, _MOST_LOST * np.maximum(paths[PATHS[0]], 0))
     kept = _kept(calls.iteration)
     columns = {
         "behind_ns": np.maximum(calls.start_ns - ready - exposed, 0).astype(np.float64),
         "contended_ns": contended,
+        **paths,
     }
-    for prefix, found in (("", recorded), (UNPROFILED, expected)):
-        columns |= {prefix + name: column for name, column in zip(PATHS, found, strict=True)}
     return {name: np.where(kept, _in_microseconds(column), NO_PATH) for name, column in columns.items()}
+
+
+def paths_between(view: ProfileView, work: Work, moments: Moments) -> dict[str, Ints]:
+    """`PATHS`, recorded and unprofiled, from each moment to the next one."""
+    found = _paths_between(view, work, moments, _ready(moments, work))
+    return {name: _in_microseconds(column) for name, column in found.items()}
+
+
+def _paths_between(view: ProfileView, work: Work, moments: Moments, ready: Ints) -> dict[str, Floats]:
+    pieces = _pieces(view, moments, work, ready)
+    own = np.r_[0, np.cumsum(work.own_ns)]
+    gpu = (own[pieces.last] - own[pieces.first]).astype(np.float64)
+    columns: dict[str, Floats] = {}
+    for prefix, clock in (("", recorded_clock(view, view.selection())), (UNPROFILED, _unprofiled_clock(view))):
+        found = _paths(pieces, work, gpu, clock, len(moments.start))
+        columns |= {prefix + name: column for name, column in zip(PATHS, found, strict=True)}
+    return columns
 
 
 def _kept(iteration: Ints) -> Bools:
@@ -127,7 +145,14 @@ def _in_microseconds(values: Floats) -> Ints:
     return np.where(known, np.rint(np.where(known, values, 0) / 1000) * 1000, NO_PATH).astype(np.int64)
 
 
-def _work(view: ProfileView, device: int, communication: Intervals) -> _Work:
+def work_of(view: ProfileView, device: int, communication: Intervals) -> Work:
+    """What a GPU ran besides communication.
+
+    Args:
+        view: of the profile.
+        device: the GPU.
+        communication: when communication ran.
+    """
     launches = view.profile.launches
     rows = np.flatnonzero(~is_collective(view) & (launches.device == device))
     rows = rows[np.argsort(launches.start_ns[rows], kind="stable")]
@@ -142,7 +167,7 @@ def _work(view: ProfileView, device: int, communication: Intervals) -> _Work:
     # On an idle GPU a kernel takes its time to begin.
     held = np.where(launched + int(LAUNCH_LATENCY_NS) > reach, np.maximum(held - _SLOW_START_NS, 0), held)
     beside = covered(communication, start, stop)
-    return _Work(start, stop, launched, covers + held, _lost(view, rows, covers, beside))
+    return Work(start, stop, launched, covers + held, _lost(view, rows, covers, beside))
 
 
 def _last_end(intervals: Intervals, at: Ints) -> Ints:
@@ -180,40 +205,40 @@ def _lost(view: ProfileView, rows: Ints, covers: Ints, beside: Ints) -> Floats:
     return result
 
 
-def _ready(calls: CommunicationCalls, work: _Work) -> Ints:
+def _ready(calls: Moments, work: Work) -> Ints:
     """When all was done that was launched before each call and ended before it began; rising.
 
     A call that was queued behind another one was ready earlier than it began.
     """
     order = np.argsort(work.launched, kind="stable")
     reach = np.maximum.accumulate(np.r_[np.iinfo(np.int64).min, work.stop[order]])
-    done = reach[np.searchsorted(work.launched[order], calls.launched_ns, side="left")]
+    done = reach[np.searchsorted(work.launched[order], calls.launched, side="left")]
     # What was launched before it and ran on next to it is not what it waited for.
     reached = np.maximum.accumulate(np.r_[np.iinfo(np.int64).min, work.stop])
-    ended = np.minimum(reached[np.searchsorted(work.start, calls.start_ns, side="left")], calls.start_ns)
-    ready = np.where(done <= calls.start_ns + _CLOCK_ERROR_NS, done, ended)
-    first = np.minimum(calls.start_ns[:1], calls.launched_ns[:1])
-    return np.minimum(np.maximum.accumulate(np.maximum(ready, first)), calls.start_ns)
+    ended = np.minimum(reached[np.searchsorted(work.start, calls.start, side="left")], calls.start)
+    ready = np.where(done <= calls.start + _CLOCK_ERROR_NS, done, ended)
+    first = np.minimum(calls.start[:1], calls.launched[:1])
+    return np.minimum(np.maximum.accumulate(np.maximum(ready, first)), calls.start)
 
 
-def _pieces(view: ProfileView, calls: CommunicationCalls, work: _Work, ready: Ints) -> _Pieces:
+def _pieces(view: ProfileView, calls: Moments, work: Work, ready: Ints) -> _Pieces:
     known = waits(view, view.selection())
     useful = np.flatnonzero(~known.nothing)
     called, until = view.profile.calls.start_ns[known.call[useful]], known.until_ns[useful]
     order = np.argsort(called, kind="stable")
     called, until = called[order], until[order]
     # A wait belongs to the call that the host launches next.
-    of_wait = np.searchsorted(np.maximum.accumulate(calls.launched_ns), called, side="right")
-    inside = of_wait < len(calls.start_ns)
+    of_wait = np.searchsorted(np.maximum.accumulate(calls.launched), called, side="right")
+    inside = of_wait < len(calls.start)
     called, until, of_wait = called[inside], until[inside], of_wait[inside]
     last = np.maximum.accumulate(np.searchsorted(work.start, ready, side="left"))
     first = np.r_[last[:1], last[:-1]]
     at = np.clip(np.searchsorted(work.start, until, side="left"), first[of_wait], last[of_wait])
-    count = len(calls.start_ns)
+    count = len(calls.start)
     call = np.concatenate([of_wait, np.arange(count)])
     ends = np.concatenate([at, last])
-    stop = np.concatenate([called, calls.launched_ns])
-    resumed = np.concatenate([np.maximum(until, called), calls.launched_ns])
+    stop = np.concatenate([called, calls.launched])
+    resumed = np.concatenate([np.maximum(until, called), calls.launched])
     is_wait = np.concatenate([np.ones(len(at), dtype=np.bool_), np.zeros(count, dtype=np.bool_)])
     order = np.lexsort((stop, ~is_wait, call))
     call, ends, stop, resumed, is_wait = call[order], ends[order], stop[order], resumed[order], is_wait[order]
@@ -231,7 +256,7 @@ def _pieces(view: ProfileView, calls: CommunicationCalls, work: _Work, ready: In
 
 
 def _paths(
-    pieces: _Pieces, work: _Work, gpu: Floats, clock: HostClock, count: int
+    pieces: _Pieces, work: Work, gpu: Floats, clock: HostClock, count: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Per call: from the GPU and from the host to the GPU, from the host and from the GPU to the host."""
     begin, end = clock.at(pieces.begin), clock.at(pieces.end)

@@ -140,6 +140,37 @@ class Collectives:
 
 
 @dataclass(frozen=True, slots=True)
+class Gradients:
+    """The gradients that DistributedDataParallel exchanges, in order: a row for those between two moments at which a
+    bucket could end. No rows where they were not recorded.
+
+    Attributes:
+        iteration: index into `Steps`.
+        call: the all-reduce that exchanges them, its place among the calls of the iteration.
+        exchange: number in the iteration: an accumulation without ``no_sync`` has several exchanges.
+        bytes: their sum.
+        gpu_ns, ..., unprofiled_host_after_gpu_ns: `PATHS` from the row before, of the first row of a call from the call
+            before. The last row of a call ends with its launch, so that all of them together are the paths to it.
+    """
+
+    iteration: Ints = field(default_factory=_unknown)
+    call: Ints = field(default_factory=_unknown)
+    exchange: Ints = field(default_factory=_unknown)
+    bytes: Ints = field(default_factory=_unknown)
+    gpu_ns: Ints = field(default_factory=_unknown)
+    gpu_after_host_ns: Ints = field(default_factory=_unknown)
+    host_ns: Ints = field(default_factory=_unknown)
+    host_after_gpu_ns: Ints = field(default_factory=_unknown)
+    unprofiled_gpu_ns: Ints = field(default_factory=_unknown)
+    unprofiled_gpu_after_host_ns: Ints = field(default_factory=_unknown)
+    unprofiled_host_ns: Ints = field(default_factory=_unknown)
+    unprofiled_host_after_gpu_ns: Ints = field(default_factory=_unknown)
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """One row per recorded iteration: its own account of time, which adds up to ``end_ns - start_ns``.
 
@@ -208,6 +239,7 @@ class RankFacts:
         launch_share: time that launching takes without the profiler over that with it, as expected.
         batch_size: samples of a batch of this rank; UNKNOWN.
         wrapper: class that makes the model data parallel, such as DistributedDataParallel; "" where none was recorded.
+        gradients: of DistributedDataParallel. bucket_bytes: its ``bucket_cap_mb``; UNKNOWN.
     """
 
     rank: int
@@ -229,3 +261,5 @@ class RankFacts:
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
     wrapper: str = ""
+    gradients: Gradients = field(default_factory=Gradients)
+    bucket_bytes: int = UNKNOWN

@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from tb_dlprof_plugin.trial.process_state import runs
+
 _PROC = Path("/proc")
 
 
@@ -53,7 +55,7 @@ def end_below(pid: int, wait_s: float = 5.0) -> None:
     """Kill all below the process; returns when they are gone."""
     deadline = time.monotonic() + wait_s
     while True:
-        left = [one for one in descendants(pid)[1:] if _runs(one)]
+        left = [one for one in descendants(pid)[1:] if runs(one)]
         if not left or time.monotonic() > deadline:
             return
         # Stopped first: what is killed one by one could start others meanwhile.
@@ -76,10 +78,3 @@ def end(process: subprocess.Popen[bytes], wait_s: float = 10.0) -> None:
         process.wait(wait_s)
     if process.stdin is not None:
         process.stdin.close()
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
-    except (OSError, IndexError):
-        return False

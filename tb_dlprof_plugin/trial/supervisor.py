@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -107,7 +106,9 @@ def _status_of(script: int) -> int:
 def _end_as(status: int) -> None:
     if status < 0:
         # By the same signal, without another core file.
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(ImportError, OSError, ValueError):
+            import resource
+
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(OSError):
             signal.signal(-status, signal.SIG_DFL)

@@ -18,7 +18,16 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
-from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, Collectives, Group, KernelTimes, RankFacts, StepLength, Steps
+from tb_dlprof_plugin.fleet.rank_facts import (
+    NO_PATH,
+    Collectives,
+    Gradients,
+    Group,
+    KernelTimes,
+    RankFacts,
+    StepLength,
+    Steps,
+)
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
 
@@ -28,7 +37,7 @@ NewRank = Callable[..., RankFacts]
 def assert_same(one: RankFacts, two: RankFacts) -> None:
     for field in dataclasses.fields(RankFacts):
         mine, other = getattr(one, field.name), getattr(two, field.name)
-        if isinstance(mine, (Steps, Collectives, KernelTimes)):
+        if isinstance(mine, (Steps, Collectives, Gradients, KernelTimes)):
             for column in dataclasses.fields(mine):
                 assert np.array_equal(getattr(mine, column.name), getattr(other, column.name)), column.name
         else:

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import EventFileStore, read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
+from tb_dlprof_plugin.trial.process_state import runs
 
 _QUIET_S = 1.0
 """A wait shorter than this is not worth a line."""
@@ -191,24 +192,7 @@ def _too_short(process: ProcessStatus, script: str) -> str:
 
 def _has_ended(analysis: Analysis) -> bool:
     """Whether the analysis has ended: its folder is removed once the profile is written; a failed process leaves it."""
-    if not os.path.isdir(analysis.folder):
-        return True
-    try:
-        # A process without a wait still has its process id.
-        state = Path(f"/proc/{analysis.pid}/stat").read_text().rpartition(")")[2].split()
-        return state[0] == "Z"
-    except FileNotFoundError:
-        if os.path.isdir("/proc/self"):
-            return True
-    except (OSError, IndexError):
-        pass
-    try:
-        os.kill(analysis.pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+    return not os.path.isdir(analysis.folder) or not runs(analysis.pid)
 
 
 def _failure(analysis: Analysis, run_directory: Path) -> str:

@@ -24,6 +24,8 @@ INJECTED = Path(__file__).resolve().parents[2] / "capture" / "launcher" / "injec
 _POLL_S = 0.2
 _GRACE_S = 10.0
 """Between SIGTERM and SIGKILL."""
+_KILLS: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Windows has no SIGKILL: there SIGTERM ends a process at once."""
 _KINETO_SILENT = "9"
 
 
@@ -105,7 +107,7 @@ class Script:
         for process in read_statuses(self._folder):
             if not process.ended and process.pid != self._process.pid:
                 with contextlib.suppress(OSError):
-                    os.kill(process.pid, signal.SIGKILL)
+                    os.kill(process.pid, _KILLS)
         self._process.kill()
 
 

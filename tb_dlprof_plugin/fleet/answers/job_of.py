@@ -13,6 +13,7 @@ from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
 from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
 from tb_dlprof_plugin.fleet.answers.experts import expert_note
+from tb_dlprof_plugin.fleet.answers.gradient_buckets import other_buckets
 from tb_dlprof_plugin.fleet.answers.heat import heat
 from tb_dlprof_plugin.fleet.answers.hosts import host_notes
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
@@ -107,6 +108,7 @@ def replayed_job(
         worst = [replace(one, owed_ms=one.owed_ms / share if share else one.owed_ms) for one in worst]
     changes = _what_if(compared, scenarios, worst, stages)
     larger, of_larger = more_gpus(compared, scenarios, growth)
+    buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
     mesh = _mesh(facts)
     job = Job(
         world_size=world,
@@ -116,7 +118,7 @@ def replayed_job(
         step=step,
         account=rows,
         delays=worst,
-        what_if=[*changes, *larger],
+        what_if=[*changes, *buckets, *larger],
         simulated_error_percent=scenarios.error_percent if len(calls.rank) else None,
         collectives=matched.matching,
         collective_rows=collective_rows(compared, calls),
@@ -129,6 +131,7 @@ def replayed_job(
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
             *_notes(facts, missing, calls, scenarios, stages),
+            *of_buckets,
             *of_larger,
             *_of_fewer(len(common), calls.steps),
             *_of_fewer_ranks(len(facts), len(compared)),

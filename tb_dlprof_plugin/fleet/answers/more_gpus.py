@@ -165,11 +165,12 @@ def _row(
     hosts = _hosts(facts)
     crosses = hosts > 1 or worlds[1] > _GPUS_OF_HOST
     found = []
+    own_spread_ms = _own_spread_ms(facts, scenarios)
     for point in range(3):
         factor = np.ones(len(scenarios.calls.rank))
         factor[exchanges.rows] = _stretch(scenarios, exchanges, worlds, growth, point, crosses and hosts == 1)
         longer = scenarios.transfers_ms(factor)
-        waited = _SPREAD[point] * _own_spread_ms(facts, scenarios) * (_last_of(worlds[1]) - _last_of(worlds[0]))
+        waited = _SPREAD[point] * own_spread_ms * (_last_of(worlds[1]) - _last_of(worlds[0]))
         found.append((step.ms if longer is None else longer) + waited)
     members = int(exchanges.members.max()) * worlds[1] // worlds[0]
     change = f"{worlds[1]} GPUs, {dimension} of {members}, the same batch on each"
@@ -202,7 +203,7 @@ def _stretch(
     transfer = now * passes
     if leaves_host and growth.network_gb_s is not None:
         transfer *= np.maximum(_rates(exchanges, now) / growth.network_gb_s, 1.0)
-    steps = np.array([_STEPS[Operation(one)] for one in exchanges.operation.tolist()]) * (after - before)
+    steps = np.array([_STEPS.get(one, 0) for one in Operation])[exchanges.operation] * (after - before)
     # A ring crosses the network once for each further host and pass; where the recorded ones do, all that is added is
     # taken to.
     hosts = np.ceil(worlds[1] / _GPUS_OF_HOST) if leaves_host else 1.0
@@ -234,6 +235,12 @@ def _own_spread_ms(facts: Sequence[RankFacts], scenarios: Scenarios) -> float:
     if not deviations or scenarios.step is None or not scenarios.recorded_ns:
         return 0.0
     return float(np.mean(deviations)) / scenarios.recorded_ns * scenarios.step.ms
+
+
+def ring_latency_ns(members: int, hosts: int) -> float:
+    """Expected latency of an all-reduce among so many members on one host, or on several."""
+    step = _NVLINK_STEP_NS if hosts < 2 else _NETWORK_STEP_NS
+    return _STEPS[Operation.ALL_REDUCE] * (members - 1) * step[1]
 
 
 def _last_of(ranks: int) -> float:

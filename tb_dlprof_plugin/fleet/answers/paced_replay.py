@@ -15,7 +15,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.call_paths import PathTimes
 from tb_dlprof_plugin.fleet.answers.calls import Calls
 from tb_dlprof_plugin.fleet.answers.replay import Wave, ends
-from tb_dlprof_plugin.model.profile import Bools, Floats
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 from tb_dlprof_plugin.simulation.replay import LAUNCH_LATENCY_NS
 
 ROUNDS, STEADY = 6, 0.001
@@ -39,56 +39,101 @@ class PacedStep:
         step: mean step of the job, the longest rank's.
         of_rank: mean step of each rank.
         hidden: of each call, how long its rank waits for others in it while the GPU works.
+        stalled: of each call, how long its rank's GPU waits for its end.
     """
 
     step: float
     of_rank: Floats
     hidden: Floats
+    stalled: Floats
 
 
-def later_waves(calls: Calls, order: Sequence[Wave]) -> list[Wave]:
-    """The waves without the first step."""
-    result = []
-    for wave in order:
-        later = calls.step[wave.rows] > 0
-        if later.all():
-            result.append(wave)
-        elif later.any():
-            # A collective is one step's on all of its members.
-            number = np.cumsum(np.isin(np.arange(len(wave.rows)), wave.begin)) - 1
-            kept = number[later]
-            begin = np.flatnonzero(np.diff(kept, prepend=-1))
-            member_of = np.cumsum(np.diff(kept, prepend=kept[0]) != 0)
-            result.append(Wave(wave.rows[later], wave.rank[later], begin, member_of))
-    return result
+class Course:
+    """What all replays of a job have in common.
+
+    Attributes:
+        calls: as recorded.
+        later: the waves without the first step, after which the step is counted.
+    """
+
+    def __init__(self, calls: Calls, order: Sequence[Wave]) -> None:
+        self.calls, self.later = calls, _later_waves(calls, order)
+        old = np.empty(len(calls.rank))
+        for rank in range(calls.ranks):
+            rows = calls.of_rank(rank)
+            old[rows] = np.maximum.accumulate(calls.ready[rows])
+        self._gaps: Floats = np.diff(old, prepend=0.0)
+        self._gaps[calls.first[:-1][np.diff(calls.first) > 0]] = 0.0
+        self._ready, self._block = _Place.of(calls, old, calls.ready), _Place.of(calls, old, calls.block)
+
+    def overlap(self, gpu: Floats) -> Floats:
+        """Own time from when a call is ready to where its rank waits for its end: the same work as recorded.
+
+        Args:
+            gpu: of each call, the GPU's work since the one before.
+        """
+        # Only differences within a rank count.
+        new = np.cumsum(np.maximum(np.minimum(gpu, self._gaps), 0.0))
+        result: Floats = np.maximum(self._block.among(new) - self._ready.among(new), 0.0)
+        return result
 
 
-def paced_replay(calls: Calls, later: Sequence[Wave], times: Paced) -> PacedStep:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where moments of own time lie among those at which calls of the rank are ready.
+
+    Attributes:
+        before, after: the calls around it. share: of the way from one to the other.
+        beyond: own time after the last call, which goes on as recorded.
+    """
+
+    before: Ints
+    after: Ints
+    share: Floats
+    beyond: Floats
+
+    @staticmethod
+    def of(calls: Calls, old: Floats, moments: Ints) -> _Place:
+        before, after = np.empty(len(old), dtype=np.int64), np.empty(len(old), dtype=np.int64)
+        for rank in range(calls.ranks):
+            rows = calls.of_rank(rank)
+            before[rows] = np.maximum(np.searchsorted(old[rows], moments[rows], side="right") - 1, 0) + rows.start
+            after[rows] = np.minimum(before[rows] + 1, rows.stop - 1)
+        since, way = np.maximum(moments - old[before], 0.0), old[after] - old[before]
+        share = np.divide(since, way, out=np.zeros(len(old)), where=way > 0)
+        return _Place(before, after, share, np.where(after == before, since, 0.0))
+
+    def among(self, new: Floats) -> Floats:
+        """The moments, when calls are ready at other ones."""
+        result: Floats = new[self.before] + self.share * (new[self.after] - new[self.before]) + self.beyond
+        return result
+
+
+def paced_replay(course: Course, times: Paced) -> PacedStep:
     """The step of a long training with these times.
 
     Args:
-        calls: as recorded, of more than one step.
-        later: of `later_waves`.
+        course: of more than one step.
         times: what is replayed.
     """
-    machine = _Machine(calls, times)
+    machine = _Machine(course, times)
     before, length = machine.end, 0.0
     for _ in range(ROUNDS):
         last, before = length, machine.end.copy()
-        machine.run(later)
+        machine.run(course.later)
         length = float((machine.end - before).max(initial=0.0))
         if abs(length - last) <= STEADY * length:
             break
-    of_rank = (machine.end - before) / (calls.steps - 1)
-    return PacedStep(float(of_rank.max(initial=0.0)), of_rank, machine.hidden)
+    of_rank = (machine.end - before) / (course.calls.steps - 1)
+    return PacedStep(float(of_rank.max(initial=0.0)), of_rank, machine.hidden, machine.stalled)
 
 
-def recorded_replay(calls: Calls, later: Sequence[Wave], times: Paced) -> float:
+def recorded_replay(course: Course, times: Paced) -> float:
     """The mean step after the first one (ns), from the state in which that ended on each rank; see `paced_replay`."""
-    machine = _Machine(calls, times)
+    machine = _Machine(course, times)
     machine.begin_as_recorded()
-    machine.run(later)
-    return float(machine.end.max(initial=0.0)) / (calls.steps - 1)
+    machine.run(course.later)
+    return float(machine.end.max(initial=0.0)) / (course.calls.steps - 1)
 
 
 def recorded_pace(calls: Calls) -> float:
@@ -105,12 +150,13 @@ def recorded_pace(calls: Calls) -> float:
 class _Machine:
     """The state between waves: the times of each rank's GPU and host at its last call, when its streams are free."""
 
-    def __init__(self, calls: Calls, times: Paced) -> None:
+    def __init__(self, course: Course, times: Paced) -> None:
+        calls = course.calls
         self._calls, self._times = calls, times
         self.gpu, self.host, self.end = np.zeros(calls.ranks), np.zeros(calls.ranks), np.zeros(calls.ranks)
         self._stream = np.zeros((calls.ranks, int(calls.stream.max(initial=0)) + 1))
-        self.hidden = np.zeros(len(calls.rank))
-        self._overlap = _overlap(calls, times.paths.gpu)
+        self.hidden, self.stalled = np.zeros(len(calls.rank)), np.zeros(len(calls.rank))
+        self._overlap = course.overlap(times.paths.gpu)
         self._blocks: Bools = calls.blocks & times.joined
 
     def begin_as_recorded(self) -> None:
@@ -137,26 +183,26 @@ class _Machine:
             self._stream[rank, stream] = end
             goes_on = ready + self._overlap[rows]
             blocks = self._blocks[rows]
-            self.gpu[rank] = np.where(blocks, np.maximum(ready, end - self._overlap[rows]), ready)
+            self.stalled[rows] = np.where(blocks, np.maximum(end - goes_on, 0.0), 0.0)
+            self.gpu[rank] = ready + self.stalled[rows]
             self.host[rank] = launched
             self.end[rank] = np.maximum(self.end[rank], end)
             waited = np.maximum(end - own - start, 0)
             self.hidden[rows] = np.where(blocks, np.clip(goes_on - start, 0, waited), waited)
 
 
-def _overlap(calls: Calls, gpu: Floats) -> Floats:
-    """Own time from when a call is ready to where its rank waits for its end: the same work as recorded."""
-    ready = calls.ready
-    result = np.zeros(len(calls.rank))
-    for rank in range(calls.ranks):
-        rows = calls.of_rank(rank)
-        if rows.stop == rows.start:
-            continue
-        old = np.maximum.accumulate(ready[rows])
-        work = np.minimum(gpu[rows], np.diff(old, prepend=old[0]))
-        new = np.cumsum(np.maximum(work, 0.0))
-        rest = np.maximum(calls.block[rows] - old[-1], 0.0)
-        # Beyond the last call own time goes on as recorded.
-        reached = np.interp(calls.block[rows], old, new) + rest
-        result[rows] = np.maximum(reached - np.interp(ready[rows], old, new), 0.0)
+def _later_waves(calls: Calls, order: Sequence[Wave]) -> list[Wave]:
+    """The waves without the first step."""
+    result = []
+    for wave in order:
+        later = calls.step[wave.rows] > 0
+        if later.all():
+            result.append(wave)
+        elif later.any():
+            # A collective is one step's on all of its members.
+            number = np.cumsum(np.isin(np.arange(len(wave.rows)), wave.begin)) - 1
+            kept = number[later]
+            begin = np.flatnonzero(np.diff(kept, prepend=-1))
+            member_of = np.cumsum(np.diff(kept, prepend=kept[0]) != 0)
+            result.append(Wave(wave.rows[later], wave.rank[later], begin, member_of))
     return result

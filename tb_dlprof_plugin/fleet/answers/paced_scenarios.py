@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.call_paths import SLOWER_PACE, PathTimes, even_pace, pauses
+from tb_dlprof_plugin.fleet.answers.call_paths import SLOWER_PACE, CallPaths, PathTimes, even_pace, pauses
 from tb_dlprof_plugin.fleet.answers.calls import Calls, next_to_point_to_point, stage_of
 from tb_dlprof_plugin.fleet.answers.paced_replay import (
+    Course,
     Paced,
     PacedStep,
-    later_waves,
     paced_replay,
     recorded_pace,
     recorded_replay,
@@ -76,15 +76,16 @@ class PacedScenarios(Scenarios):
         assert paced.paths is not None
         super().__init__(facts, calls, order, step)
         self._calls, self._paths = paced, paced.paths
-        self._later = later_waves(paced, order if paced is calls else waves(paced))
+        self._course = Course(paced, order if paced is calls else waves(paced))
         self._counted = (paced.step > 0).astype(np.float64)
         self._waited, share = self._recorded_waiting()
         self._paused = pauses(self._paths, self.classes, paced.first, self._counted)
         transfer = paced.transfer.astype(np.float64)
         recorded = _Job(self._paths.recorded, self._paths.contended * share[paced.rank], transfer)
         self.recorded_ns = recorded_pace(paced)
-        self.simulated_ns = recorded_replay(paced, self._later, Paced(self._paths.recorded, transfer))
-        self._job = replace(recorded, paths=self._unprofiled(self._pace(recorded) if pace is None else pace))
+        self.simulated_ns = recorded_replay(self._course, Paced(self._paths.recorded, transfer))
+        self.faster = self._faster(self._pace(recorded) if pace is None else pace)
+        self._job = replace(recorded, paths=self._paths.between(self.faster))
         self.base_ns = self._replayed(self._job).step
         if step is not None and step.source == "simulated":
             self.step = JobStep(self.base_ns / 1e6, self.base_ns / 1e6, self.base_ns / 1e6, step.source)
@@ -202,14 +203,26 @@ class PacedScenarios(Scenarios):
             factors.append(np.where(scaled, np.array(factor)[calls.rank], 1.0))
         return replace(job, paths=job.paths.scaled(*factors), due_to_waiting=job.due_to_waiting * factors[0])
 
-    def _unprofiled(self, pace: float) -> PathTimes:
-        return self._paths.between(even_pace(self._paths, self._paused, self.classes, self._counted, pace))
+    @property
+    def paced(self) -> Calls:
+        """The calls of the steps whose paths are known, and of one before them."""
+        return self._calls
+
+    @property
+    def paths(self) -> CallPaths:
+        """Of these calls. Without the profiler they are ``paths.between(self.faster)``."""
+        return self._paths
+
+    def _faster(self, pace: float) -> Floats:
+        return even_pace(self._paths, self._paused, self.classes, self._counted, pace)
 
     def _pace(self, recorded: _Job) -> float:
         """Of launching, over what is expected: as the measured step shows, if hosts determine it."""
         if self.step is None or self.step.source in ("recorded", "simulated"):
             return 1.0
-        steps = [self._replayed(replace(recorded, paths=self._unprofiled(pace)), 1).step for pace in _PACES]
+        steps = [
+            self._replayed(replace(recorded, paths=self._paths.between(self._faster(pace))), 1).step for pace in _PACES
+        ]
         steps = np.maximum.accumulate(steps).tolist()
         wanted = self.step.ms * 1e6
         if wanted <= steps[0]:
@@ -233,7 +246,7 @@ class PacedScenarios(Scenarios):
         turns = 1 if not joined or not job.due_to_waiting.any() else turns
         for turn in range(turns):
             less = job.due_to_waiting * (1 - left[calls.rank])
-            found = paced_replay(calls, self._later, Paced(job.paths.with_less_work(less), job.transfer, joined))
+            found = paced_replay(self._course, Paced(job.paths.with_less_work(less), job.transfer, joined))
             if turn + 1 < turns:
                 waited = np.bincount(calls.rank, weights=found.hidden * self._counted, minlength=calls.ranks)
                 left = np.clip(np.divide(waited, self._waited, out=left * 0, where=self._waited > 0), 0, 1)

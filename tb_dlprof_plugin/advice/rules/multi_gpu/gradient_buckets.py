@@ -9,7 +9,8 @@ from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.fleet.answers.gradient_buckets import DEFAULT_BYTES, bucket_row
 from tb_dlprof_plugin.metrics.communication import collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Role
@@ -34,8 +35,6 @@ RULE = Rule(
     ),
 )
 
-DEFAULT_BYTES = 25 << 20
-"""PyTorch's default of ``bucket_cap_mb``."""
 _LARGEST_SHARE = 0.5
 """Of all gradients, in one bucket: with two equal ones half of the exchange can be hidden."""
 
@@ -59,20 +58,9 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"The largest of {per_step:.0f} exchanges a step has {100 * share:.0f} % of the bytes.")
     exposed = int(found.exposed_ns[large].sum()) / steps
     own = None if context.job is None else _own(context)
-    transfer = exposed if own is None else min(exposed, own * 1e6)
     backward = float(context.per_step(context.in_role(Role.BACKWARD)))
-    buckets = math.ceil(largest / DEFAULT_BYTES)
-    hideable = min(transfer, backward) * (1 - 1 / buckets)
-    kept = thresholds.BUCKETED_SHARE
-    estimate = stated(
-        context,
-        hideable * (1 - kept.high),
-        hideable * (1 - kept.expected),
-        hideable * (1 - kept.low),
-        f"With buckets of 25 MB {buckets - 1} of {buckets} would be exchanged while the backward pass "
-        f"({backward / 1e6:.2f} ms) still runs: {hideable / 1e6:.2f} ms. An exchange in parallel with kernels slows "
-        f"them down and takes longer itself: {100 * kept.low:.0f} to {100 * kept.high:.0f} % of it stay, expected "
-        f"{100 * kept.expected:.0f} %.",
+    estimate = _replayed(context) or _hidden(
+        context, exposed if own is None else min(exposed, own * 1e6), backward, largest
     )
     if (percent(estimate.high_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"One bucket has {100 * share:.0f} % of the gradients, and takes {exposed / 1e6:.2f} ms a step.")
@@ -93,6 +81,41 @@ def check(context: RuleContext) -> Finding | Silent:
         saving=estimate,
         group="exposed_exchange",
         confirm="Record again: several all-reduces in the backward pass, and less time with nothing else running.",
+    )
+
+
+def _replayed(context: RuleContext) -> Saving | None:
+    """From the job replayed with buckets of 25 MB; None where it cannot be."""
+    replayed = context.replayed_job
+    row = None if replayed is None else bucket_row(replayed.scenarios, DEFAULT_BYTES)
+    step = None if replayed is None else replayed.job.step
+    if row is None or step is None:
+        return None
+    low, expected, high = (max(step.ms - ms, 0.0) * 1e6 for ms in (row.high_ms, row.step_ms, row.low_ms))
+    return stated(
+        context,
+        low,
+        expected,
+        high,
+        f"The step of all ranks replayed with {row.change}: {row.step_ms:.2f} instead of {step.ms:.2f} ms. Kernels "
+        "next to an exchange are slower, in the interval by little or by much.",
+    )
+
+
+def _hidden(context: RuleContext, transfer: float, backward: float, largest: int) -> Saving:
+    """From one rank alone: what its backward pass could hide of the exchange (ns per step)."""
+    buckets = math.ceil(largest / DEFAULT_BYTES)
+    hideable = min(transfer, backward) * (1 - 1 / buckets)
+    kept = thresholds.BUCKETED_SHARE
+    return stated(
+        context,
+        hideable * (1 - kept.high),
+        hideable * (1 - kept.expected),
+        hideable * (1 - kept.low),
+        f"With buckets of 25 MB {buckets - 1} of {buckets} would be exchanged while the backward pass "
+        f"({backward / 1e6:.2f} ms) still runs: {hideable / 1e6:.2f} ms. An exchange in parallel with kernels slows "
+        f"them down and takes longer itself: {100 * kept.low:.0f} to {100 * kept.high:.0f} % of it stay, expected "
+        f"{100 * kept.expected:.0f} %.",
     )
 
 
