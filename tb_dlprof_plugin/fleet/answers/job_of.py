@@ -31,6 +31,7 @@ from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
@@ -146,9 +147,11 @@ def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
     """Of the ranks' estimates the median of those that were measured, else that of the rank that waits least.
 
     Synchronous ranks have one step. Where a rank waits, its own estimate holds what the profiler delays the others by.
-    Without any estimate the step is as recorded, as its source says.
+    Without any estimate the step is as recorded, as its source says. A step of next to nothing is a damaged
+    recording's, and as if not known.
     """
-    known = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
+    estimates = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
+    known = [(index, length) for index, length in estimates if length.ms * 1e6 >= SHORTEST_STEP_NS]
     measured = sorted((one for _, one in known if one.source in _TIMED), key=lambda one: one.ms)
     if measured:
         middle = measured[len(measured) // 2]
@@ -160,7 +163,7 @@ def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
     if not calls.steps or not calls.length.any():
         return None
     ms = float(np.median(calls.length[calls.length > 0])) / calls.steps / 1e6
-    return JobStep(ms, ms, ms, "recorded")
+    return JobStep(ms, ms, ms, "recorded") if ms * 1e6 >= SHORTEST_STEP_NS else None
 
 
 def _what_if(
