@@ -30,6 +30,7 @@ from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
+from tb_dlprof_plugin.fleet.world import missing_of, world_of
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 
@@ -83,8 +84,8 @@ def replayed_job(
     if len(set(ranks)) != len(ranks):
         twice = sorted({rank for rank in ranks if ranks.count(rank) > 1})
         raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
-    world = max(max(one.world_size for one in facts), max(ranks) + 1, len(facts))
-    missing = sorted(set(range(world)) - set(ranks))
+    world = max(world_of((one.world_size for one in facts), ranks), len(facts))
+    missing = missing_of(world, ranks)
     common = common_steps(facts)
     if numbers is None:
         chosen = steps_with_room(facts[0], sum(len(one.collectives) for one in facts), common)
