@@ -19,6 +19,7 @@ from typing import Any
 
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.fleet.engines import Failure, engine_for
+from tb_dlprof_plugin.fleet.world import missing_of, world_of
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError, Listed
 from tb_dlprof_plugin.model.profile import Profile
@@ -81,9 +82,9 @@ class ImportedRun:
     def missing_ranks(self) -> list[int]:
         """Ranks without one."""
         have = set(self.ranks)
-        world = max((one.world_size or 0 for one in self.recordings), default=0)
+        world = world_of((one.world_size for one in self.recordings), ())
         named = {rank for one in self.recordings if one.error for rank in one.ranks}
-        return sorted((set(range(world)) | named) - have)
+        return sorted({*missing_of(world, have), *named} - have)
 
 
 @dataclass(frozen=True, slots=True)

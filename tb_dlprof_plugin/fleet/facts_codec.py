@@ -33,6 +33,7 @@ from tb_dlprof_plugin.fleet.rank_facts import (
     StepLength,
     Steps,
 )
+from tb_dlprof_plugin.fleet.world import is_world_size
 from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -219,7 +220,7 @@ def _facts(
         raise ValueError("its steps differ in number")
     return RankFacts(
         rank=stored.rank,
-        world_size=stored.world_size,
+        world_size=stored.world_size if is_world_size(stored.world_size) else UNKNOWN,
         host=stored.host,
         gpu=stored.gpu,
         device=stored.device,

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.fleet.rank_facts import (
     StepLength,
 )
 from tb_dlprof_plugin.fleet.steps_of_profile import cpu_work, kernel_times, kernels_on, steps_of
+from tb_dlprof_plugin.fleet.world import is_world_size
 from tb_dlprof_plugin.metrics.communication import exposed_ns, is_collective, other_work
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
 from tb_dlprof_plugin.model.profile import Ints
@@ -45,7 +46,8 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         work, other = kernels_on(view, device), other_work(view, device)
     communication = _communication(view, device, calls)
     gpu_work = None if device is None else work_of(view, device, communication)
-    world_size = profile.facts.world_size or UNKNOWN
+    stated = profile.facts.world_size
+    world_size = stated if stated is not None and is_world_size(stated) else UNKNOWN
     groups = _with_dimensions(groups, calls, world_size)
     return RankFacts(
         rank=profile.source.rank,

@@ -38,6 +38,9 @@ from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 UNKNOWN = -1
+_MOST_OF_CALL, _MOST_OF_ALL = 2**52, 2**62
+"""FLOPs and bytes: 4 PFLOP take the fastest GPU some seconds. More follow from shapes that cannot be, and are unknown;
+the sum of all calls fits into an int64."""
 _CONVOLUTION_NODE = "ConvolutionBackward"
 
 
@@ -75,6 +78,7 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
     place[rows] = np.arange(len(rows))
     neighbours = _Neighbours(view)
     by_op: dict[int, Work | None] = {}
+    most = min(_MOST_OF_CALL, _MOST_OF_ALL // max(len(rows), 1))
     flops, moved = np.full(len(rows), UNKNOWN, dtype=np.int64), np.full(len(rows), UNKNOWN, dtype=np.int64)
     for at, (row, op) in enumerate(zip(rows.tolist(), calls.op[rows].tolist(), strict=True)):
         name = strings[ops.name[op]]
@@ -90,8 +94,8 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
                 by_op[op] = work_of(name, view.profile.shapes_of(op), view.profile.dtypes_of(op))
             work = by_op[op]
         if work is not None:
-            flops[at] = work.flops
-            moved[at] = UNKNOWN if work.bytes is None else work.bytes
+            flops[at] = work.flops if work.flops <= most else UNKNOWN
+            moved[at] = UNKNOWN if work.bytes is None or work.bytes > most else work.bytes
     return MatrixCalls(rows, flops, moved, place[owner])
 
 

@@ -24,9 +24,10 @@ from tb_dlprof_plugin.planning.dtype_flow import Flow, flow
 from tb_dlprof_plugin.planning.kernel_times import KernelTimes, KernelTimesOf
 from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
-from tb_dlprof_plugin.planning.target import SHORTEST_NS, Target, target_of
+from tb_dlprof_plugin.planning.target import Target, target_of
 from tb_dlprof_plugin.profile_view import ProfileView, per_selection
 from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.pauses import loading_times
 from tb_dlprof_plugin.simulation.simulator import SimulatedStep, simulation
 
@@ -140,14 +141,14 @@ class _Forecaster:
         if self._loading.hidden:
             # The workers keep up with the step as it is; a shorter one may have to wait for them.
             high, most = max(high, steps.ns), max(most, 1.0)
-        predicted_ns = max(middle.ns, least, SHORTEST_NS)
+        predicted_ns = max(middle.ns, least, SHORTEST_STEP_NS)
         return Forecast(
             target=target,
             measured_ns=steps.recorded_ns,
             base_ns=steps.ns,
             predicted_ns=predicted_ns,
             # Steps that were timed too differently have an interval from 0 on.
-            low_ns=min(max(low, least, SHORTEST_NS), predicted_ns),
+            low_ns=min(max(low, least, SHORTEST_STEP_NS), predicted_ns),
             high_ns=max(high, predicted_ns),
             least_share=min(max(least_share, least / steps.ns), predicted_ns / steps.ns),
             most_share=max(most, predicted_ns / steps.ns),

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS, step_estimate
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -24,8 +24,6 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 _BASES = ("fp32", "tf32", "3xtf32")
 _MOSTLY_BASE_PERCENT = 97.0
 """Of the matrix time, in `_BASES`: a run that is neither mostly FP32 nor mostly TF32 has some of each."""
-SHORTEST_NS = 1000.0
-"""No step is shorter: a launch alone takes the CPU 2 us, and a smaller time is a damaged recording's."""
 _OPAQUE = 0.03
 """Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
 
@@ -78,7 +76,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
             sentence("the shapes of the ops' inputs were not recorded", remedies_for(profile.source).shapes)
         )
     _check_launches(view)
-    if step_estimate(view, view.selection()).ns < SHORTEST_NS:
+    if step_estimate(view, view.selection()).ns < SHORTEST_STEP_NS:
         raise ForecastError("its step took no time: record more iterations.")
     capability = view.compute_capability
     new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)

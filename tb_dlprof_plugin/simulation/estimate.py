@@ -27,6 +27,8 @@ SOURCES: dict[StepSource, str] = {
 }
 """The wording of a step's source on all pages."""
 
+SHORTEST_STEP_NS = 1000.0
+"""No step is shorter: a launch alone takes the CPU 2 us, and a smaller time is a damaged recording's."""
 _SAME = 0.97
 """A step that is at least this share of the recorded one even with the fastest CPU is the recorded one: the GPU sets
 its pace."""

@@ -35,7 +35,7 @@ from tb_dlprof_plugin.fleet.chosen_steps import common_steps
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.matching import match
-from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts, StepLength
 
 
 def _job(ranks: int, program: Program, pipelined: bool = False, seed: int = 0) -> list[RankFacts]:
@@ -393,3 +393,14 @@ def test_the_bandwidth_that_hides_a_transfer_is_what_the_work_next_to_it_leaves_
     # Tensor parallelism waits for each of its collectives: no bandwidth hides them.
     rows = job_of(simulate(4, tensor_and_data(2, 2))).collective_rows
     assert [one.hiding_gb_s for one in rows if one.dimension == "tp"] == [None]
+
+
+@pytest.mark.parametrize("step_ns", [0, 1, 999])
+@pytest.mark.parametrize("source", ["measured", "simulated"])
+def test_a_step_of_next_to_nothing_is_as_if_not_known(source: str, step_ns: int) -> None:
+    """As a rank with a damaged recording states it: the other ranks say how long the job's step is."""
+    facts = _job(4, ddp(4))
+    length = StepLength(step_ns / 1e6, 0.0, step_ns / 1e6, source)
+    damaged = [replace(one, step_length=length) for one in facts]
+    assert job_of(damaged).step == job_of([replace(one, step_length=None) for one in facts]).step
+    assert job_of([damaged[0], *facts[1:]]).step == job_of([replace(facts[0], step_length=None), *facts[1:]]).step

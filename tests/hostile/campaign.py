@@ -28,8 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile.kinds import KINDS, Outcome, Try, source_of
 
-BLOCK = {"traces": 400, "answers": 10, "event-files": 1_000, "requests": 500, "names": 20}
+BLOCK = {"traces": 400, "answers": 10, "ranks": 100, "event-files": 1_000, "requests": 500, "names": 20}
 """Inputs that a worker tries at once: some ten seconds."""
+_MOST_BYTES = 8 << 30
+"""Of address space that a worker may have: ten times what it needs."""
 
 
 @dataclass
@@ -100,6 +102,15 @@ def _kind_of_fault(fault: str) -> str:
     return re.sub(r"\d+(?:\.\d+)?(?=\D*$)|'[^']{30,}'", "...", fault.split("=")[0])[:160]
 
 
+def _bound_memory() -> None:
+    """An input that asks for all memory is a fault of its own, and not the end of the campaign or of the machine."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+
+
 def _most_memory_mb() -> float:
     try:
         import resource
@@ -114,7 +125,7 @@ def run(state: Path, kinds: list[str], minutes: float, workers: int) -> dict[str
     counts = load(state)
     end = time.monotonic() + 60 * minutes
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_bound_memory) as pool:
         going: dict[Future[Counts], tuple[str, int]] = {}
         spent = dict.fromkeys(kinds, 0.0)
         while going or time.monotonic() < end:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hostile.event_files import mutated_file, read_everything
 from hostile.http_requests import Server
@@ -18,9 +19,16 @@ from support.hostile_names import STEERS
 from support.stored_profiles import mutated, packed
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.pages.distributed import distributed_page
+from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -93,6 +101,71 @@ def answers(folder: Path) -> Try:
     return one
 
 
+def ranks(folder: Path) -> Try:
+    """Asks about a job of two ranks, one of which has a hostile trace or a stored profile with other numbers."""
+    jobs, sound = [], []
+    for names in (("nccl_rank0", "nccl_rank1"), ("cpu_gloo_rank0", "cpu_gloo_rank1")):
+        documents = [*hostile_traces.documents(400, names), *hostile_traces.first_steps(600, names)]
+        recorded = [analyze_trace(ROOT / "tests" / "traces" / f"{name}.pt.trace.json.gz") for name in names]
+        facts = [facts_of_profile(ProfileView(profile)) for profile in recorded]
+        jobs.append((documents, [pb.Profile.FromString(gzip.decompress(encode(one))) for one in recorded]))
+        sound.append(facts)
+    path = folder / "trace.json"
+
+    def one(source: random.Random) -> Outcome:
+        number = source.randrange(len(jobs))
+        documents, messages = jobs[number]
+        rank = source.randrange(len(sound[number]))
+        try:
+            if source.random() < 0.25:
+                profile = decode(packed(mutated(messages[rank], source)))
+            else:
+                path.write_text(json.dumps(hostile_traces.mutated(documents[rank::2][source.randrange(2)], source)))
+                profile = analyze_trace(path)
+        except (ProfileError, TraceError):
+            return Outcome(False)
+        return _asked_of_job(ProfileView(reclassified(profile)), sound[number], rank, source)
+
+    return one
+
+
+def _asked_of_job(view: ProfileView, sound: list[RankFacts], rank: int, source: random.Random) -> Outcome:
+    """What is wrong with what is said of a job of sound ranks and this one, as read, as stored, and alone."""
+    found = Outcome(True)
+
+    def ask(name: str, question: Callable[[], Any]) -> Any:
+        began = time.process_time()
+        found.answers += 1
+        try:
+            answer = question()
+            shown = None if isinstance(answer, RankFacts) else all_answers.ask((name, lambda: answer))
+            found.faults += [f"{name}: share {wrong}" for wrong in all_answers.wrong_shares(shown)]
+        except Exception as error:
+            found.faults.append(f"{name}: {hostile_traces.where(error)}")
+            answer = None
+        if (took := time.process_time() - began) > _SHORTEST_S:
+            found.faults.append(f"{name}: takes {took:.1f} s")
+        return answer
+
+    facts = ask("facts of a rank", lambda: facts_of_profile(view))
+    if facts is None:
+        return found
+    facts = dataclasses.replace(facts, rank=rank)  # of two ranks that say the same, the server has one
+    again = ask("stored facts", lambda: decode_facts(encode_facts(facts)))
+    others = [one for number, one in enumerate(sound) if number != rank]
+    for name, job in (("job", [facts, *others]), ("job of stored facts", [again or facts, *others]), ("rank", [facts])):
+        ask(name, lambda job=job: distributed_page(job_of(job), all_answers.REF))
+    ask("lines of ranks", lambda: _lines([facts, *others], source.choice((None, 0, 1, 10**6))))
+    return found
+
+
+def _lines(facts: list[RankFacts], step: int | None) -> RankLinesPage | None:
+    try:
+        return rank_lines_page(facts, [one.rank for one in facts], step)
+    except KeyError:  # of which the route makes a sentence
+        return None
+
+
 def event_file(folder: Path) -> Try:
     """Reads event files in which bytes, records, messages or numbers are wrong."""
     sound = []
@@ -152,6 +225,7 @@ def names(folder: Path) -> Try:
 KINDS: dict[str, Callable[[Path], Try]] = {
     "traces": traces,
     "answers": answers,
+    "ranks": ranks,
     "event-files": event_file,
     "requests": requests,
     "names": names,

@@ -12,8 +12,8 @@ from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
-_SHORT = [("event-files", 300), ("requests", 150), ("names", 4)]
-_LONG = [("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000)]
+_SHORT = [("event-files", 300), ("requests", 150), ("names", 4), ("ranks", 40)]
+_LONG = [("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000), ("ranks", 2_000)]
 
 
 @pytest.mark.slow

@@ -48,9 +48,15 @@ _OWN_ERRORS = (ForecastError, KeyNodeError, PlanError, SweepError)
 """What a page says where it has nothing to show; a route makes a sentence of it."""
 _PRINTED = (
     "summary", "ops", "op-types", "modules", "kernels", "launches", "timeline", "tensor-cores", "roofline", "memory",
-    "advise", "info",
+    "advise", "info", "energy", "tried",
 )  # fmt: skip
-_CHOOSERS = ("advise", "compare", "page_command", "predict", "timeline", "info")
+_PLANS = (
+    ("--batch-size", "64"),
+    ("--precision", "bf16", "--checkpoint", "auto", "--memory", "1GiB"),
+    ("--optimizer", "adam", "--shard", "fsdp2", "--gpus", "4"),
+    ("--image-size", "64", "--accumulate", "3", "--offload", "optimizer", "--gpu", "A100 80GB"),
+)
+_CHOOSERS = ("advise", "compare", "page_command", "plan", "predict", "timeline", "info")
 
 
 Question = tuple[str, Callable[[], Any]]
@@ -173,6 +179,8 @@ def commands(view: ProfileView, path: Path) -> Iterator[Question]:
     for name in _PRINTED:
         for form in ("text", "json", "csv"):
             yield f"command {name} {form}", lambda n=name, f=form: printed(n, str(path), "--format", f)
+    for number, options in enumerate(_PLANS):
+        yield f"command plan {number}", lambda options=options: printed("plan", str(path), *options)
     yield "command predict", lambda: printed("predict", str(path), "--precision", "bf16")
     yield "command compare", lambda: printed("compare", str(path), str(path))
 

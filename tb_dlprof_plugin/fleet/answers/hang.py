@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, contradictions, ranks_behind
 from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, Matching
+from tb_dlprof_plugin.fleet.world import missing_of, world_of
 
 _NAMED = 8
 
@@ -26,13 +27,13 @@ def hang_notes(records: Sequence[FlightRecord]) -> list[str]:
 def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
     """A job of which there are dumps and no recording: who is behind, and nothing about times."""
     ranks = sorted(record.rank for record in records)
-    largest = max((rank for record in records for own in record.members.values() for rank in own), default=0)
-    world = max(largest, *ranks) + 1
+    named = {rank for record in records for own in record.members.values() for rank in own}
+    world = world_of((), [*ranks, *named])
     behind = [one.rank for one in ranks_behind(records)]
     return Job(
         world_size=world,
         ranks=ranks,
-        missing_ranks=sorted(set(range(world)) - set(ranks)),
+        missing_ranks=missing_of(world, ranks),
         sentence=f"The job stands still and waits for rank{'s' if len(behind) > 1 else ''} {_listed(behind)}."
         if behind
         else "The dumps show no rank that others wait for.",

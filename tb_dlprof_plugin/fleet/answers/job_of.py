@@ -30,7 +30,9 @@ from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
+from tb_dlprof_plugin.fleet.world import missing_of, world_of
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 
 _TIMED = ("measured", "light")
 """Sources of a step (`simulation.estimate`) that were timed, not estimated."""
@@ -82,8 +84,8 @@ def replayed_job(
     if len(set(ranks)) != len(ranks):
         twice = sorted({rank for rank in ranks if ranks.count(rank) > 1})
         raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
-    world = max(max(one.world_size for one in facts), max(ranks) + 1, len(facts))
-    missing = sorted(set(range(world)) - set(ranks))
+    world = max(world_of((one.world_size for one in facts), ranks), len(facts))
+    missing = missing_of(world, ranks)
     common = common_steps(facts)
     if numbers is None:
         chosen = steps_with_room(facts[0], sum(len(one.collectives) for one in facts), common)
@@ -149,9 +151,11 @@ def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
     """Of the ranks' estimates the median of those that were measured, else that of the rank that waits least.
 
     Synchronous ranks have one step. Where a rank waits, its own estimate holds what the profiler delays the others by.
-    Without any estimate the step is as recorded, as its source says.
+    Without any estimate the step is as recorded, as its source says. A step of next to nothing is a damaged
+    recording's, and as if not known.
     """
-    known = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
+    estimates = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
+    known = [(index, length) for index, length in estimates if length.ms * 1e6 >= SHORTEST_STEP_NS]
     measured = sorted((one for _, one in known if one.source in _TIMED), key=lambda one: one.ms)
     if measured:
         middle = measured[len(measured) // 2]
@@ -163,7 +167,7 @@ def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
     if not calls.steps or not calls.length.any():
         return None
     ms = float(np.median(calls.length[calls.length > 0])) / calls.steps / 1e6
-    return JobStep(ms, ms, ms, "recorded")
+    return JobStep(ms, ms, ms, "recorded") if ms * 1e6 >= SHORTEST_STEP_NS else None
 
 
 def _what_if(

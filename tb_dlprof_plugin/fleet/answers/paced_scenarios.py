@@ -29,6 +29,7 @@ from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.recorder_cost import JOB_SPREAD
 from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR
 
@@ -87,7 +88,7 @@ class PacedScenarios(Scenarios):
         self.faster = self._faster(self._pace(recorded) if pace is None else pace)
         self._job = replace(recorded, paths=self._paths.between(self.faster))
         self.base_ns = self._replayed(self._job).step
-        if step is not None and step.source == "simulated":
+        if step is not None and step.source == "simulated" and self.base_ns >= SHORTEST_STEP_NS:
             self.step = JobStep(self.base_ns / 1e6, self.base_ns / 1e6, self.base_ns / 1e6, step.source)
             if pace is None and len(paced.rank) <= _MOST_TRIED:
                 fast, slow = (

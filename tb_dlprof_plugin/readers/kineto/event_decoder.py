@@ -76,12 +76,10 @@ class EventDecoder:
             return self._decoders[1].decode(text)  # type: ignore[no-any-return]  # numbers in quotes
 
     def _prepare(self) -> None:
-        """Makes the types with what is loose."""
-        complete, instant = (_Loosened(kind, self._loose) for kind in self._types)
+        """Takes the types with what is loose."""
+        complete, instant, self._decoders = _kinds_of(*self._types, frozenset(self._loose))
         self.complete.add(complete.type)
         self.instant.add(instant.type)
-        event: Any = Union[(complete.type, instant.type, *SKIPPED)]
-        self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
         self._by_type = {complete.type: complete, instant.type: instant}
 
     def _loosen(self, message: str) -> bool:
@@ -99,10 +97,18 @@ class EventDecoder:
         return sum(kinds[type(event)].settle(event) for event in events if type(event) in kinds)
 
 
+@functools.lru_cache(maxsize=256)
+def _kinds_of(complete: Any, instant: Any, loose: frozenset[str]) -> tuple[_Loosened, _Loosened, list[Any]]:
+    """Complete events and moments with these fields as text, and the decoders of lists of them, strict and not."""
+    kinds = _Loosened(complete, loose), _Loosened(instant, loose)
+    event: Any = Union[(*(kind.type for kind in kinds), *SKIPPED)]
+    return *kinds, [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
+
+
 class _Loosened:
     """A type of events with some fields as text, and how they are converted."""
 
-    def __init__(self, kind: Any, loose: set[str]) -> None:
+    def __init__(self, kind: Any, loose: frozenset[str]) -> None:
         own = _fields(kind)
         args = own[_ARGS].type
         inner = {_OF_ARGS + name: field for name, field in _fields(args).items()}
