@@ -4,8 +4,8 @@
 
 Each job (event files and `truth.N.json`, as `benchmarks.ranks.record` writes them) is changed in several ways and
 answered again. A row for each way: how often the planted rank and cause come first, and are certain, how many jobs
-without one are silent, in how many each rank's account adds up to its step, and how far the clocks are found from
-where they were put at most (us). With a rank missing nothing may be certain.
+without one are silent, in how many each rank's account adds up to its step, and how far the clocks are found from where
+they were put at most (us). With a rank missing nothing may be certain.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def _figures(job: Job) -> list[tuple[str, str]]:
             )
         )
     if efficiency.wasted_gpu_share is not None:
-        figures.append(("wasted by uneven ranks", f"{share(efficiency.wasted_gpu_share)} of the GPU time"))
+        figures.append(("wasted by uneven ranks", f"{share(efficiency.wasted_gpu_share)} of the ranks' time"))
     if efficiency.wasted_gpu_hours_per_day is not None:
         figures.append(("", f"{efficiency.wasted_gpu_hours_per_day:,.1f} GPU-hours a day, on {job.world_size} GPUs"))
     if efficiency.flops_utilization is not None:

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.fleet.clocks import Alignment, align
 from tb_dlprof_plugin.fleet.matching import Matched, match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
+from tb_dlprof_plugin.model.formatting import duration as text_of
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 
@@ -152,5 +153,6 @@ def _members(
 def _sentence(alignment: Alignment) -> str:
     if alignment.uncertainty_ns is None:
         return "No collective tells how far apart the clocks of these ranks are: they are drawn as recorded."
-    error = f"{alignment.uncertainty_ns / 1000:.1f} us"
-    return f"Clocks are aligned to {error} by the ends of {alignment.collectives} collectives."
+    return (
+        f"Clocks are aligned to {text_of(alignment.uncertainty_ns)} by the ends of {alignment.collectives} collectives."
+    )

@@ -137,7 +137,7 @@ def _atoms_of_rank(one: RankFacts, calls: Calls, index: int) -> tuple[Ints, Ints
     result: list[tuple[int, int, int, int]] = []
     for row, (of_facts, of_step) in enumerate(zip(rows.tolist(), step.tolist(), strict=True)):
         found = of_call.get((int(iteration[of_facts]), int(place[of_facts])), []) if of_step else []
-        if int(parts.bytes[found].sum()) != one.collectives.bytes[of_facts]:
+        if not 0 < int(parts.bytes[found].sum()) == one.collectives.bytes[of_facts]:
             # Another call than the one whose gradients these are.
             found = []
         for part in found:

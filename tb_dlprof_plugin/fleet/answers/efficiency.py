@@ -30,6 +30,7 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
     even = scenarios.even_ms
     wasted = None if even is None else max(1 - even / step.ms, 0.0)
     world = max(max(one.world_size for one in scenarios.facts), calls.ranks)
+    no_gpus = all(one.on_cpu for one in scenarios.facts)
     transfer = None if free is None else min(free / step.ms, 1.0)
     return Efficiency(
         parallel=None if balance is None else balance * communication,
@@ -39,7 +40,7 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
         transfer=transfer,
         wasted_gpu_share=wasted,
         flops_utilization=used,
-        wasted_gpu_hours_per_day=None if wasted is None else wasted * _HOURS * world,
+        wasted_gpu_hours_per_day=None if wasted is None or no_gpus else wasted * _HOURS * world,
     )
 
 

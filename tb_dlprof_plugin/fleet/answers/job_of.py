@@ -179,7 +179,8 @@ def _what_if(
     found = [
         scenarios.row(f"rank {one.rank} as fast as the others", repaired_by(facts, one))
         for one in worst[:REPAIRED]
-        if one.cause not in ("uneven_stage", "slow_link")
+        # A rank that is faster than the others would become as slow as they are.
+        if one.cause not in ("uneven_stage", "slow_link") and one.winnable_ms > 0
     ]
     linked = [one for one in worst if one.cause == "slow_link"]
     if linked:

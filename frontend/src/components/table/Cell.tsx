@@ -55,7 +55,7 @@ export function Cell<Row>({ column, row, first, onSelect, lead, whole }: CellPro
     );
   }
   const title = column.unit || value === null || value === "" ? undefined : String(value);
-  const bar = whole && typeof value === "number" ? `${Math.min(100, (100 * value) / whole)}%` : undefined;
+  const bar = whole && typeof value === "number" && value > 0 ? `${Math.min(100, (100 * value) / whole)}%` : undefined;
   return (
     <td class={column.unit ? "right" : ""} title={title} style={bar && { "--bar": bar }}>
       {content}

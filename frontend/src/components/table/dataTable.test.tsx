@@ -32,6 +32,7 @@ const ROWS: Row[] = [
   { name: LONG, share: 20, cpu: 5 },
   { name: "relu", share: 5, cpu: 9 },
   { name: "cat", share: null, cpu: 7 },
+  { name: "add", share: -2, cpu: 1 },
 ];
 
 let root: HTMLElement;
@@ -106,11 +107,11 @@ describe("a table on the page", () => {
     expect(root.querySelectorAll(".filter")).toHaveLength(0);
   });
 
-  it("draws a bar behind a share, full for the largest, none for what is unknown", () => {
+  it("draws a bar behind a share, full for the largest, none for what is unknown or below 0", () => {
     const bars = [...root.querySelectorAll<HTMLElement>("tbody td:nth-child(2)")].map((cell) =>
       cell.style.getPropertyValue("--bar"),
     );
-    expect(bars).toEqual(["100%", "25%", ""]);
+    expect(bars).toEqual(["100%", "25%", "", ""]);
   });
 
   it("cuts a long name in its middle and says it whole", () => {

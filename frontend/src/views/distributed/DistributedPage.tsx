@@ -110,8 +110,8 @@ function JobFigures({ data }: { data: JobData }) {
         value={figures.wasted_percent}
         under={
           figures.wasted_gpu_hours_per_day === null
-            ? "of all GPU time"
-            : `of all GPU time, ${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
+            ? "of the ranks' time"
+            : `of the ranks' time, ${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
         }
         testId="job-wasted"
       />

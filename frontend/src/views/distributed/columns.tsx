@@ -42,7 +42,7 @@ export const DELAYS: Column<JobDelay>[] = [
     header: "Significant",
     definition: DEFINITIONS.jobSignificant,
     value: (row) => (row.significant ? "yes" : "may be chance"),
-    width: "110px",
+    width: "130px",
   },
   {
     id: "why",
@@ -55,7 +55,14 @@ export const DELAYS: Column<JobDelay>[] = [
 ];
 
 export const WHAT_IF: Column<JobWhatIf>[] = [
-  { id: "change", header: "If", definition: "What is repaired, alone.", value: (row) => row.change, width: "300px" },
+  {
+    id: "change",
+    header: "If",
+    definition: "What is repaired, alone.",
+    value: (row) => row.change,
+    cell: (row) => <span class="wrap">{row.change}</span>,
+    width: "300px",
+  },
   {
     id: "step",
     header: "Step",
