@@ -45,6 +45,25 @@ def steps_with_room(one: RankFacts, calls: int, numbers: Ints) -> Ints | None:
     return result if len(result) else numbers[:count]
 
 
+def whole_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
+    """Of the numbers of steps those in which no rank lacks calls, as recorders lose some: its sequence of calls differs
+    from those of ranks with which it agrees in other steps.
+
+    All of them where fewer than two such steps are left.
+    """
+    kinds: dict[int, set[bytes]] = {number: set() for number in numbers.tolist()}
+    for one in facts:
+        order = np.argsort(one.collectives.iteration, kind="stable")
+        operation = one.collectives.operation[order].astype(np.int8)
+        edges = np.searchsorted(one.collectives.iteration[order], np.arange(len(one.steps.number) + 1))
+        for number, begin, end in zip(one.steps.number.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            if number in kinds:
+                kinds[number].add(operation[begin:end].tobytes())
+    count = np.array([len(kinds[number]) for number in numbers.tolist()], dtype=np.int64)
+    result: Ints = numbers[count == count.min(initial=len(facts))]
+    return result if len(result) > 1 else numbers
+
+
 def with_calls_of(one: RankFacts, numbers: Ints) -> RankFacts:
     """The rank with the calls of the steps with these numbers."""
     rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])

@@ -263,3 +263,8 @@ class RankFacts:
     wrapper: str = ""
     gradients: Gradients = field(default_factory=Gradients)
     bucket_bytes: int = UNKNOWN
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the process has no GPU: its tensor ops are what others call the GPU's work."""
+        return self.device == UNKNOWN and not self.gpu

@@ -20,6 +20,8 @@ from tb_dlprof_plugin.store.profile_store import read_profile
 
 _CYCLES = 2
 """Of each rank that are held: ranks are at most one recording apart."""
+_OPENED = 64
+"""Ranks of a job whose profiles are opened where an earlier version stored less: each takes some tenths of a second."""
 
 
 def facts_to_store(view: ProfileView) -> bytes | None:
@@ -43,13 +45,16 @@ class JobFacts:
     numbers: Ints | None = None
 
 
-def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedColumns | None = None) -> RankFacts:
+def stored_facts(
+    blob: StoredBlob, numbers: Ints | None = None, shared: SharedColumns | None = None, oldest: int = FORMAT
+) -> RankFacts:
     """The facts of a stored profile, which is opened only where they are missing, or an earlier version wrote less.
 
     Args:
         blob: the profile.
         numbers: of the steps whose calls are wanted; all by default.
         shared: columns of other ranks, which take the place of equal ones of this.
+        oldest: format of the stored facts that will do.
 
     Raises:
         ProfileError: neither can be read.
@@ -57,7 +62,7 @@ def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedCo
     data = blob.read_facts()
     if data is not None:
         with contextlib.suppress(ProfileError):
-            return decode_facts(data, numbers, shared, FORMAT)
+            return decode_facts(data, numbers, shared, oldest)
     try:
         facts = facts_of_profile(ProfileView(read_profile(blob)))
     except ProfileError:
@@ -70,7 +75,8 @@ def stored_facts(blob: StoredBlob, numbers: Ints | None = None, shared: SharedCo
 def facts_of_job(blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None = None) -> JobFacts:
     """The facts of the ranks of a job: of the newest session the newest cycle that most ranks have.
 
-    A rank without it has its last one: while a training runs, some ranks are further than others.
+    A rank without it has its last one: while a training runs, some ranks are further than others. Of a job of many
+    ranks what an earlier version stored will do.
 
     Of a job of many ranks the calls of a few steps are read (`chosen_steps`).
 
@@ -94,6 +100,7 @@ def _read(
     """The facts or an error by stored rank, in their order, and the steps whose calls they have."""
     shared: SharedColumns = {}
     chosen = numbers is not None
+    oldest = FORMAT if ranks <= _OPENED else 1
     # By session, since which one is meant shows at the end; of each rank its last two cycles.
     newest: dict[str, dict[int, dict[int, RankFacts | str]]] = {}
     for blob in blobs:
@@ -101,7 +108,7 @@ def _read(
         if len(cycles) >= _CYCLES and blob.ref.cycle < min(cycles):
             continue
         try:
-            facts = stored_facts(blob, numbers, shared)
+            facts = stored_facts(blob, numbers, shared, oldest)
         except ProfileError as error:
             cycles[blob.ref.cycle] = f"Rank {blob.ref.rank} cannot be read: {error}."
             continue

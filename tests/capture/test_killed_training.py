@@ -80,6 +80,7 @@ def test_a_training_that_is_killed_keeps_its_complete_cycles(tmp_path: Path) -> 
     assert all(one.suffix == ".tb_dlprof" or one.name.endswith(".json") for one in run.iterdir() if one.is_file())
 
 
+@pytest.mark.long
 def test_two_trainings_that_write_to_one_run_keep_a_session_each(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "one"
     for name in ("a", "b"):

@@ -33,6 +33,7 @@ from support.script_runs import (
 )
 from typer.testing import CliRunner
 
+from tb_dlprof_plugin import distributed
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.fail_on import FailOn
 from tb_dlprof_plugin.cli.main import app
@@ -370,6 +371,51 @@ def test_torchrun_records_every_rank_and_the_training_is_the_same(tmp_path: Path
 
     weights = [torch.load(tmp_path / name) for name in ("plain.pt", "profiled.pt")]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("planted", "cause"),
+    [
+        ("pass", ""),
+        ("time.sleep(0.06)", "slow_host"),
+        ("more(batch.repeat(64, 16))", "uneven_data"),
+        ("junk = [[number] for number in range(200_000)]; gc.collect()", "garbage_collection"),
+    ],
+)
+def test_the_late_process_of_torchrun_is_named(tmp_path: Path, planted: str, cause: str) -> None:
+    write(
+        tmp_path,
+        f"""
+        import gc, time, torch.distributed as dist
+        dist.init_process_group("gloo")
+        late = dist.get_rank() == 1
+        parallel = nn.parallel.DistributedDataParallel(model)
+        optimizer = torch.optim.SGD(parallel.parameters(), lr=0.1)
+        layers = nn.Sequential(*[nn.Linear(128, 128) for _ in range(60)])
+
+        def more(inputs):
+            with torch.no_grad():
+                layers(inputs.repeat(8, 1))
+
+        for batch, target in DataLoader(TensorDataset(torch.randn(104, 8), torch.zeros(104).long()), batch_size=4):
+            if late:
+                {planted}
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(parallel(batch), target).backward()
+            optimizer.step()
+        dist.destroy_process_group()
+        """,
+    )
+    torchrun = ("torchrun", "--nproc-per-node", 2, "--master-port", 29537)
+    done = run("--run-name", "r", "--", *torchrun, "train.py", cwd=tmp_path)
+    assert done.status == 0, done.err
+    job = distributed(tmp_path / "runs" / "r")
+    assert [(one.rank, one.cause) for one in job.delays if one.significant] == ([(1, cause)] if cause else [])
+    assert job.sentence.startswith("2 processes compute ")
+    for row in job.account:
+        parts = (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms, row.host_ms)
+        assert sum(parts) == pytest.approx(row.step_ms, abs=1e-9)
 
 
 # ---- where it writes

@@ -19,7 +19,10 @@ from tb_dlprof_plugin.store.event_file import write_profile
 PAGES = ("overview", "ops", "kernels", "advice", "memory")
 
 
-@pytest.mark.parametrize("load_fast", [True, False], ids=["rust loader", "python loader"])
+@pytest.mark.parametrize(
+    "load_fast",
+    [pytest.param(True, id="rust loader"), pytest.param(False, id="python loader", marks=pytest.mark.long)],
+)
 def test_runs_are_served_while_files_of_another_change(
     start_tensorboard: Callable[..., Any], profiles: dict[str, Profile], tmp_path: Path, load_fast: bool
 ) -> None:

@@ -166,7 +166,7 @@ def bucketed(atoms: Atoms, cap: int | None) -> Bucketed:
     size[buckets] = np.diff(until[buckets], prepend=0)
     columns = _composed(atoms, begins, last)
     row = atoms.row[last]
-    # Several buckets of one recorded call are told apart by their place before its end.
+    # Several buckets of one recorded call differ in their place before its end.
     before_last = _place_from_end(row)
     recorded = size == np.bincount(atoms.row, weights=atoms.bytes).astype(np.int64)[row]
     closes = _last_of_exchange(exchange)

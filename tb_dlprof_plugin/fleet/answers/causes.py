@@ -68,6 +68,8 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     work_ms, idle_ms, collector_ms, loading_ms = (
         0.0 if each is None else float(share @ each) / 1e6 for each in (work, idle, collector, loading)
     )
+    if facts[index].on_cpu:
+        return _on_cpu(facts, index, others, numbers, (work_ms, idle_ms, collector_ms, loading_ms))
     if max(work_ms, idle_ms) <= 0:
         return Explained("unknown", "It has neither more work on its GPU nor more idle time than the others.", False)
     # Idle time is no evidence against more work: the last rank's host is visible, that of the others is hidden where
@@ -113,8 +115,39 @@ def of_slow_host(delay_ms: Floats, winnable_ms: float, step_ms: float) -> Explai
     )
 
 
-def _of_host(idle_ms: float, collector_ms: float, loading_ms: float) -> Explained:
-    idle = f"its GPU idles {idle_ms:.2f} ms a step longer than the others'"
+def _on_cpu(
+    facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints, more_ms: tuple[float, float, float, float]
+) -> Explained:
+    """Of a process without a GPU, whose pauses hide behind nothing.
+
+    Args:
+        facts: of all ranks.
+        index: the rank's.
+        others: indices of the ranks to compare with.
+        numbers: steps that all of them recorded.
+        more_ms: by how much longer than theirs it runs tensor ops, runs none, collects garbage, waits for input.
+    """
+    work_ms, idle_ms, collector_ms, loading_ms = more_ms
+    if max(work_ms, idle_ms) <= 0:
+        return Explained("unknown", "It computes no longer than the others, nor does it anything else longer.", False)
+    if idle_ms >= work_ms:
+        idle = f"{idle_ms:.2f} ms a step longer than the others it runs no tensor op"
+        found = _of_host(idle_ms, collector_ms, loading_ms, idle)
+        if found.cause != "slow_host":
+            return found
+        return Explained("slow_host", f"Its process does something else: {idle}.", True)
+    longer = f"its tensor ops take {work_ms:.2f} ms a step longer than the others'"
+    own, *rest = (_by_step(facts[each], "work_hash", numbers) for each in (index, *others.tolist()))
+    if own is not None and all(each is not None and np.array_equal(each, own) for each in rest):
+        return Explained("slow_host", f"Its CPU is slower, or busy with something else: {longer}, and are equal.", True)
+    return _of_experts(facts, index, others, longer) or Explained(
+        "uneven_data", f"It has more work, at other shapes or more often: {longer}.", True
+    )
+
+
+def _of_host(idle_ms: float, collector_ms: float, loading_ms: float, idle: str = "") -> Explained:
+    """``idle`` says how much longer the rank does nothing else."""
+    idle = idle or f"its GPU idles {idle_ms:.2f} ms a step longer than the others'"
     if collector_ms >= EXPLAINED * idle_ms and collector_ms >= loading_ms:
         return Explained("garbage_collection", f"Python's garbage collector runs {collector_ms:.2f} ms: {idle}.", True)
     if loading_ms >= EXPLAINED * idle_ms:
@@ -128,11 +161,9 @@ def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float
     if speed is not None and speed.slowdown is not None and _slower(speed.slowdown, facts[index], work_ms):
         slower = 100 * (speed.slowdown - 1)
         return Explained("slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}.", True)
-    sent = [_all_to_all(facts[each]) for each in (index, *others.tolist())]
-    usual = float(np.median(sent[1:]))
-    if sent[0] and (not usual or sent[0] >= MORE_SENT * usual):
-        text = f", and exchanges {sent[0] / usual:.2f} times their bytes" if usual > 0 else ""
-        return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
+    experts = _of_experts(facts, index, others, more)
+    if experts is not None:
+        return experts
     steady = len(work) > 1 and float(work.std()) < STEADY * abs(float(work.mean()))
     if speed is not None and speed.shared >= SAME_KERNELS and steady:
         return Explained(
@@ -142,6 +173,16 @@ def _of_gpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float
             True,
         )
     return Explained("uneven_data", f"It has more work, at other shapes or more often: {more}.", True)
+
+
+def _of_experts(facts: Sequence[RankFacts], index: int, others: Ints, more: str) -> Explained | None:
+    """Where its experts exchange more than theirs."""
+    sent = [_all_to_all(facts[each]) for each in (index, *others.tolist())]
+    usual = float(np.median(sent[1:]))
+    if not sent[0] or (usual and sent[0] < MORE_SENT * usual):
+        return None
+    text = f", and exchanges {sent[0] / usual:.2f} times their bytes" if usual > 0 else ""
+    return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
 
 
 def _slower(slowdown: float, one: RankFacts, work_ms: float) -> bool:

@@ -24,7 +24,7 @@ from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.answers.work import job_work
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
-from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, with_calls_of
+from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, whole_steps, with_calls_of
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
@@ -95,6 +95,8 @@ def replayed_job(
         numbers = common[np.isin(common, numbers)]
     chosen_ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
     compared = facts if chosen_ranks is None else [facts[index] for index in chosen_ranks.tolist()]
+    recorded_steps = len(numbers)
+    numbers = whole_steps(compared, numbers)
     matched = match_alike(compared) or match(compared)
     calls = calls_of(compared, matched, numbers)
     recorded = recorded_account(compared, calls)
@@ -116,7 +118,7 @@ def replayed_job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, changes),
+        sentence=sentence(step, rows, worst, changes, all(one.on_cpu for one in facts)),
         step=step,
         account=rows,
         delays=worst,
@@ -135,7 +137,8 @@ def replayed_job(
             *_notes(facts, missing, calls, scenarios, stages),
             *of_buckets,
             *of_larger,
-            *_of_fewer(len(common), calls.steps),
+            *_of_fewer(len(common), recorded_steps),
+            *_of_lost(recorded_steps, len(numbers)),
             *_of_fewer_ranks(len(facts), len(compared)),
         ],
         pipeline=None if stages is None else stages.shape,
@@ -197,6 +200,16 @@ def _of_fewer(steps: int, compared: int) -> list[str]:
     if compared in (0, steps):
         return []
     return [f"Calls are compared in {compared} of the {steps} recorded steps: the job has too many for all of them."]
+
+
+def _of_lost(recorded: int, whole: int) -> list[str]:
+    if recorded == whole:
+        return []
+    sentence = (
+        f"In {recorded - whole} of {recorded} recorded steps some ranks lack calls that the others have: recorders "
+        "lose some. These steps are left out."
+    )
+    return [sentence]
 
 
 def _of_fewer_ranks(ranks: int, compared: int) -> list[str]:

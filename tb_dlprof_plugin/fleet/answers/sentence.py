@@ -21,9 +21,13 @@ _NAMED_PERCENT = 1.0
 
 
 def sentence(
-    step: JobStep | None, account: Sequence[RankAccount], delays: Sequence[Delay], what_if: Sequence[WhatIf]
+    step: JobStep | None,
+    account: Sequence[RankAccount],
+    delays: Sequence[Delay],
+    what_if: Sequence[WhatIf],
+    on_cpu: bool = False,
 ) -> str:
-    """One or two sentences; what is not known is not in them."""
+    """One or two sentences; what is not known is not in them. ``on_cpu``: the processes have no GPUs."""
     if step is None or not account:
         return "Where the steps of this job go is not known: no rank recorded a whole step."
     total = sum(row.step_ms for row in account) or 1.0
@@ -31,7 +35,7 @@ def sentence(
         "waiting for other ranks": sum(row.waiting_ms or 0.0 for row in account),
         "pipeline bubble": sum(row.bubble_ms for row in account),
         "exposed transfers": sum(row.transfer_ms for row in account),
-        "idle for the host": sum(row.host_ms for row in account),
+        "outside of tensor ops" if on_cpu else "idle for the host": sum(row.host_ms for row in account),
     }
     compute = 100 * sum(row.compute_ms for row in account) / total
     count = len(account)
@@ -40,7 +44,12 @@ def sentence(
         for name, value in sorted(parts.items(), key=lambda part: -part[1])
         if 100 * value / total >= _NAMED_PERCENT
     ]
-    text = f"{count} GPU{'s compute' if count > 1 else ' computes'} {compute:.0f} % of the {step.ms:.2f} ms step"
+    name = (
+        ("processes compute" if count > 1 else "process computes")
+        if on_cpu
+        else ("GPUs compute" if count > 1 else "GPU computes")
+    )
+    text = f"{count} {name} {compute:.0f} % of the {step.ms:.2f} ms step"
     text += f"; {', '.join(losses)}." if losses else "."
     worst = next((one for one in delays if one.significant), None)
     if worst is not None:
