@@ -1,4 +1,4 @@
-"""Process groups of a trace are told apart by name and description, those without a name by their members."""
+"""Process groups of a trace differ by name and description, those without a name by their members."""
 
 from __future__ import annotations
 
