@@ -55,7 +55,8 @@ def measured_activity(view: ProfileView, selection: Selection) -> MeasuredActivi
     rows = np.flatnonzero(table.kernel >= 0)
     rows = rows[np.argsort(-table.measured_ns[rows], kind="stable")]
     kernels = tuple(
-        MeasuredKernel(int(table.kernel[row]), table.active_ppm[row] / 1e4, int(table.measured_ns[row])) for row in rows
+        MeasuredKernel(int(table.kernel[row]), float(table.active_ppm[row]) / 1e4, int(table.measured_ns[row]))
+        for row in rows
     )
     verdict = profile.kernels.tensor_core
     return MeasuredActivity(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.nsys_database import NsysDatabase, thread
 
@@ -87,6 +88,8 @@ class TestTensorActive:
             in page.measured[1]
         )
         assert {kernel.measured_percent for kernel in page.kernels} == {0.0, 35.0}
+        # As the browser gets it.
+        assert msgspec.json.decode(msgspec.json.encode(page))["kernels"]
 
     def test_the_samples_of_another_gpu_are_not_this_ones(self, database) -> None:
         self.steps(database)

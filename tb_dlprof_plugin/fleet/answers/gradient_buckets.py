@@ -38,7 +38,7 @@ _FASTER = 2.0
 byte on two H200s as 64 MB next to kernels."""
 _TURNS = 3
 _APART = 1.5
-"""The largest bucket over the smallest one, from which the recording shows a latency besides the bandwidth."""
+"""The largest bucket over the smallest one, from which the recording shows a latency in addition to the bandwidth."""
 
 
 @dataclass(frozen=True, slots=True)
