@@ -356,8 +356,9 @@ def _print(result: TrialResult, trial: _Trial) -> None:
     best = result.best
     if best.remedies:
         say("", f"Best: {' + '.join(best.remedies)}, {best.gain_percent:+.1f} % {_interval(best)}.")
+        alone = {row.remedy: row for row in result.rows}
         for name in best.remedies:
-            say(f"  {make(name).title}:", *(f"    {line}" for line in make(name).code().splitlines()))
+            say(f"  {alone[name].title}:", *(f"    {line}" for line in alone[name].code.splitlines()))
         if best.patch:
             say("  --write-patch FILE writes it as a patch of the script.")
     elif any((row.gain_percent or 0.0) > 0 and row.high_percent is None for row in done) or any(

@@ -83,6 +83,7 @@ class Ready:
     Attributes:
         since_start_s: seconds since its Python started.
         no_effect: by the names of remedies: why one changed nothing.
+        codes: by the names of remedies: how to write what one has changed in this script.
         memory_bytes: of the GPU that the process holds, its context included; None without a GPU.
         free_memory_bytes: of the GPU, at this moment.
         peak_bytes: the most that tensors held in a step.
@@ -95,6 +96,7 @@ class Ready:
     since_start_s: float = 0.0
     checks: Checks = field(default_factory=Checks)
     no_effect: dict[str, str] = field(default_factory=dict)
+    codes: dict[str, str] = field(default_factory=dict)
     torch_version: str = ""
     cuda: bool = False
     gpu: str = ""

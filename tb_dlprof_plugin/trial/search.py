@@ -279,6 +279,7 @@ class Search:
                 training="; ".join(one.may_change for one in candidates if _changes(one) == "training"),
             )
             row.verdict, row.verdict_text = same.verdict, same.detail
+            row.code = "".join(first.codes.values()) or row.code
             if len(first.no_effect) == len(candidates):
                 row.verdict, row.verdict_text = None, ""
                 row.no_effect = " ".join(first.no_effect.values())

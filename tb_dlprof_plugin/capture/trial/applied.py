@@ -56,6 +56,10 @@ class AppliedRemedies:
         """By name of the remedy, why it changed nothing; without those that changed something."""
         return {remedy.name: said for remedy in self.remedies if (said := remedy.no_effect()) is not None}
 
+    def codes(self) -> dict[str, str]:
+        """By name of the remedy, how to write what it has changed in this script."""
+        return {remedy.name: remedy.code() for remedy in self.remedies}
+
     @property
     def skipped_steps(self) -> int:
         """How many steps the remedies have kept optimizers from so far, because gradients were not finite."""

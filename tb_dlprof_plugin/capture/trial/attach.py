@@ -107,6 +107,7 @@ class TrialProcess:
             time.monotonic() - _STARTED_S,
             self._observation.checks(),
             self._remedies.no_effect(),
+            self._remedies.codes(),
             torch.__version__,
             cpu_count=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         )

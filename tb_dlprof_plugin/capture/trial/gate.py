@@ -7,10 +7,13 @@ import socket
 import time
 
 import torch
-from torch.cuda import synchronize  # As it is before a remedy replaces it.
 
+from tb_dlprof_plugin.capture.trial.hooks import copy_of
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.protocol import Block, Ready, decode, encode, lines
+
+_synchronize = copy_of(torch.cuda.synchronize)
+"""As it is before a remedy replaces it."""
 
 
 class Gate:
@@ -83,4 +86,4 @@ def leave() -> None:
 
 def _idle() -> None:
     if torch.cuda.is_initialized():
-        synchronize()
+        _synchronize()

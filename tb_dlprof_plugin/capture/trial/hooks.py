@@ -41,6 +41,29 @@ class TrialHooks:
         functools.update_wrapper(replacement, original)
         self.set(owner, name, replacement)
 
+    def replace_everywhere(
+        self, function: types.FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+    ) -> None:
+        """Replace what a function does by ``make(function)``, also for those who hold it already: a script that has
+        imported it by name or has passed it on. A function with a closure cannot be changed this way.
+
+        Raises:
+            ValueError: the function has a closure.
+        """
+        before, defaults, by_keyword = function.__code__, function.__defaults__, function.__kwdefaults__
+        name = f"_tb_dlprof_{function.__name__}_{len(self._undo)}"
+        # The new code looks it up where the function looks up everything else.
+        function.__globals__[name] = make(copy_of(function))
+        new = eval(f"lambda *args, **kwargs: {name}(*args, **kwargs)")
+        function.__code__ = new.__code__
+        function.__defaults__ = function.__kwdefaults__ = None
+
+        def undo() -> None:
+            function.__code__, function.__defaults__, function.__kwdefaults__ = before, defaults, by_keyword
+            del function.__globals__[name]
+
+        self._undo.append(undo)
+
     def before_init(self, cls: type, change: Callable[[dict[str, Any]], None]) -> None:
         """Call ``change`` with the arguments of each construction of ``cls`` or a subclass of it.
 
@@ -92,6 +115,15 @@ class TrialHooks:
         """Undo all changes, the last first."""
         while self._undo:
             self._undo.pop()()
+
+
+def copy_of(function: types.FunctionType) -> Callable[..., Any]:
+    """A function that does what this one does now, whatever replaces it later."""
+    copy = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 def _before(owner: Any, name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.capture.trial.hooks import TrialHooks
+from tb_dlprof_plugin.capture.trial.hooks import TrialHooks, copy_of
 
 torch = pytest.importorskip("torch")
 
@@ -35,6 +35,30 @@ def test_only_named_arguments_are_passed_to_the_change(hooks: TrialHooks) -> Non
     hooks.before_init(Base, lambda arguments: seen.append(dict(arguments)))
     Base(1, c=4)
     assert {name: value for name, value in seen[0].items() if name != "self"} == {"a": 1, "c": 4}
+
+
+def test_who_holds_a_function_already_gets_the_replacement_and_a_copy_stays(hooks: TrialHooks) -> None:
+    held, kept = torch.cuda.empty_cache, copy_of(torch.cuda.empty_cache)
+    calls: list[object] = []
+    hooks.replace_everywhere(torch.cuda.empty_cache, lambda original: lambda: calls.append(original()))
+    held()
+    torch.cuda.empty_cache()
+    assert calls == [None, None]
+    kept()
+    hooks.undo()
+    held()
+    assert len(calls) == 2
+    assert not [name for name in held.__globals__ if name.startswith("_tb_dlprof")]
+
+
+def test_arguments_of_a_function_that_is_replaced_everywhere_arrive_once(hooks: TrialHooks) -> None:
+    def sum_of(a: int, b: int = 2, *, c: int = 3) -> int:
+        return a + b + c
+
+    hooks.replace_everywhere(sum_of, lambda original: lambda *args, **kwargs: 100 * original(*args, **kwargs))
+    assert (sum_of(1), sum_of(1, 0, c=0)) == (600, 100)
+    hooks.undo()
+    assert (sum_of(1), sum_of(1, b=4)) == (6, 8)
 
 
 def test_undo_restores_functions_switches_and_forwards(hooks: TrialHooks) -> None:

@@ -242,6 +242,17 @@ def test_debugging_variables_are_switched_off_for_the_process(monkeypatch: pytes
     assert make("slow_switches_off").environment() == {"CUDA_LAUNCH_BLOCKING": "0", "PYTHONMALLOC": ""}
 
 
+def test_waiting_and_emptied_caches_are_left_out_also_where_the_loop_holds_the_functions(
+    apply: Callable[..., Remedy],
+) -> None:
+    held = torch.cuda.empty_cache, torch.cuda.synchronize
+    remedies = apply("no_empty_cache", nn.Linear(2, 2)), apply("no_synchronize", nn.Linear(2, 2))
+    for one in held:
+        # Without a GPU, waiting for one is an error.
+        one()
+    assert [one.no_effect() for one in remedies] == [None, None]
+
+
 def test_garbage_is_frozen_once_and_not_collected_by_the_script(
     apply: Callable[..., Remedy], hooks: TrialHooks
 ) -> None:

@@ -73,7 +73,7 @@ class NoEmptyCache(Remedy):
 
             return empty_cache
 
-        hooks.replace(torch.cuda, "empty_cache", make)
+        hooks.replace_everywhere(torch.cuda.empty_cache, make)
 
     def no_effect(self) -> str | None:
         return None if self._calls else "The training loop does not call torch.cuda.empty_cache()."

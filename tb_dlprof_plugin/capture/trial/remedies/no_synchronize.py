@@ -44,7 +44,7 @@ class NoSynchronize(Remedy):
 
             return synchronize
 
-        hooks.replace(torch.cuda, "synchronize", make)
+        hooks.replace_everywhere(torch.cuda.synchronize, make)
 
     def no_effect(self) -> str | None:
         return None if self._calls else "The training loop does not call torch.cuda.synchronize()."
