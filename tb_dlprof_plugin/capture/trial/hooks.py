@@ -42,7 +42,7 @@ class TrialHooks:
         self.set(owner, name, replacement)
 
     def replace_everywhere(
-        self, function: types.FunctionType, make: Callable[[Callable[..., Any]], Callable[..., Any]]
+        self, function: Callable[..., Any], make: Callable[[Callable[..., Any]], Callable[..., Any]]
     ) -> None:
         """Replace what a function does by ``make(function)``, also for those who hold it already: a script that has
         imported it by name or has passed it on. A function with a closure cannot be changed this way.
@@ -50,6 +50,7 @@ class TrialHooks:
         Raises:
             ValueError: the function has a closure.
         """
+        assert isinstance(function, types.FunctionType)
         before, defaults, by_keyword = function.__code__, function.__defaults__, function.__kwdefaults__
         name = f"_tb_dlprof_{function.__name__}_{len(self._undo)}"
         # The new code looks it up where the function looks up everything else.
@@ -117,8 +118,9 @@ class TrialHooks:
             self._undo.pop()()
 
 
-def copy_of(function: types.FunctionType) -> Callable[..., Any]:
-    """A function that does what this one does now, whatever replaces it later."""
+def copy_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that does what this function of Python does now, whatever replaces it later."""
+    assert isinstance(function, types.FunctionType)
     copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
