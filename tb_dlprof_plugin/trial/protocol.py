@@ -8,6 +8,7 @@ Of the standard library alone: the script's environment may have no more than it
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -36,6 +37,7 @@ class TrialRequest:
         seed: what random generators are seeded with when torch is imported.
         seed_offset: added to the seeds that the script itself gives.
         steps: that are checked before the gate.
+        launched_s: when the process was started, of the monotonic clock, which all processes share.
     """
 
     remedies: tuple[str, ...]
@@ -45,6 +47,7 @@ class TrialRequest:
     seed: int = 20240229
     seed_offset: int = 0
     steps: int = CHECKED_STEPS
+    launched_s: float = field(default_factory=time.monotonic)
 
     def write(self, folder: Path) -> None:
         """Raises OSError."""
@@ -81,12 +84,13 @@ class Ready:
     """A process has done its first steps and waits.
 
     Attributes:
-        since_start_s: seconds since its Python started.
+        since_start_s: seconds since the script was started.
         no_effect: by the names of remedies: why one changed nothing.
         codes: by the names of remedies: how to write what one has changed in this script.
         memory_bytes: of the GPU that the process holds, its context included; None without a GPU.
         free_memory_bytes: of the GPU, at this moment.
         peak_bytes: the most that tensors held in a step.
+        measures_kernels: whether its first steps choose kernels by their time, so that nothing may run beside them.
     """
 
     pid: int
@@ -105,6 +109,7 @@ class Ready:
     memory_bytes: int | None = None
     free_memory_bytes: int | None = None
     peak_bytes: int | None = None
+    measures_kernels: bool = False
 
 
 @dataclass

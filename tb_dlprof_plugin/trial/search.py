@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,9 @@ _OTHER_TRAININGS = (BROKEN, DIFFERS)
 """Verdicts with which a remedy is in no best set."""
 _WORTH = 0.5
 """Percent that one more remedy must add to a set."""
+_MOST_AT_ONCE, _CPUS_EACH, _ROOM = 4, 4, 1.5
+"""So many processes are started at the same time, as far as there are so many CPUs for each rank, and so many times the
+memory of the GPU that each should need."""
 
 
 class Candidate(Protocol):
@@ -39,6 +43,7 @@ class Candidate(Protocol):
     may_change: str
     group: str
     samples: float
+    measures_kernels: bool
 
     def environment(self) -> Mapping[str, str]:
         """Variables of the process."""
@@ -89,6 +94,13 @@ class Search:
     notes: list[str] = field(default_factory=list)
     _seeds: list[Checks] = field(default_factory=list)
     _start_s: float = 0.0
+    _baseline_start_s: float = 0.0
+    _at_once: int = 1
+    """How many processes may be started at the same time."""
+    _three: bool = False
+    """Whether the GPU holds three processes of this training."""
+    _other_seed: Variant | None = None
+    """On its way."""
 
     def __post_init__(self) -> None:
         self.baseline = Variant(self.laboratory)
@@ -108,7 +120,9 @@ class Search:
         began = self.clock()
         self.ready = self.baseline.start(max(600.0, self.left_s))
         self._start_s = self.clock() - began
+        warming = self.clock()
         self.baseline_step_ms = 1e3 * self.bench.warm_up(self.baseline, self._start_timeout_s)
+        self._baseline_start_s = _since_start_s(self.ready) + self.clock() - warming
         first = self.ready[0]
         needed = _MARGIN * (first.memory_bytes or 0) + _CONTEXT_BYTES
         if first.cuda and first.free_memory_bytes is not None and first.free_memory_bytes < needed:
@@ -117,16 +131,34 @@ class Search:
                 "The GPU has no memory for two processes of this training: they take turns as fresh processes, and "
                 "the same interval takes longer."
             )
+        elif first.cuda and first.free_memory_bytes is not None:
+            fitting = int(first.free_memory_bytes / (_ROOM * needed))
+            self._three = fitting >= 2
+            if not first.measures_kernels:
+                ranks = max(1, first.world_size)
+                self._at_once = max(1, min(_MOST_AT_ONCE, first.cpu_count // (_CPUS_EACH * ranks), fitting))
         return first
 
     def measure_seed(self) -> None:
         """Run the first steps with another seed: the yardstick for what is the same."""
         self.listener.phase("The unchanged script with another seed")
-        variant = Variant(self.laboratory, seed_offset=_OTHER_SEED)
+        self._other_seed = Variant(self.laboratory, seed_offset=_OTHER_SEED)
+        if self.bench.exclusive:
+            self.baseline.end()
         try:
-            if self.bench.exclusive:
-                self.baseline.end()
-            self._seeds.append(variant.start(self._start_timeout_s)[0].checks)
+            self._other_seed.launch(self._start_timeout_s)
+        except VariantError as error:
+            self.notes.append(f"With another seed: {error}.")
+            self._other_seed = None
+        if self._at_once == 1:
+            self._finish_seed()
+
+    def _finish_seed(self) -> None:
+        variant, self._other_seed = self._other_seed, None
+        if variant is None:
+            return
+        try:
+            self._seeds.append(variant.arrived()[0].checks)
         except VariantError as error:
             self.notes.append(f"With another seed: {error}.")
         finally:
@@ -141,18 +173,56 @@ class Search:
         """
         ordered = sorted(candidates, key=lambda one: -forecasts.get(one.name, -1.0))
         for_sets_s = (1 - _SINGLE_SHARE) * self.left_s
-        for number, candidate in enumerate(ordered):
-            row = self.row_of(candidate, forecasts)
-            left_s = self.left_s - (for_sets_s if any(one.is_gain for one in self.rows) else 0.0)
-            if left_s < self._start_s + self._least_s:
-                row.not_tried = "The budget was used before its turn: give a larger --budget."
-            else:
-                # Fewer remedies, each for as long as a verdict needs, rather than all of them for too short.
-                share = left_s / (len(ordered) - number) - self._start_s
-                self._measure(row, [candidate], max(share, self._least_s))
-            self.rows.append(row)
-            self.listener.row(row)
+        started: dict[str, Variant] = {}
+        begun = 0
+        try:
+            for number, candidate in enumerate(ordered):
+                row = self.row_of(candidate, forecasts)
+                left_s = self.left_s - (for_sets_s if any(one.is_gain for one in self.rows) else 0.0)
+                start_s = 0.0 if candidate.name in started else self._start_s
+                if left_s < start_s + self._least_s:
+                    row.not_tried = "The budget was used before its turn: give a larger --budget."
+                else:
+                    if number >= begun:
+                        together = self._together(ordered[number:])
+                        begun = number + len(together)
+                        self._start(together, started)
+                    # Fewer remedies, each for as long as a verdict needs, rather than all of them for too short.
+                    share = left_s / (len(ordered) - number) - self._start_s / self._at_once
+                    variant = started.pop(candidate.name, None) or self._variant([candidate])
+                    try:
+                        self._measure(row, [candidate], max(share, self._least_s), self.baseline, variant)
+                    finally:
+                        variant.end()
+                self.rows.append(row)
+                self.listener.row(row)
+        finally:
+            for one in started.values():
+                one.end()
+        self._finish_seed()
         self.rows.sort(key=lambda one: (one.gain_percent is None, bool(one.not_tried), -(one.gain_percent or 0.0)))
+
+    def _together(self, waiting: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Those of the next ones that may be started at the same time."""
+        room = max(1, self._at_once - (self._other_seed is not None))
+        alone = next((number for number, one in enumerate(waiting) if one.measures_kernels), len(waiting))
+        return waiting[: max(1, min(room, alone))]
+
+    def _start(self, candidates: Sequence[Candidate], started: dict[str, Variant]) -> None:
+        """Start their processes at the same time; each that fails is left out, and gets another start alone."""
+        if len(candidates) > 1:
+            self.listener.phase(f"{len(candidates)} remedies start: {', '.join(one.name for one in candidates)}")
+            for one in candidates:
+                started[one.name] = self._variant([one])
+                with contextlib.suppress(VariantError):
+                    started[one.name].launch(self._start_timeout_s)
+            for one in candidates:
+                try:
+                    started[one.name].arrived()
+                except VariantError:
+                    del started[one.name]
+        # Its process, too, must not run while others are measured.
+        self._finish_seed()
 
     def row_of(self, candidate: Candidate, forecasts: Mapping[str, float]) -> TriedRemedy:
         """The row of a remedy before it is tried."""
@@ -163,7 +233,7 @@ class Search:
             code=candidate.code(),
             samples=candidate.samples,
             forecast_percent=forecasts.get(candidate.name),
-            baseline_start_s=self._start_s,
+            baseline_start_s=self._baseline_start_s,
         )
 
     def combine(self, candidates: Sequence[Candidate]) -> BestSet:
@@ -182,40 +252,40 @@ class Search:
                 if any(one.group and one.group == other.group for other in chosen):
                     continue
                 # The last measurement, of the whole set, has to fit as well.
-                if self.left_s < 3 * self._start_s + 2 * self._least_s:
+                if self.left_s < 2 * self._start_s + 2 * self._least_s:
                     self.notes.append("The budget was used before all sets were tried: give a larger --budget.")
                     break
-                if reference is None:
-                    reference = self._variant(chosen)
-                    self.baseline.end()
-                    reference.start(self._start_timeout_s)
-                    self.bench.warm_up(reference, self._start_timeout_s)
-                added = self._row_of_set([*chosen, one])
-                found = self._measure(added, [*chosen, one], (self.left_s - self._start_s) / 2, reference)
-                if (
-                    found is None
-                    or added.verdict in _OTHER_TRAININGS
-                    or found.gain.percent < _WORTH
-                    or found.gain.low <= 0
-                ):
-                    continue
-                chosen.append(one)
-                reference.end()
-                reference = None
+                added, variant = self._row_of_set([*chosen, one]), self._variant([*chosen, one])
+                try:
+                    if reference is None:
+                        reference = self._start_pair(chosen, variant, one)
+                    found = self._measure(added, [*chosen, one], (self.left_s - self._start_s) / 2, reference, variant)
+                    if (
+                        found is not None
+                        and added.verdict not in _OTHER_TRAININGS
+                        and found.gain.percent >= _WORTH
+                        and found.gain.low > 0
+                    ):
+                        chosen.append(one)
+                        # It runs already.
+                        reference, variant = variant, reference
+                finally:
+                    variant.end()
+            if len(chosen) > 1 and reference is not None:
+                whole = self._row_of_set(chosen)
+                seconds = max(self.left_s - 2 * self._start_s, self._least_s)
+                self._measure(whole, chosen, seconds, self.baseline, reference)
+                self.sets.append(whole)
+                self.listener.row(whole)
+                if whole.gain_percent is not None and whole.gain_percent >= (best.gain_percent or 0.0):
+                    best = whole
         except VariantError as error:
             self.notes.append(f"{_name(chosen)}: {error}.")
         finally:
             if reference is not None:
                 reference.end()
-        if len(chosen) > 1:
-            whole = self._row_of_set(chosen)
-            self._measure(whole, chosen, max(self.left_s - 2 * self._start_s, self._least_s))
-            self.sets.append(whole)
-            self.listener.row(whole)
-            if whole.gain_percent is not None and whole.gain_percent >= (best.gain_percent or 0.0):
-                best = whole
-            else:
-                chosen = chosen[:1]
+        if best is winners[0]:
+            chosen = chosen[:1]
         return BestSet(
             remedies=[one.name for one in chosen],
             gain_percent=best.gain_percent,
@@ -226,18 +296,44 @@ class Search:
             memory_bytes=best.memory_bytes,
         )
 
+    def _start_pair(self, chosen: Sequence[Candidate], variant: Variant, one: Candidate) -> Variant:
+        """Start a set, and at the same time, where that may be, the variant with one more; the set's process.
+
+        Raises:
+            VariantError: the set failed.
+        """
+        reference = self._variant(chosen)
+        if not self._three:
+            self.baseline.end()
+        try:
+            reference.launch(self._start_timeout_s)
+            if self._at_once > 1 and not any(each.measures_kernels for each in (*chosen, one)):
+                with contextlib.suppress(VariantError):
+                    variant.launch(self._start_timeout_s)
+            reference.arrived()
+            with contextlib.suppress(VariantError):
+                # Before the other one is measured; `_measure` starts it again where it failed.
+                variant.arrived()
+            self.bench.warm_up(reference, self._start_timeout_s)
+        except BaseException:
+            reference.end()
+            raise
+        return reference
+
     def _row_of_set(self, chosen: Sequence[Candidate]) -> TriedRemedy:
         return TriedRemedy(
             remedy=_name(chosen),
             title="; ".join(one.title for one in chosen),
             changes=" ".join(dict.fromkeys(one.may_change for one in chosen)),
             samples=math.prod(one.samples for one in chosen),
-            baseline_start_s=self._start_s,
+            baseline_start_s=self._baseline_start_s,
         )
 
     def end(self) -> None:
         """End all processes. Never raises."""
-        self.baseline.end()
+        for one in (self.baseline, self._other_seed):
+            if one is not None:
+                one.end()
 
     @property
     def _least_s(self) -> float:
@@ -260,17 +356,18 @@ class Search:
         )
 
     def _measure(
-        self, row: TriedRemedy, candidates: Sequence[Candidate], seconds: float, against: Variant | None = None
+        self, row: TriedRemedy, candidates: Sequence[Candidate], seconds: float, other: Variant, variant: Variant
     ) -> Measured | None:
-        """Fill the row; None where nothing was measured."""
+        """Fill the row with what ``variant``, which has these remedies, gains over ``other``; None where nothing was
+        measured. Where it has no process yet, it is started; the caller ends it."""
         self.listener.phase(" + ".join(one.title for one in candidates))
-        variant = self._variant(candidates)
-        other = against or self.baseline
         try:
-            began = self.clock()
-            if self.bench.exclusive:
-                other.end()
-            first = variant.start(self._start_timeout_s)[0]
+            if not variant.alive:
+                if self.bench.exclusive:
+                    other.end()
+                variant.launch(self._start_timeout_s)
+            ready = variant.arrived()
+            first = ready[0]
             same = compare(
                 self.ready[0].checks,
                 first.checks,
@@ -284,8 +381,9 @@ class Search:
                 row.verdict, row.verdict_text = None, ""
                 row.no_effect = " ".join(first.no_effect.values())
                 return None
+            warming = self.clock()
             self.bench.warm_up(variant, self._start_timeout_s)
-            row.start_s = self.clock() - began
+            row.start_s = _since_start_s(ready) + self.clock() - warming
             measured = self.bench.compare(
                 other, variant, seconds, lambda found: self.listener.progress(row.remedy, found)
             )
@@ -295,8 +393,6 @@ class Search:
         except VariantError as error:
             row.verdict, row.verdict_text, row.error = None, "", str(error)
             return None
-        finally:
-            variant.end()
         found = measured.gain
         row.quads, row.is_gain, row.stopped = found.quads, found.certain, measured.stopped
         row.before_ms, row.after_ms = measured.before_ms, measured.after_ms
@@ -309,6 +405,10 @@ class Search:
 
 def _name(chosen: Sequence[Candidate]) -> str:
     return "+".join(one.name for one in chosen)
+
+
+def _since_start_s(ready: Sequence[Ready]) -> float:
+    return max(one.since_start_s for one in ready)
 
 
 def _changes(candidate: Candidate) -> str:

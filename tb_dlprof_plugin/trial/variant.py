@@ -149,6 +149,8 @@ class Variant:
         self._ranks: list[socket.socket] = []
         self._buffers: list[bytearray] = []
         self._folder: Path | None = None
+        self._arrive_by: tuple[float, float] | None = None
+        """Until when its ranks have to arrive, and how long they may take, where they are on their way."""
         self.ready: list[Ready] = []
         self.restarts = 0
 
@@ -158,10 +160,19 @@ class Variant:
         return self._process is not None
 
     def start(self, timeout_s: float) -> list[Ready]:
-        """Start it, and wait until all its ranks have done their first steps; what they say, by rank.
+        """Start a new process, and wait until all its ranks have done their first steps; what they say, by rank.
 
         Raises:
             VariantError: it ended or failed before, or takes longer than ``timeout_s``.
+        """
+        self.launch(timeout_s)
+        return self.arrived()
+
+    def launch(self, timeout_s: float) -> None:
+        """Start a new process, and do not wait for it.
+
+        Raises:
+            VariantError: it cannot be started.
         """
         self.end()
         self._folder = folder = self.laboratory.new_folder()
@@ -174,12 +185,23 @@ class Variant:
         writable = (str(self.laboratory.folder), *self.laboratory.writable)
         request = TrialRequest(self.remedies, address, str(folder), writable, seed_offset=self._seed_offset)
         self._process = self.laboratory.start(folder, request, self._environment)
-        try:
-            self.ready = self._arrivals(time.monotonic() + timeout_s, timeout_s)
-        except BaseException:
-            self.end()
-            raise
-        freeze_below(self._process.pid)
+        self._arrive_by = time.monotonic() + timeout_s, timeout_s
+
+    def arrived(self) -> list[Ready]:
+        """What its ranks say once all have done their first steps; they wait for it where they have not.
+
+        Raises:
+            VariantError: it ended or failed before, or takes too long.
+        """
+        if self._arrive_by is not None:
+            assert self._process is not None
+            try:
+                self.ready = self._arrivals(*self._arrive_by)
+            except BaseException:
+                self.end()
+                raise
+            self._arrive_by = None
+            freeze_below(self._process.pid)
         return self.ready
 
     def run(self, steps: int, timeout_s: float) -> Block:
@@ -203,7 +225,7 @@ class Variant:
 
     def end(self) -> None:
         """Kill all its processes, and remove what they wrote. Never raises."""
-        process, self._process = self._process, None
+        process, self._process, self._arrive_by = self._process, None, None
         for one in (*self._ranks, self._listener):
             if one is not None:
                 with contextlib.suppress(OSError):

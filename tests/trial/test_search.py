@@ -32,6 +32,7 @@ class Remedy:
     factor: float = 1.0
     group: str = ""
     samples: float = 1.0
+    measures_kernels: bool = False
     checks: Checks = field(default_factory=lambda: SAME)
     error: str = ""
     no_effect: str = ""
@@ -61,6 +62,11 @@ class Machine:
         """Of one process of a variant, by the number of its start: a factor of its steps."""
         self.starts: dict[tuple[str, ...], int] = {}
         self.free_bytes: int | None = None
+        self.cpu_count = 1
+        self.chooses_kernels = False
+        self.most_at_once = 0
+        """Processes that were on their way at the same time."""
+        self.under_way = 0
 
     def variant(self, laboratory: Any, remedies: Sequence[str] = (), *_: Any, **more: Any) -> Process:
         return Process(self, tuple(remedies), more.get("samples", 1.0))
@@ -72,19 +78,35 @@ class Process:
     def __init__(self, machine: Machine, remedies: tuple[str, ...], samples: float) -> None:
         self._machine, self._remedies, self.samples = machine, remedies, samples
         self.alive = False
+        self._arrives_s: float | None = None
 
     def start(self, timeout_s: float) -> list[Ready]:
+        self.launch(timeout_s)
+        return self.arrived()
+
+    def launch(self, timeout_s: float) -> None:
         self.end()
-        machine, own = self._machine, [self._machine.remedies[one] for one in self._remedies]
-        machine.now_s += START_S
-        for one in own:
-            if one.error:
-                raise VariantError(one.error)
+        machine = self._machine
+        self._arrives_s = machine.now_s + START_S
+        machine.under_way += 1
+        machine.most_at_once = max(machine.most_at_once, machine.under_way)
         machine.starts[self._remedies] = machine.starts.get(self._remedies, 0) + 1
         machine.alive.append(self._remedies)
         self.alive = True
+
+    def arrived(self) -> list[Ready]:
+        machine, own = self._machine, [self._machine.remedies[one] for one in self._remedies]
+        if self._arrives_s is not None:
+            machine.now_s = max(machine.now_s, self._arrives_s)
+            machine.under_way -= 1
+            self._arrives_s = None
+        for one in own:
+            if one.error:
+                self.end()
+                raise VariantError(one.error)
         ready = Ready(1, checks=next((one.checks for one in own if one.checks is not SAME), SAME))
         ready.no_effect = {one.name: one.no_effect for one in own if one.no_effect}
+        ready.cpu_count, ready.measures_kernels = machine.cpu_count, machine.chooses_kernels
         if machine.free_bytes is not None:
             ready.cuda, ready.memory_bytes, ready.free_memory_bytes = True, 10**9, machine.free_bytes
         return [ready]
@@ -93,6 +115,7 @@ class Process:
         machine = self._machine
         if not self.alive:
             self.start(timeout_s)
+        assert machine.under_way == 0, "a process that starts disturbs what is measured"
         factor = machine.together.get(self._remedies, math.prod(machine.remedies[one].factor for one in self._remedies))
         factor *= machine.luck.get((self._remedies, machine.starts[self._remedies]), 1.0)
         noise = NOISE[machine.blocks % len(NOISE)]
@@ -102,6 +125,9 @@ class Process:
         return Block(steps, seconds)
 
     def end(self) -> None:
+        if self._arrives_s is not None:
+            self._machine.under_way -= 1
+            self._arrives_s = None
         if self.alive:
             self.alive = False
             self._machine.alive.remove(self._remedies)
@@ -219,3 +245,38 @@ def test_where_memory_is_for_one_process_they_take_turns(monkeypatch: pytest.Mon
     assert "take turns as fresh processes" in search.notes[0]
     assert machine.starts[()] > 4
     assert best.remedies == ["half"]
+
+
+def test_where_cpus_and_memory_allow_it_processes_start_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seconds(cpus: int, free_bytes: int, **more: Any) -> tuple[float, Machine]:
+        remedies = [Remedy(name, factor) for name, factor in zip("abcdefgh", (0.5, 0.6, *6 * (1.0,)), strict=True)]
+        remedies[3] = Remedy("tune", measures_kernels=True)
+        remedies[4] = Remedy("fails", error="RuntimeError: no")
+        machine = Machine(remedies)
+        machine.cpu_count, machine.free_bytes = cpus, free_bytes
+        for name, value in more.items():
+            setattr(machine, name, value)
+        search, best = searched_by(machine, monkeypatch)
+        assert best.remedies == ["a", "b"]
+        assert row(search, "fails").error == "RuntimeError: no"
+        return machine.now_s, machine
+
+    many, machine = seconds(16, 100 * 10**9)
+    assert machine.most_at_once == 4
+    alone, machine = seconds(4, 100 * 10**9)
+    assert machine.most_at_once == 1
+    assert alone - many > 5 * START_S
+    # Two more fit.
+    assert seconds(16, 6 * 10**9)[1].most_at_once == 2
+    # What chooses its kernels by their time has to be alone.
+    assert seconds(16, 100 * 10**9, chooses_kernels=True)[1].most_at_once == 1
+
+
+def test_a_set_that_was_measured_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine([Remedy("a", 0.5), Remedy("b", 0.6), Remedy("c", 0.7)])
+    _, best = searched_by(machine, monkeypatch)
+    assert best.remedies == ["a", "b", "c"]
+    assert {names: count for names, count in machine.starts.items() if len(names) > 1} == {
+        ("a", "b"): 1,
+        ("a", "b", "c"): 1,
+    }

@@ -23,8 +23,6 @@ from tb_dlprof_plugin.capture.trial.seeds import fix_seeds
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.protocol import WARMUP_STEPS, Ready, TrialRequest
 
-_STARTED_S = time.monotonic()
-
 
 def attach(folder: str) -> None:
     """Seed, apply the remedies, and wait at the gate once the first steps are done.
@@ -104,7 +102,7 @@ class TrialProcess:
             rank,
             world_size,
             self._steps,
-            time.monotonic() - _STARTED_S,
+            time.monotonic() - self._request.launched_s,
             self._observation.checks(),
             self._remedies.no_effect(),
             self._remedies.codes(),
@@ -118,4 +116,11 @@ class TrialProcess:
             free, _ = probe(torch.cuda.mem_get_info) or (None, None)
             ready.free_memory_bytes, ready.memory_bytes = free, probe(torch.cuda.max_memory_reserved)
             ready.peak_bytes = probe(torch.cuda.max_memory_allocated)
+            ready.measures_kernels = torch.backends.cudnn.benchmark or bool(probe(_compiled_frames))
         return ready
+
+
+def _compiled_frames() -> int:
+    """How many functions torch.compile has compiled in this process."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return 0 if dynamo is None else int(dynamo.counters["frames"]["ok"])

@@ -43,6 +43,7 @@ class Remedy:
         may_change: the same in one sentence.
         group: of one group only one remedy is applied at a time; "": it excludes no other.
         samples: samples per step relative to the baseline's: where it is not 1, the time per sample is compared.
+        measures_kernels: whether its first steps choose kernels by their time, so that nothing may run beside them.
         in_running_process: whether it can be switched on and off between the steps of a training that has begun.
     """
 
@@ -53,6 +54,7 @@ class Remedy:
     may_change: str = ""
     group: str = ""
     samples: float = 1.0
+    measures_kernels: bool = False
     in_running_process: bool = False
 
     def why_not(self, facts: TrialFacts) -> str | None:

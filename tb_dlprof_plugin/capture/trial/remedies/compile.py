@@ -25,6 +25,7 @@ class _Compile(Remedy):
     changes = Changes.ROUNDING
     may_change = "Fused kernels round in another order; random numbers of dropout are drawn otherwise."
     group = "compile"
+    measures_kernels = True
     in_running_process = True
 
     def __init__(self) -> None:

@@ -24,6 +24,7 @@ class CudnnBenchmark(Remedy):
     rules = ("cudnn_benchmark_off",)
     changes = Changes.ROUNDING
     may_change = "Another algorithm may add in another order; which one may differ from run to run."
+    measures_kernels = True
     in_running_process = True
 
     def why_not(self, facts: TrialFacts) -> str | None:
