@@ -90,7 +90,7 @@ class Ready:
         memory_bytes: of the GPU that the process holds, its context included; None without a GPU.
         free_memory_bytes: of the GPU, at this moment.
         peak_bytes: the most that tensors held in a step.
-        measures_kernels: whether its first steps choose kernels by their time, so that nothing may run beside them.
+        measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
     """
 
     pid: int

@@ -43,7 +43,7 @@ class Remedy:
         may_change: the same in one sentence.
         group: of one group only one remedy is applied at a time; "": it excludes no other.
         samples: samples per step relative to the baseline's: where it is not 1, the time per sample is compared.
-        measures_kernels: whether its first steps choose kernels by their time, so that nothing may run beside them.
+        measures_kernels: whether its first steps choose kernels by their time, so that nothing may run next to them.
         in_running_process: whether it can be switched on and off between the steps of a training that has begun.
     """
 
