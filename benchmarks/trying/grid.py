@@ -2,8 +2,9 @@
 
     python -m benchmarks.trying.grid --deadline 580 [--budget 60] [--only slow_gpu_transformer gpu_fp32 ...]
 
-Every subset of a grid's remedies runs in a process of its own (`timed_script`), the best three a second time, so that
-no lucky run wins; `try` gets the same remedies. Its best set is measured in the same way, on the same clock. Then `try`
+Every subset of a grid's remedies runs in a process of its own (`timed_script`), as many of which start together as
+there are four CPUs for, and are timed one after the other; the best three a second time, so that no lucky run wins.
+`try` gets the same remedies. Its best set is measured in the same way, on the same clock. Then `try`
 runs on planted scripts, each with the remedy of the fault among others, as long as there is time.
 """
 
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .planted import GOOD, GRIDS, PLANTED, Script
-from .planted_pairs import measure
+from .planted_pairs import measure_together
 
 _OTHERS_GPU = ("tf32", "bf16_autocast", "fused_optimizer", "no_empty_cache")
 _OTHERS_CPU = ("fused_optimizer", "loader_workers_1", "no_checkpointing", "slow_switches_off")
@@ -51,15 +52,20 @@ def _subsets(remedies: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def grid_of(script: Script, remedies: tuple[str, ...], until: float) -> list[dict[str, Any]]:
-    """Every subset, then the best three again: the smaller step of both counts."""
+    """Every subset, then the best three and the unchanged script again."""
     rows: list[dict[str, Any]] = []
-    for one in _subsets(remedies):
+    subsets = _subsets(remedies)
+    at_once = max(1, min(4, (os.cpu_count() or 1) // 4))
+    for first in range(0, len(subsets), at_once):
         if time.monotonic() < until:
-            rows.append({"remedies": one, **measure(script.path, one, seconds=1.0, warmup=12)})
+            sets = subsets[first : first + at_once]
+            found = measure_together(script.path, sets)
+            rows += [{"remedies": one, **row} for one, row in zip(sets, found, strict=True)]
     measured = sorted((row for row in rows if "step_ms" in row), key=lambda row: float(row["step_ms"]))
-    for row in [*measured[:3], *(row for row in measured[3:] if not row["remedies"])]:
-        again = measure(script.path, row["remedies"], seconds=1.0, warmup=12) if time.monotonic() < until else {}
-        row["again_ms"] = again.get("step_ms")
+    again = [*measured[:3], *(row for row in measured[3:] if not row["remedies"])]
+    if again and time.monotonic() < until:
+        for row, second in zip(again, measure_together(script.path, [row["remedies"] for row in again]), strict=True):
+            row["again_ms"] = second.get("step_ms")
     return rows
 
 
@@ -72,6 +78,7 @@ def _step(row: dict[str, Any]) -> float:
 def compare(script: Script, remedies: tuple[str, ...], budget_s: float, until: float) -> dict[str, Any]:
     """`try` and the grid on one script."""
     tried = try_script(script, remedies, budget_s, until)
+    print(f"{script.name:28} tried in {tried.get('seconds', 0.0):.0f} s, now the grid", flush=True)
     rows = grid_of(script, remedies, until)
     found: dict[str, Any] = {"script": script.name, "try": tried, "grid": rows}
     base = next((_step(row) for row in rows if not row["remedies"]), float("inf"))

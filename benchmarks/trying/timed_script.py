@@ -2,6 +2,8 @@
 
 The independent measurement for the grid: ``python timed_script.py '{"remedies": [...], "warmup": 10, "seconds": 3}'
 script.py``. The last line of stdout is a JSON object. The variables of the remedies must be set by the caller.
+With ``"waits": true`` it says "ready" after the warm-up, waits for a line on stdin, and warms up once more: several
+processes then start together and are timed one after the other.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ _FEWEST = 10
 class Timer:
     """Times steps from the end of the warm-up on, and ends the process."""
 
-    def __init__(self, applied: Any, warmup: int, seconds: float) -> None:
-        self._applied, self._warmup, self._seconds = applied, warmup, seconds
+    def __init__(self, applied: Any, warmup: int, seconds: float, waits: bool = False) -> None:
+        self._applied, self._warmup, self._seconds = applied, warmup * (1 + waits), seconds
+        self._waits_after = warmup if waits else -1
         self._step = 0
         self._began = time.perf_counter()
         self._first = self._last = 0.0
@@ -35,6 +38,10 @@ class Timer:
         """Torch's hook after each step of an optimizer."""
         self._applied.step_ended(self._step)
         self._step += 1
+        if self._step == self._waits_after:
+            _wait()
+            print("\nready", flush=True)
+            sys.stdin.readline()
         timed = self._step - self._warmup
         if timed == 0:
             _wait()
@@ -93,7 +100,7 @@ def main() -> None:
         from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 
         applied = AppliedRemedies(request["remedies"])
-        timer = Timer(applied, request["warmup"], request["seconds"])
+        timer = Timer(applied, request["warmup"], request["seconds"], bool(request.get("waits")))
         applied.start()
         register_optimizer_step_post_hook(timer.after_step)
 

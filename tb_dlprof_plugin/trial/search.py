@@ -17,7 +17,7 @@ from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import BROKEN, DIFFERS, compare
 
 _SINGLE_SHARE = 0.6
-"""Of the budget for remedies alone, once one of them gains; the rest is for sets of them."""
+"""Of the budget for remedies alone, once two of them gain; the rest is for sets of them."""
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
 """A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
 _OTHER_SEED = 1
@@ -172,13 +172,14 @@ class Search:
             forecasts: by name, percent of the step's time.
         """
         ordered = sorted(candidates, key=lambda one: -forecasts.get(one.name, -1.0))
+        known = {one.name: one for one in candidates}
         for_sets_s = (1 - _SINGLE_SHARE) * self.left_s
         started: dict[str, Variant] = {}
         begun = 0
         try:
             for number, candidate in enumerate(ordered):
                 row = self.row_of(candidate, forecasts)
-                left_s = self.left_s - (for_sets_s if any(one.is_gain for one in self.rows) else 0.0)
+                left_s = self.left_s - (for_sets_s if self._sets_are_possible(known) else 0.0)
                 start_s = 0.0 if candidate.name in started else self._start_s
                 if left_s < start_s + self._least_s:
                     row.not_tried = "The budget was used before its turn: give a larger --budget."
@@ -201,6 +202,14 @@ class Search:
                 one.end()
         self._finish_seed()
         self.rows.sort(key=lambda one: (one.gain_percent is None, bool(one.not_tried), -(one.gain_percent or 0.0)))
+
+    def _sets_are_possible(self, known: Mapping[str, Candidate]) -> bool:
+        """Whether two that gain can be applied at the same time."""
+        groups = [known[row.remedy].group for row in self._winners()]
+        return len(groups) > 1 and (not all(groups) or len(set(groups)) > 1)
+
+    def _winners(self) -> list[TriedRemedy]:
+        return [row for row in self.rows if row.is_gain and row.verdict not in _OTHER_TRAININGS]
 
     def _together(self, waiting: Sequence[Candidate]) -> Sequence[Candidate]:
         """Those of the next ones that may be started at the same time."""
@@ -240,7 +249,7 @@ class Search:
         """The set of remedies that gains most: the winners, best first, each added where the set then gains more than
         before, measured against the set without it; then the set against the unchanged script."""
         known = {one.name: one for one in candidates}
-        winners = [row for row in self.rows if row.is_gain and row.verdict not in _OTHER_TRAININGS]
+        winners = self._winners()
         if not winners:
             return BestSet()
         chosen = [known[winners[0].remedy]]
