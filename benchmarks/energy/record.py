@@ -358,7 +358,8 @@ def main() -> None:
     parser.add_argument("--again-of", nargs="*", default=["resnet", "gpt"], help="subjects of --again")
     parser.add_argument("--no-loops", action="store_true", help="leave the loops of one kernel out")
     given = parser.parse_args()
-    subjects = [subject for subject in SUBJECTS if subject.name in given.subjects]
+    by_name = {subject.name: subject for subject in SUBJECTS}
+    subjects = [by_name[name] for name in given.subjects]
     if given.device == "cuda":
         torch.zeros(1, device="cuda")
     found = Measurements(given.out, given.device, given.scale)
@@ -366,7 +367,7 @@ def main() -> None:
     if not given.no_loops:
         found.loops()
     found.idle("after work")
-    repeated = [subject for subject in SUBJECTS if subject.name in given.again_of]
+    repeated = [by_name[name] for name in given.again_of]
     rounds = [
         [(subject, precision, 1, True, False) for subject in subjects for precision in ("fp32", "bf16")],
         [

@@ -176,7 +176,10 @@ class Measurements:
             self.attempt(what(**change.plan), functools.partial(measured, change.subject, base, 3))
         if "peak_allocated" in one and "peak_allocated" in two:
             peaks = one["peak_allocated"], two["peak_allocated"]
-            self.attempt(what(memory_bytes=LIMIT_BYTES), lambda: largest_batch(functools.partial(runs, subject), subject.batch_size, *peaks, self.until_s))
+            tries = functools.partial(runs, subject)
+            self.attempt(
+                what(memory_bytes=LIMIT_BYTES), lambda: largest_batch(tries, subject.batch_size, *peaks, self.until_s)
+            )
 
 
 def main() -> None:

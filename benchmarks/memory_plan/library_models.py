@@ -6,6 +6,7 @@ losses inside of the model. Each is imported when it is built, so that a library
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -93,12 +94,12 @@ LIBRARY_MODELS: tuple[LibraryModel, ...] = (
     LibraryModel("t5_small", 16, 128, "adamw", r"(en|de)coder\.block\.\d+", _t5, _pairs, words=True),
     LibraryModel("swin_t", 32, 224, "adamw", r"features\.[1357]\.\d+", _torchvision("swin_t"), _pictures),
     LibraryModel("opt", 8, 256, "adamw", r"model\.decoder\.layers\.\d+", _opt, _causal, words=True),
-    LibraryModel("efficientnet_b0", 48, 224, "adam", r"features\.[1-7]\.\d+", _torchvision("efficientnet_b0"), _pictures),
+    LibraryModel(
+        "efficientnet_b0", 48, 224, "adam", r"features\.[1-7]\.\d+", _torchvision("efficientnet_b0"), _pictures
+    ),
 )
 
 
 def unit_paths(model: LibraryModel, built: Any) -> list[str]:
     """Paths of the modules that are checkpointed and offloaded, in the order of the model."""
-    import re
-
     return [path for path, _ in built.named_modules() if re.fullmatch(model.units, path)]

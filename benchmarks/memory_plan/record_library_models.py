@@ -125,7 +125,7 @@ class Study:
         if self.device == "cuda":
             clear()
 
-    def record(self) -> None:
+    def record(self) -> dict[str, Any]:
         """Start the analysis of a recording of two steps, with those behind it in which the hook reads the step."""
         self.clear()
         training = Training(self.model, self.built, {}, self.device)
@@ -144,6 +144,7 @@ class Study:
             for _ in range(12):
                 training()
                 session.step()
+        return {}
 
     def measured(self, plan: dict[str, Any], steps: int = STEPS) -> dict[str, Any]:
         """What the allocator counted, in bytes, and the time of a step; ``failed`` where the memory did not suffice."""
@@ -203,7 +204,7 @@ class Study:
         that shape and type, so each limit has a shape or a type of its own."""
         base = self.model.batch_size
         self.measured({}, _QUICK_STEPS)  # Loads libraries and kernels.
-        self.attempt({"recorded": True}, lambda: self.record() or {})
+        self.attempt({"recorded": True}, self.record)
         known = {}
         for plan in ({}, *self.plans()):
             known[json.dumps(plan)] = self.attempt(plan, functools.partial(self.measured, plan))
