@@ -354,16 +354,28 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--scale", type=int, default=1, help="divide batches and windows by it, to try the script")
     parser.add_argument("--subjects", nargs="*", default=[subject.name for subject in SUBJECTS])
+    parser.add_argument("--again", type=int, default=0, help="this many windows of one training each, before TF32")
+    parser.add_argument("--again-of", nargs="*", default=["resnet", "gpt"], help="subjects of --again")
+    parser.add_argument("--no-loops", action="store_true", help="leave the loops of one kernel out")
     given = parser.parse_args()
-    subjects = [subject for subject in SUBJECTS if subject.name in given.subjects]
+    by_name = {subject.name: subject for subject in SUBJECTS}
+    subjects = [by_name[name] for name in given.subjects]
     if given.device == "cuda":
         torch.zeros(1, device="cuda")
     found = Measurements(given.out, given.device, given.scale)
     found.idle("start")
-    found.loops()
+    if not given.no_loops:
+        found.loops()
     found.idle("after work")
+    repeated = [by_name[name] for name in given.again_of]
     rounds = [
         [(subject, precision, 1, True, False) for subject in subjects for precision in ("fp32", "bf16")],
+        [
+            (subject, precision, 1, False, i > 0)
+            for subject in repeated
+            for precision in ("fp32", "bf16")
+            for i in range(given.again)
+        ],
         [(subject, "bf16", 1, False, True) for subject in subjects],
         [(subject, "tf32", 1, True, False) for subject in subjects],
         [(subject, "bf16", 2, False, False) for subject in subjects],

@@ -1,5 +1,5 @@
-"""The ten models whose energy is measured, in plain torch and large enough that the GPU sets their pace: seven that the
-estimates are made on and three that have no part in them."""
+"""The models whose energy is measured, large enough that the GPU sets their pace: seven that the estimates are made on
+and three that have no part in them, in plain torch, and three more of these from torchvision and transformers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..memory_plan import subjects as of_memory  # type: ignore[import-not-found]  # mypy knows it as memory_plan
+from ..memory_plan.library_models import LIBRARY_MODELS  # type: ignore[import-not-found]
 from ..memory_plan.subjects import (  # type: ignore[import-not-found]
     Attention,
     Recurrent,
@@ -139,6 +140,25 @@ def _of_memory(name: str, held_out: bool, batch_size: int, layers: int) -> Subje
     return Subject(name, held_out, batch_size, lambda: found.build(layers), found.batch, adam=True)
 
 
+class Logits(nn.Module):
+    """Of a language model of transformers."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x).logits  # type: ignore[no-any-return]
+
+
+def _of_library(name: str, batch_size: int) -> Subject:
+    """A model of a library, with a larger batch."""
+    found = next(one for one in LIBRARY_MODELS if one.name == name)
+    if found.words:
+        return Subject(name, True, batch_size, lambda: Logits(found.build()), _words(50000, 256, True), adam=True)
+    return Subject(name, True, batch_size, found.build, _pictures, adam=found.optimizer.startswith("adam"))
+
+
 SUBJECTS = (
     Subject("resnet", False, 128, _resnet, _pictures, adam=False),
     Subject("gpt", False, 32, _gpt, _words(16384, 512, True), adam=True),
@@ -150,4 +170,7 @@ SUBJECTS = (
     _of_memory("convnext", True, 64, 12),
     _of_memory("mixer", True, 384, 16),
     _of_memory("experts", True, 192, 8),
+    _of_library("densenet121", 128),
+    _of_library("swin_t", 128),
+    _of_library("opt", 32),
 )

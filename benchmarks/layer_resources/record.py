@@ -263,12 +263,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=55, help="no new part after so many")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--scale", type=int, default=1, help="divide batches by it, to try the script")
+    parser.add_argument("--parts", nargs="*", default=["layers", "stack", "vgg", "epoch"], help="in this order")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.device == "cuda":
         torch.zeros(1, device="cuda")
     study = Study(given.out, given.device, given.scale, given.seconds)
-    for name in ("layers", "stack", "vgg", "epoch"):
+    for name in given.parts:
         if time.monotonic() > study.until_s:
             print(f"{given.seconds:.0f} s are over: {name} was not begun.")
             continue

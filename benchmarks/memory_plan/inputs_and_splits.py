@@ -106,23 +106,24 @@ def runs(subject: Subject, batch: int) -> bool:
     return True
 
 
-def largest_batch(subject: Subject, one: int, two: int, until_s: float) -> dict[str, int]:
+def largest_batch(runs: Callable[[int], bool], base: int, one: int, two: int, until_s: float) -> dict[str, int]:
     """The most samples that were seen to run under the limit, and the fewest that were seen not to.
 
     Args:
-        subject: the model.
-        one: bytes at the peak with the subject's batch size.
+        runs: whether a batch runs under the limit in force.
+        base: a batch size.
+        one: bytes at the peak with it.
         two: with twice as many.
         until_s: when the search ends, whatever it knows.
     """
-    base, total = subject.batch_size, torch.cuda.get_device_properties(0).total_memory
+    total = torch.cuda.get_device_properties(0).total_memory
     guess = max(1, int(base * (1 + (LIMIT_BYTES - one) / max(two - one, 1))))
     torch.cuda.set_per_process_memory_fraction(LIMIT_BYTES / total)
     works, fails = 0, 0
     at, step = guess, max(1, guess // 25)
     try:
         while time.monotonic() < until_s and not (works and fails and fails - works <= max(1, CLOSE_ENOUGH * works)):
-            if runs(subject, at):
+            if runs(at):
                 works = max(works, at)
                 at = (works + fails) // 2 if fails else works + step
             else:
@@ -175,7 +176,10 @@ class Measurements:
             self.attempt(what(**change.plan), functools.partial(measured, change.subject, base, 3))
         if "peak_allocated" in one and "peak_allocated" in two:
             peaks = one["peak_allocated"], two["peak_allocated"]
-            self.attempt(what(memory_bytes=LIMIT_BYTES), lambda: largest_batch(subject, *peaks, self.until_s))
+            tries = functools.partial(runs, subject)
+            self.attempt(
+                what(memory_bytes=LIMIT_BYTES), lambda: largest_batch(tries, subject.batch_size, *peaks, self.until_s)
+            )
 
 
 def main() -> None:

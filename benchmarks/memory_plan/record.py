@@ -12,9 +12,11 @@ the one before. Takes about five minutes on an H200.
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -137,18 +139,29 @@ def measured(subject: Subject, configuration: Configuration, steps: int = STEPS)
             torch.cuda.memory._set_allocator_settings("expandable_segments:False")
 
 
-def smallest_limit(subject: Subject, configuration: Configuration, known: dict[str, Any]) -> dict[str, int]:
-    """The smallest limit in bytes that was seen to work and the largest that was seen to fail."""
+def _runs(subject: Subject, configuration: Configuration) -> bool:
+    return "failed" not in measured(subject, configuration)
+
+
+def smallest_limit(runs: Callable[[], bool], known: dict[str, Any]) -> dict[str, int]:
+    """The smallest limit in bytes that was seen to work and the largest that was seen to fail.
+
+    Args:
+        runs: whether the configuration runs under the limit in force.
+        known: its peaks without a limit.
+    """
     total = torch.cuda.get_device_properties(0).total_memory
     works, fails = known["peak_reserved"], known["peak_allocated"] - 1
-    for _ in range(PROBES):
-        limit = (works + fails) // 2
-        torch.cuda.set_per_process_memory_fraction(limit / total)
-        if "failed" in measured(subject, configuration):
-            fails = limit
-        else:
-            works = limit
-    torch.cuda.set_per_process_memory_fraction(1.0)
+    try:
+        for _ in range(PROBES):
+            limit = (works + fails) // 2
+            torch.cuda.set_per_process_memory_fraction(limit / total)
+            if runs():
+                works = limit
+            else:
+                fails = limit
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
     return {"smallest_limit": works, "largest_failing": fails}
 
 
@@ -195,7 +208,7 @@ def main() -> None:
             sessions.append(record(subject, base, given.out / subject.name / name))
         # Last: where a limit refuses cuDNN's workspace, torch keeps the algorithm without one for this shape.
         own = next(row for row in rows if row["model"] == subject.name)
-        own |= smallest_limit(subject, Configuration(subject.batch_size), own)
+        own |= smallest_limit(functools.partial(_runs, subject, Configuration(subject.batch_size)), own)
         print(f"{subject.name}: {time.monotonic() - began:.0f} s", flush=True)
         written = {
             "gpu": properties.name,
