@@ -211,9 +211,8 @@ class _Trial:
             else:
                 left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
         forecasts = _forecasts(view, tried)
-        search.try_alone(tried, forecasts)
+        result.best = search.run(tried, forecasts)
         search.rows += left_out
-        result.best = search.combine(tried)
         search.end()
         self._record_gains(search)
 

@@ -18,7 +18,7 @@ _WARM_BLOCKS = 6
 _STEADY = 0.08
 """Relative difference of two blocks that counts as steady."""
 _LONGEST_BLOCK_S = 120.0
-_SURE = 20.0
+SURE = 20.0
 """Percent: a larger gain than two processes of one script ever differ by."""
 
 
@@ -76,8 +76,21 @@ class Bench:
         self._steps[id(variant)] = _steps_for(step_s)
         return step_s
 
-    def compare(self, a: Variant, b: Variant, seconds: float, told: Callable[[Gain], None] | None = None) -> Measured:
+    def compare(
+        self,
+        a: Variant,
+        b: Variant,
+        seconds: float,
+        told: Callable[[Gain], None] | None = None,
+        share: float = 0.0,
+    ) -> Measured:
         """The gain of ``b`` over ``a``, from quads for at most so many seconds; at least the first quad is taken.
+
+        Args:
+            a, b: what takes turns.
+            seconds: for the quads.
+            told: called after each quad.
+            share: of the gain that half of its interval may be, where that is more than the precision asked for.
 
         Raises:
             VariantError: one of them failed.
@@ -100,7 +113,7 @@ class Bench:
             if told is not None:
                 told(found)
             took = self._clock() - began
-            stopped = self._enough(found) or ("the time is up" if self._clock() + took > until else "")
+            stopped = self._enough(found, share) or ("the time is up" if self._clock() + took > until else "")
             if stopped:
                 return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
 
@@ -118,7 +131,7 @@ class Bench:
         Raises:
             VariantError: one of them failed.
         """
-        if not first.gain.certain or first.gain.percent >= _SURE:
+        if not first.gain.certain or first.gain.percent >= SURE:
             return first
         seconds = least_s(first.before_ms / 1e3)
         if left_s < seconds / 2:
@@ -144,12 +157,12 @@ class Bench:
             first.stopped,
         )
 
-    def _enough(self, found: Gain) -> str:
+    def _enough(self, found: Gain, share: float) -> str:
         """Why no more quads are needed; "" where they are."""
         if is_lost(found):
             return "it clearly loses"
-        if found.quads in LOOKS and found.half_width <= self._precision:
-            return "the interval is as narrow as asked"
+        if found.quads in LOOKS and found.half_width <= max(self._precision, share * abs(found.percent)):
+            return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""
 
     def _turn(self, variant: Variant, other: Variant) -> tuple[float, int | None]:

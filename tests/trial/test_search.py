@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
-from tb_dlprof_plugin.trial import search as searched
+from tb_dlprof_plugin.trial import measuring
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.protocol import Block, Checks, Ready
 from tb_dlprof_plugin.trial.search import Search
@@ -67,6 +68,8 @@ class Machine:
         self.most_at_once = 0
         """Processes that were on their way at the same time."""
         self.under_way = 0
+        self.fails: frozenset[str] = frozenset({"no", "such"})
+        """Remedies that fail together."""
 
     def variant(self, laboratory: Any, remedies: Sequence[str] = (), *_: Any, **more: Any) -> Process:
         return Process(self, tuple(remedies), more.get("samples", 1.0))
@@ -104,6 +107,9 @@ class Process:
             if one.error:
                 self.end()
                 raise VariantError(one.error)
+        if machine.fails <= set(self._remedies):
+            self.end()
+            raise VariantError("RuntimeError: not together")
         ready = Ready(1, checks=next((one.checks for one in own if one.checks is not SAME), SAME))
         ready.no_effect = {one.name: one.no_effect for one in own if one.no_effect}
         ready.cpu_count, ready.measures_kernels = machine.cpu_count, machine.chooses_kernels
@@ -149,7 +155,7 @@ def searched_by(
     budget_s: float = 600.0,
     forecasts: Mapping[str, float] | None = None,
 ) -> tuple[Search, Any]:
-    monkeypatch.setattr(searched, "Variant", machine.variant)
+    monkeypatch.setattr(measuring, "Variant", machine.variant)
 
     def clock() -> float:
         return machine.now_s
@@ -158,8 +164,7 @@ def searched_by(
     search.start_baseline()
     search.measure_seed()
     remedies = list(machine.remedies.values())
-    search.try_alone(remedies, forecasts or {})
-    best = search.combine(remedies)
+    best = search.run(remedies, forecasts or {})
     search.end()
     assert machine.alive == []
     return search, best
@@ -276,7 +281,64 @@ def test_a_set_that_was_measured_is_not_started_again(monkeypatch: pytest.Monkey
     machine = Machine([Remedy("a", 0.5), Remedy("b", 0.6), Remedy("c", 0.7)])
     _, best = searched_by(machine, monkeypatch)
     assert best.remedies == ["a", "b", "c"]
-    assert {names: count for names, count in machine.starts.items() if len(names) > 1} == {
-        ("a", "b"): 1,
-        ("a", "b", "c"): 1,
-    }
+    assert machine.starts["a", "b", "c"] == 1
+
+
+TRANSFORMER = {
+    (): 83.0, ("tf32",): 30.1, ("bf16",): 28.6, ("fused",): 80.7, ("attention",): 82.5,
+    ("tf32", "bf16"): 33.5, ("tf32", "fused"): 27.8, ("tf32", "attention"): 34.3, ("bf16", "fused"): 22.5,
+    ("bf16", "attention"): 30.4, ("fused", "attention"): 80.4, ("tf32", "bf16", "fused"): 22.1,
+    ("tf32", "bf16", "attention"): 18.2, ("tf32", "fused", "attention"): 32.0, ("bf16", "fused", "attention"): 13.8,
+    ("tf32", "bf16", "fused", "attention"): 13.8,
+}  # fmt: skip
+CONVNET = {
+    (): 98.0, ("tf32",): 40.5, ("bf16",): 31.8, ("channels",): 101.3, ("search",): 98.0,
+    ("tf32", "bf16"): 31.8, ("tf32", "channels"): 27.1, ("tf32", "search"): 40.6, ("bf16", "channels"): 15.6,
+    ("bf16", "search"): 31.6, ("channels", "search"): 101.2, ("tf32", "bf16", "channels"): 15.5,
+    ("tf32", "bf16", "search"): 31.7, ("tf32", "channels", "search"): 27.1, ("bf16", "channels", "search"): 15.6,
+    ("tf32", "bf16", "channels", "search"): 15.4,
+}  # fmt: skip
+"""Steps in ms of two trainings on an H200, each with all sets of four remedies (`benchmarks.trying.grid`)."""
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [(TRANSFORMER, {"bf16", "fused", "attention"}), (CONVNET, {"tf32", "bf16", "channels", "search"})],
+    ids=["transformer", "convnet"],
+)
+@pytest.mark.parametrize("cpus", [2, 16])
+def test_what_pays_only_next_to_others_is_found(
+    steps: dict[tuple[str, ...], float], expected: set[str], cpus: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_set = {frozenset(names): value / steps[()] for names, value in steps.items()}
+    names = [one[0] for one in steps if len(one) == 1]
+    orders = itertools.chain.from_iterable(itertools.permutations(names, count) for count in range(5))
+    machine = Machine([Remedy(name) for name in names], {one: by_set[frozenset(one)] for one in orders})
+    machine.cpu_count, machine.free_bytes = cpus, 100 * 10**9
+    _, best = searched_by(machine, monkeypatch, 300.0)
+    assert set(best.remedies) == expected
+    assert best.gain_percent == pytest.approx(100 * (1 - by_set[frozenset(expected)]), abs=1)
+
+
+def test_those_that_exclude_each_other_are_added_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    remedies = [Remedy("a", 0.5), Remedy("b", 0.6), Remedy("c", 0.7), Remedy("d")]
+    machine = Machine(remedies)
+    machine.fails = frozenset({"b", "c"})
+    _, best = searched_by(machine, monkeypatch)
+    assert best.remedies == ["a", "b"]
+
+
+def test_of_many_that_do_nothing_none_is_left_in_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    remedies = [Remedy("a", 0.5), Remedy("b", 0.6), *(Remedy(f"idle{number}") for number in range(12))]
+    machine = Machine(remedies)
+    _, best = searched_by(machine, monkeypatch, 1200.0)
+    assert best.remedies == ["a", "b"]
+    # Less than one start for each of them.
+    assert sum(count for names, count in machine.starts.items() if len(names) > 1) < 9
+
+
+def test_what_is_left_of_the_time_for_sets_is_for_other_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
+    remedies = [Remedy("a", 0.5), *(Remedy(f"worse{number}", 1.2) for number in range(6)), Remedy("last", 0.9)]
+    search, best = searched_by(Machine(remedies), monkeypatch, 170.0)
+    assert row(search, "last").gain_percent == pytest.approx(10, abs=1)
+    assert best.remedies[0] == "a"
