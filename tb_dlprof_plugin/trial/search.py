@@ -12,7 +12,7 @@ from tb_dlprof_plugin.trial.measuring import OTHER_TRAININGS, WORTH, Candidate, 
 from tb_dlprof_plugin.trial.variant import Variant
 
 SCREENING = 0.1
-"""Share of a gain that half of its interval may be, while remedies are told from each other."""
+"""Share of a gain that half of its interval may be, while it is only to be seen which remedies are better."""
 _SINGLE_SHARE = 0.6
 """Of the budget for remedies alone, once one of them gains; the rest is for sets of them and second processes."""
 _HARM = -10.0
