@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
-from tb_dlprof_plugin.trial.measuring import OTHER_TRAININGS, WORTH, Candidate, Measuring, name_of
+from tb_dlprof_plugin.trial.measuring import Candidate, Measuring, name_of
+from tb_dlprof_plugin.trial.statistics import WORTH
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
+from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 _SCREENING = 0.1
 _BUDGET_USED = "The budget was used before all sets were tried: give a larger --budget."

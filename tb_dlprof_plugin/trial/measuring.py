@@ -12,14 +12,10 @@ from typing import Protocol
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
-from tb_dlprof_plugin.trial.statistics import Gain
+from tb_dlprof_plugin.trial.statistics import WORTH, Gain
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
-from tb_dlprof_plugin.trial.verdict import BROKEN, DIFFERS, compare
+from tb_dlprof_plugin.trial.verdict import compare
 
-WORTH = 0.5
-"""Percent that a gain is worth naming."""
-OTHER_TRAININGS = (BROKEN, DIFFERS)
-"""Verdicts with which a remedy is in no best set."""
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
 """A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
 _OTHER_SEED = 1

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.best_set import find_set
 from tb_dlprof_plugin.trial.experiment import SURE, Measured
-from tb_dlprof_plugin.trial.measuring import OTHER_TRAININGS, WORTH, Candidate, Measuring
+from tb_dlprof_plugin.trial.measuring import Candidate, Measuring
+from tb_dlprof_plugin.trial.statistics import HARM, WORTH
 from tb_dlprof_plugin.trial.variant import Variant
+from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 
 SCREENING = 0.1
 """Share of a gain that half of its interval may be, while it is only to be seen which remedies are better."""
 _SINGLE_SHARE = 0.6
 """Of the budget for remedies alone, once one of them gains; the rest is for sets of them and second processes."""
-_HARM = -10.0
-"""Percent: a remedy that costs more than this alone is in no set."""
 _BUDGET_USED = "The budget was used before its turn: give a larger --budget."
 
 
@@ -133,7 +133,7 @@ class Search(Measuring):
             if one not in gains
             and one.samples == 1
             and one.name in self._measured
-            and self._measured[one.name].gain.percent > _HARM
+            and self._measured[one.name].gain.percent > HARM
             and self._row(one).verdict not in OTHER_TRAININGS
         ]
         return sorted(found, key=lambda one: -self._measured[one.name].gain.percent)

@@ -17,6 +17,10 @@ LEAST_QUADS = 4
 LOOKS = (4, 6, 9, 14, 21)
 """Numbers of quads after which the result is looked at."""
 _LEVEL = 0.05
+WORTH = 0.5
+"""Percent that a gain is worth naming."""
+HARM = -10.0
+"""Percent: a remedy that costs more than this alone is in no set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from tb_dlprof_plugin.capture.trial.remedy import Changes
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.trial.facts import TrialFacts
 from tb_dlprof_plugin.trial.protocol import Checks
-from tb_dlprof_plugin.trial.statistics import LOOKS, Gain, gain, is_lost
-from tb_dlprof_plugin.trial.verdict import compare
+from tb_dlprof_plugin.trial.statistics import HARM, LOOKS, WORTH, Gain, gain, is_lost
+from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS, compare
 
 _CHECKED = 8
 """Steps whose losses and gradients are compared."""
@@ -32,8 +32,8 @@ _WARMUP = 4
 """Steps after each switch that are not timed: a remedy that is switched on is complete after the third."""
 _BLOCK_S = 0.3
 _FEWEST_STEPS, _MOST_STEPS = 2, 1000
-_SHARE_OF_SET = 0.2
-"""Of the budget, for the set of all that gain."""
+_SHARE_OF_SET = 0.4
+"""Of the budget, for sets."""
 
 
 def try_step(
@@ -122,7 +122,7 @@ class _Experiment:
             elif not only_fitting or classes()[name].in_running_process:
                 result.rows.append(_row(name, not_tried=why))
         measured: list[TriedRemedy] = []
-        single_until = until - _SHARE_OF_SET * (until - time.monotonic())
+        single_until = until - (_SHARE_OF_SET if len(possible) > 1 else 0.0) * (until - time.monotonic())
         for left, name in zip(range(len(possible), 0, -1), possible, strict=True):
             share = time.monotonic() + max(single_until - time.monotonic(), 0.0) / left
             if time.monotonic() > single_until:
@@ -145,21 +145,36 @@ class _Experiment:
         seeds: Sequence[Checks],
         again: Checks,
     ) -> BestSet:
-        """Of the gains that do not exclude each other and leave the training as it is, measured together."""
-        gains = [row for row in rows if row.is_gain and row.verdict not in ("differs", "broken")]
-        chosen: list[TriedRemedy] = []
-        for row in gains:
-            group = classes()[row.remedy].group
-            if not group or group not in {classes()[one.remedy].group for one in chosen}:
-                chosen.append(row)
-        if not chosen:
+        """The best of the gains alone, or a set that is left where all that gains or costs little alone is put
+        together, and what it does not need is left out again, as `trial.best_set` does with processes."""
+        sound = [row for row in rows if row.gain_percent is not None and row.verdict not in OTHER_TRAININGS]
+        gains = [row for row in sound if row.is_gain]
+        if not gains:
             return BestSet()
-        best = chosen[0]
-        if len(chosen) > 1:
-            together = self._try(tuple(row.remedy for row in chosen), until, baseline, seeds, again)
-            result.sets.append(together)
-            if together.is_gain and (together.gain_percent or 0.0) > (best.gain_percent or 0.0):
-                best = together
+        harmless = [row for row in sound if not row.is_gain and (row.gain_percent or 0.0) > HARM]
+        chosen = _one_of_each_group([*gains, *harmless])
+        best = gains[0]
+
+        def together(names: Sequence[str], left: int) -> TriedRemedy | None:
+            share = time.monotonic() + max(until - time.monotonic(), 0.0) / left
+            row = self._try(tuple(names), share, baseline, seeds, again)
+            return None if row.gain_percent is None or row.verdict in OTHER_TRAININGS else row
+
+        whole = together(chosen, len(chosen) + 1) if len(chosen) > 1 else None
+        if whole is None and len(gains) > 1:
+            chosen = _one_of_each_group(gains)
+            whole = together(chosen, len(chosen) + 1) if len(chosen) > 1 else None
+        for left, name in zip(range(len(chosen), 0, -1), list(reversed(chosen)), strict=True):
+            if whole is None or len(chosen) == 1 or time.monotonic() > until:
+                break
+            rest = [one for one in chosen if one != name]
+            smaller = together(rest, left)
+            if smaller is not None and not _is_less(smaller, whole):
+                chosen, whole = rest, smaller
+        if whole is not None and len(chosen) > 1:
+            result.sets.append(whole)
+            if whole.is_gain and (whole.gain_percent or 0.0) > (best.gain_percent or 0.0):
+                best = whole
         names = best.remedy.split("+")
         return BestSet(
             remedies=names,
@@ -263,6 +278,21 @@ class _Experiment:
                 applied.stop()
             observation.stop()
         return observation.checks()
+
+
+def _one_of_each_group(rows: Sequence[TriedRemedy]) -> list[str]:
+    """Names of remedies that can be applied together."""
+    found: dict[str, str] = {}
+    for row in rows:
+        found.setdefault(classes()[row.remedy].group or f"{row.remedy} alone", row.remedy)
+    return list(found.values())
+
+
+def _is_less(smaller: TriedRemedy, whole: TriedRemedy) -> bool:
+    """Whether a set certainly gains less than the one that it is a part of."""
+    gain = whole.gain_percent or 0.0
+    highest = math.inf if smaller.high_percent is None else smaller.high_percent
+    return (smaller.gain_percent or 0.0) < gain - WORTH and highest < gain
 
 
 def _why_not(name: str, facts: TrialFacts) -> str | None:
