@@ -94,6 +94,7 @@ def test_gradients_of_several_batches_make_one_iteration(tmp_path: Path) -> None
     assert sum(int((profile.calls.op == row).sum()) for row in linear_ops(profile)) == 10 * 4 * 3
 
 
+@pytest.mark.long
 def test_a_look_at_the_model_before_the_training_is_not_recorded(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -324,6 +325,7 @@ def test_workers_of_a_loader_record_nothing(tmp_path: Path) -> None:
     assert "Warning" not in done.err
 
 
+@pytest.mark.long
 def test_a_recording_that_cannot_be_written_costs_the_script_nothing(tmp_path: Path) -> None:
     done, _ = recorded(
         tmp_path,

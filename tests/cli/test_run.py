@@ -20,6 +20,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from support.marks import long
 from support.script_runs import (
     SCRIPTS,
     TB_DLPROF,
@@ -493,7 +494,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory, cpu_trace) -> Repeated:
     return Repeated(folder, earlier, first, numbered, replaced, names, kept)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_taken_name_is_numbered(repeated: Repeated) -> None:
     assert (repeated.first.status, repeated.numbered.status) == (0, 0)
     # The first recorded nothing, and left none.
@@ -509,7 +510,7 @@ def test_a_taken_name_that_is_given_is_refused(tmp_path: Path, earlier: Path, mo
     assert earlier.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_taken_name_is_replaced_by_force(repeated: Repeated) -> None:
     assert repeated.replaced.status == 0
     (new,) = profiles(repeated.folder / "runs" / "train")
@@ -539,7 +540,7 @@ def test_the_end_says_what_was_recorded_what_to_change_and_where_to_look(recorde
     assert summary.status == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_less_can_be_said(repeated: Repeated) -> None:
     assert repeated.replaced.err.splitlines() == [f"tb-dlprof: the profile is in {repeated.folder / 'runs' / 'train'}."]
 
@@ -550,7 +551,7 @@ def test_nothing_can_be_said(tmp_path: Path) -> None:
     assert run("-v", "quiet", "--iter-start", "1", "--iter-stop", "1", script, cwd=tmp_path).err == ""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_can_be_said(repeated: Repeated) -> None:
     assert f"tb-dlprof: {sys.executable} {repeated.folder / 'train.py'}" in repeated.numbered.err
     assert "rank 0: 6 optimizer steps, 3 to 5 recorded, Net" in repeated.numbered.err
@@ -564,7 +565,7 @@ def test_all_can_be_said(tmp_path: Path) -> None:
     assert "rank 0: 3 optimizer steps, 1 to 1 recorded, Net" in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_script_that_is_too_short_says_which_iterations_there_are(repeated: Repeated) -> None:
     assert (
         "train.py ended after 6 optimizer steps, and the recording begins with number 12, counted from 0: let it run "
@@ -580,7 +581,7 @@ def test_a_script_that_fails_before_its_first_step_says_so(tmp_path: Path) -> No
     assert "train.py ended with status 1 before it called a model, so nothing was recorded." in done.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_simple_mode_needs_a_gpu_and_says_so(tmp_path: Path) -> None:
     done = run("--mode", "simple", write(tmp_path, "train(26, model, optimizer)\n"), cwd=tmp_path)
     assert done.status == 0
@@ -619,7 +620,7 @@ def test_one_rank_is_no_job(gpu_view, ref, tmp_path: Path) -> None:
     assert job_of_written(tmp_path, [Written(gpu_view, ref)]) is None
 
 
-@pytest.mark.parametrize(("status", "expected"), [(0, 1), (3, 3), (-15, -15)])
+@pytest.mark.parametrize(("status", "expected"), [(0, 1), long(3, 3), long(-15, -15)])
 def test_fail_on_straggler_changes_the_status_of_a_script_that_ended_well(
     status: int, expected: int, monkeypatch, tmp_path: Path
 ) -> None:

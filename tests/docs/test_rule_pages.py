@@ -25,7 +25,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_rule_has_a_page_and_all_links_lead_somewhere(generator: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "old_rule.md").write_text("# A rule that is gone\n")
     generator.main(["--out", str(tmp_path)])

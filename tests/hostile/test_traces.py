@@ -39,7 +39,7 @@ def _campaign(seed: int, count: int, folder: Path, only: tuple[str, ...] = ()) -
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_everything_is_shown_or_refused_of_a_mutated_trace(tmp_path: Path, seed: int) -> None:
-    _campaign(seed, 60, tmp_path, _WITH_STEPS)
+    _campaign(seed, 25, tmp_path, _WITH_STEPS)
 
 
 @pytest.mark.long

@@ -79,13 +79,13 @@ BOMBS: dict[str, tuple[bytes, bytes]] = {
 }
 
 
-HEAVY = ("empty objects", "the same bad event", "small things that are no event")
-"""A quarter of a minute each."""
+SHORT = ("zeros", "events without end", "a name without end", "the same event", "a list that ends, and more")
+"""One for each way to fill a file: no text, depth, one long value, events, and what follows them."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gigabytes", [1, long(4)])
-@pytest.mark.parametrize("case", short_of(BOMBS, set(BOMBS) - set(HEAVY)))
+@pytest.mark.parametrize("case", short_of(BOMBS, SHORT))
 def test_gigabytes_behind_a_small_gzip_take_little_memory_and_time(tmp_path: Path, case: str, gigabytes: int) -> None:
     path = gzip_of(tmp_path / "bomb.json.gz", *BOMBS[case], 1024 * gigabytes)
     assert path.stat().st_size < 16 * MEGABYTE
