@@ -17,6 +17,8 @@ PORT ?= 6006
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
+# Python compiles what is imported, which is a small part of torch.
+INSTALL := $(PIP) install --no-compile
 STAMPS := .make
 BUNDLE := tb_dlprof_plugin/static/index.js
 FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
@@ -136,23 +138,23 @@ $(STAMPS)/torch: $(STAMPS)/venv
 	@if $(PY) -c 'import torch' 2>/dev/null; then \
 		$(PY) -c 'import torch; print("torch", torch.__version__, "is here already")'; \
 	else \
-		$(PIP) install "$(TORCH)"; \
+		$(INSTALL) "$(TORCH)"; \
 	fi
 	@touch $@
 
 $(STAMPS)/python: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and the PyTorch Profiler tab beside it)
-	@$(PIP) install --editable '.[pytorch-views]'
+	@$(INSTALL) --editable '.[pytorch-views]'
 	@touch $@
 
 $(STAMPS)/python-dev: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what its tests need)
-	@$(PIP) install --editable '.[dev]'
+	@$(INSTALL) --editable '.[dev]'
 	@touch $@ $(STAMPS)/python
 
 $(STAMPS)/python-docs: pyproject.toml setup.py $(STAMPS)/venv | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what its documentation needs)
-	@$(PIP) install --editable '.[docs]'
+	@$(INSTALL) --editable '.[docs]'
 	@touch $@
 
 $(STAMPS)/npm: frontend/package.json frontend/package-lock.json
