@@ -300,7 +300,7 @@ def _page(
         step_ms=_ms(step.ns) if step else None,
         step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None,
-        samples_per_second=_rate(step, batch),
+        samples_per_second=_rate(step, batch, request.accumulate),
         joules_per_step=joules,
         unknown=unknown,
         figures=_figures(view, request, found),
@@ -337,8 +337,9 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=joules,
-        unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[], checkpoints=[],
+        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch, request.accumulate),
+        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[],
+        checkpoints=[],
         shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
@@ -409,7 +410,7 @@ def _row(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest, l
         verdict=found.verdict if found else "not known",
         largest_batch=found.largest_batch if found else None,
         step_ms=_ms(step.ns) if step else None,
-        samples_per_second=_rate(step, batch),
+        samples_per_second=_rate(step, batch, request.accumulate),
     )
 
 
@@ -455,8 +456,8 @@ def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) ->
         return None
 
 
-def _rate(step: StepTime | None, batch: int | None) -> float | None:
-    return round(batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
+def _rate(step: StepTime | None, batch: int | None, accumulate: int = 1) -> float | None:
+    return round(accumulate * batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
 
 
 def _mb(size: float) -> float:
