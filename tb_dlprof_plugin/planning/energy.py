@@ -25,8 +25,8 @@ from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.names.gpu_power import PICO, PRODUCTS, Work
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio
-from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, PlannedStep, StepTime, planned_step
+from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, PlannedStep, StepTime, planned_step, work_ratio
 from tb_dlprof_plugin.planning.predict import Forecast
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -59,9 +59,9 @@ def planned_energy(view: ProfileView, request: PlanRequest) -> EnergyForecast:
         _check(split)
     except (NoStepTime, NoSplit) as error:
         raise NoEnergy(str(error)) from None
-    if step.found is None and batch_ratio(view, request) != 1:
+    if step.found is None and work_ratio(view, request) != 1:
         raise NoEnergy("the kernels with another batch size are not forecast for this run, its step alone is.")
-    return _energy(view, split, step, batch_ratio(view, request))
+    return _energy(view, split, step, work_ratio(view, request))
 
 
 def forecast_energy(view: ProfileView, found: Forecast) -> EnergyForecast:

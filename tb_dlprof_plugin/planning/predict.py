@@ -9,7 +9,7 @@ with the opposite.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -90,6 +90,7 @@ def forecast(
     batch_size: int | None = None,
     gpu: str | None = None,
     op_times: OpTimes | None = None,
+    input_ratio: float = 1.0,
 ) -> Forecast:
     """What a step of an FP32 run would take in another precision, with another batch size or on another GPU.
 
@@ -99,12 +100,14 @@ def forecast(
         batch_size: kernels grow with it, and what the CPU does per step does not.
         gpu: by the name that CUDA reports.
         op_times: measured ops other than those of the package.
+        input_ratio: tokens or pixels of a sample, over those of the run's; kernels are taken to grow in a line with it.
 
     Raises:
         ForecastError: the run lacks data, or the request is invalid; the message says which.
     """
     view = run if isinstance(run, ProfileView) else ProfileView(run)
     target = target_of(view, precision, batch_size, gpu)
+    target = replace(target, batch_ratio=input_ratio * target.batch_ratio)
     return _Forecaster(view, target, op_times or measured()).forecast()
 
 

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
 from tb_dlprof_plugin.planning.memory.module_events import inside
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio
+from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio, input_ratio
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind
 from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
@@ -18,9 +18,17 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
 
-SPREADS = {"checkpoint": 0.05, "layers": 0.01, "optimizer": 0.01, "kept gradients": 0.02, "batches": 0.02}
-"""Shares of the step by which a forecast of other work was seen to differ, beside `ANOTHER_START`: such that about nine
-in ten of the steps lie within that were timed of twelve models on an H200 (`benchmarks/memory_plan`)."""
+SPREADS = {
+    "checkpoint": 0.05,
+    "layers": 0.01,
+    "optimizer": 0.01,
+    "kept gradients": 0.02,
+    "batches": 0.02,
+    "input": 0.05,
+}
+"""Shares of the step by which a forecast of other work was seen to differ, with `ANOTHER_START` on top: such that about
+nine in ten of the steps lie within that were timed of twelve models on an H200 (`benchmarks/memory_plan`). That of the
+input is set: one image size was timed."""
 ANOTHER_START = 0.02
 """Share by which a step differs from one start of a training to the next, in most of the same configurations."""
 
@@ -51,7 +59,8 @@ class PlannedStep:
 
 @dataclass
 class _OtherWork:
-    """Of a request, beside another precision, batch size or GPU; ``batch`` is one more of those that it accumulates."""
+    """Of a request, in addition to another precision, batch size or GPU; ``batch`` is one more of those that it
+    accumulates."""
 
     changes: list[Change]
     gpu_ns: float = 0.0
@@ -85,7 +94,6 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
         NoStepTime: it is not known.
     """
     for what, asked in (
-        ("another size of the input", request.sequence_length is not None or request.image_size is not None),
         ("FP8", request.precision == "fp8"),
         ("memory on the CPU", bool(request.offload)),
         ("ReLUs behind their pooling", request.relu == "behind_pool"),
@@ -121,6 +129,11 @@ def _wider(time: StepTime, off: float) -> StepTime:
 
 def _other_work(view: ProfileView, work: StepWork, request: PlanRequest) -> _OtherWork:
     found = _OtherWork([])
+    ratio = input_ratio(view, request)
+    if ratio != 1:
+        attention = work.longer_attention(ratio)
+        found.add(attention, "input")
+        work = work.after(attention.change)
     if request.checkpoint:
         found.add(work.checkpoints(request.checkpoint), "checkpoint")
     for module, count in request.layers.items():
@@ -155,7 +168,8 @@ def _gradients_are_kept(view: ProfileView) -> bool:
 
 def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, Forecast | None]:
     """The step without checkpoints, and the changes that lead to it: kept with the view."""
-    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu)
+    ratio = input_ratio(view, request)
+    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu, ratio)
     known: tuple[StepTime, Forecast | None] | None = view.answers.get(key)
     if known is None:
         known = _without_checkpoints(view, request, simulated)
@@ -172,9 +186,9 @@ def _without_checkpoints(
     precision = request.precision or _as_recorded(view)
     try:
         gpu = gpu_memory(request.gpu).name if request.gpu else None
-        found = forecast(view, precision, request.batch_size, gpu)
+        found = forecast(view, precision, request.batch_size, gpu, input_ratio=input_ratio(view, request))
     except ForecastError as error:
-        ratio = batch_ratio(view, request)
+        ratio = work_ratio(view, request)
         if request.precision is not None or request.gpu is not None or ratio not in FACTORS:
             raise NoStepTime(str(error)) from None
         larger, index = larger_batch(view, view.selection(), known.ns), FACTORS.index(int(ratio))
@@ -188,5 +202,10 @@ def _as_recorded(view: ProfileView) -> str:
     return "tf32" if mode.precision == "tf32" else "fp32"
 
 
+def work_ratio(view: ProfileView, request: PlanRequest) -> float:
+    """The tokens or pixels of a batch over those of the recorded one, samples where it has neither."""
+    return batch_ratio(view, request) * input_ratio(view, request)
+
+
 def _is_recorded(view: ProfileView, request: PlanRequest) -> bool:
-    return request.precision is None and request.gpu is None and batch_ratio(view, request) == 1
+    return request.precision is None and request.gpu is None and work_ratio(view, request) == 1

@@ -12,7 +12,9 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.planning.memory.change_input import input_size, is_between_positions
 from tb_dlprof_plugin.planning.memory.module_events import inside
+from tb_dlprof_plugin.planning.memory.op_shapes import flat
 from tb_dlprof_plugin.planning.memory.optimizer_work import OPTIMIZER_WORK, OptimizerWork, recorded_optimizer
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
@@ -52,7 +54,7 @@ class StepWork:
 
     def __init__(self, view: ProfileView, simulated: Simulation, base: Change | None = None) -> None:
         profile = view.profile
-        self._view, self._profile = view, profile
+        self._view, self._profile, self._simulated = view, profile, simulated
         shares = base.gpu if base is not None else None
         self._gpu = np.ones(len(profile.launches)) if shares is None else shares
         self._before: Mapping[int, list[Added]] = base.added if base is not None else {}
@@ -64,6 +66,11 @@ class StepWork:
         replayed = simulated.replayed_host_ns(simulated.share.expected)
         self._op_ns = replayed * self._iterations / max(int(self._is_op.sum()), 1)
         """The CPU's time for an op."""
+
+    def after(self, change: Change) -> StepWork:
+        """The same once kernels take another share of their time, on top of what they do already."""
+        gpu = self._gpu if change.gpu is None else self._gpu * change.gpu
+        return StepWork(self._view, self._simulated, Change(gpu=gpu, added=self._before))
 
     def checkpoints(self, modules: tuple[str, ...], times: int = 1) -> Work:
         """The forward pass of modules once more, before the first launch of each one's backward pass."""
@@ -149,6 +156,24 @@ class StepWork:
         sums = self._per_parameter(rows, _GRADIENT_WORDS + _CLEARING_WORDS)
         added = dict.fromkeys(self._first_rows(rows).values(), sums)
         return Work(Change(added=added), sum(one.gpu_ns for one in sums))
+
+    def longer_attention(self, ratio: float) -> Work:
+        """What attention takes longer with so many times the positions of a sample, above what all kernels do."""
+        view, profile = self._view, self._profile
+        size, batch = input_size(view), profile.facts.batch_size or 0
+        pairs = np.array(
+            [
+                is_between_positions(profile.strings[int(name)], flat(profile.shapes_of(op)), batch, size)
+                for op, name in enumerate(profile.ops.name.tolist())
+            ],
+            dtype=np.bool_,
+        )
+        # The kernels of an op that has no shapes lie in one that has.
+        inside_one = self._inherited(pairs[profile.calls.op] & self._is_op)
+        rows = np.flatnonzero(self._linked & inside_one[np.maximum(profile.launches.call, 0)])
+        longer = np.ones(len(self._gpu))
+        longer[rows] = ratio
+        return Work(Change(gpu=longer), (ratio - 1) * float(self._time(rows).sum()) / self._iterations)
 
     @property
     def _number(self) -> int:

@@ -97,6 +97,29 @@ def test_what_is_computed_again_in_half_precision_has_its_casts(bert: ProfileVie
     assert again == pytest.approx(casts.gpu_ns - 0.81e6, rel=0.1)
 
 
+def test_attention_grows_with_the_square_of_the_sequence_and_the_rest_in_a_line(bert: ProfileView) -> None:
+    twice, samples = (planned_step(bert, PlanRequest(**one)) for one in ({"sequence_length": 256}, {"batch_size": 128}))
+    ops, launches = bert.profile.ops, bert.profile.launches
+    attention = np.array(["attention" in bert.profile.strings[name] for name in ops.name.tolist()])
+    own = (bert.launch_iteration >= 0) & attention[bert.launch_op]
+    recorded = launches.duration_ns[own].sum() / len(bert.profile.iterations)
+    assert recorded > 1e6
+    assert twice.more_gpu_ns == pytest.approx(2 * recorded, rel=0.1)
+    assert twice.time.ns - samples.time.ns == pytest.approx(twice.more_gpu_ns, rel=0.1)
+
+
+def test_a_larger_image_takes_what_was_timed() -> None:
+    """The ResNet with 320 pixels in place of 224: 41.5 ms (`benchmarks/memory_plan/inputs_and_splits_recorded`)."""
+    resnet = ROOT / "benchmarks" / "memory_plan" / "recorded" / "resnet" / "base"
+    found = step_time(ProfileView(read_profiles(resnet)[0].profile), PlanRequest(image_size=320))
+    assert found.ns == pytest.approx(41.519e6, rel=0.06)
+    assert found.low_ns < 41.519e6 < found.high_ns
+
+
+def test_relus_in_place_take_the_recorded_step(bert: ProfileView) -> None:
+    assert ns(bert, relu="inplace") == ns(bert)
+
+
 def test_a_changed_step_has_a_wider_interval(bert: ProfileView) -> None:
     recorded, changed = (step_time(bert, PlanRequest(accumulate=count)) for count in (1, 2))
     assert changed.high_ns / changed.low_ns > recorded.high_ns / recorded.low_ns * 1.08
