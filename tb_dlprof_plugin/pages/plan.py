@@ -36,6 +36,7 @@ _FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _GPUS = 2
 """Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
+_NO_BATCH = "the batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile."
 _HELD = {
     HeldKind.PARAMETER: "parameters",
     HeldKind.BUFFER: "buffers",
@@ -276,7 +277,7 @@ def _page(
     elif found.fits is None:
         unknown["fits"] = "the GPU's memory lies within the interval of what is needed."
     if batch is None:
-        unknown["largest_batch"] = unknown["samples_per_second"] = "the batch size was not recorded."
+        unknown["largest_batch"] = unknown["samples_per_second"] = _NO_BATCH
     elif found.largest_batch is None:
         unknown["largest_batch"] = "no allocation grows with the batch, or the GPU's memory is not known."
     return PlanPage(
@@ -325,6 +326,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
     joules = _joules(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
+    if batch is None:
+        unknown.setdefault("samples_per_second", _NO_BATCH)
     # Without the events the line through two recorded figures still says how the recorded configuration grows.
     line = batch_that_fits(view, view.selection(), 1.0) if from_line and request == PlanRequest() else None
     if line is not None:

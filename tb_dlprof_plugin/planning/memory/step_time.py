@@ -189,7 +189,8 @@ def _without_checkpoints(
         found = forecast(view, precision, request.batch_size, gpu, input_ratio=input_ratio(view, request))
     except ForecastError as error:
         ratio = work_ratio(view, request)
-        if request.precision is not None or request.gpu is not None or ratio not in FACTORS:
+        known_line = view.profile.has_gpu and ratio in FACTORS  # A CPU's own work grows with the batch, too.
+        if request.precision is not None or request.gpu is not None or not known_line:
             raise NoStepTime(str(error)) from None
         larger, index = larger_batch(view, view.selection(), known.ns), FACTORS.index(int(ratio))
         low, high = larger.shortest_ns[index], larger.longest_ns[index]
