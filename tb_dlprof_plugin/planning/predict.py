@@ -20,12 +20,12 @@ from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
-from tb_dlprof_plugin.planning.dtype_flow import Flow, flow
+from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import KernelTimes, KernelTimesOf
 from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
 from tb_dlprof_plugin.planning.target import Target, target_of
-from tb_dlprof_plugin.profile_view import ProfileView, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.pauses import loading_times
@@ -120,15 +120,10 @@ class _Changed:
     added: AddedWork | None
 
 
-@per_selection
-def _flow(view: ProfileView, selection: object) -> Flow:
-    return flow(view, min(1, len(view.profile.iterations) - 1))
-
-
 class _Forecaster:
     def __init__(self, view: ProfileView, target: Target, op_times: OpTimes) -> None:
         self._frame, self._target = view, target
-        self._flow = _flow(view, view.selection())
+        self._flow = flow(view, min(1, len(view.profile.iterations) - 1))
         self._measured_on = op_times.gpu
         self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
         self._work = launched(view, view.selection())

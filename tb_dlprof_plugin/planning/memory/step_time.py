@@ -102,9 +102,9 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
         if asked:
             raise NoStepTime(f"the step time with {what} is not forecast.")
     simulated = simulation(view, view.selection())
-    base, found = _base(view, request, simulated)
+    base, found, work = _base(view, request, simulated)
     try:
-        more = _other_work(view, StepWork(view, simulated, None if found is None else found.change), request)
+        more = _other_work(view, work, request)
     except NoWork as error:
         raise NoStepTime(f"the step time is not forecast: {error}.") from None
     if not more.changes and more.batch is None:
@@ -152,7 +152,7 @@ def _other_work(view: ProfileView, work: StepWork, request: PlanRequest) -> _Oth
         if not kept and not request.set_to_none:
             found.add(work.kept_gradients(), "kept gradients")
     if request.accumulate > 1:
-        found.batch = work.another_batch()
+        found.batch = work.another_batch
         found.spread += SPREADS["batches"]
     return found
 
@@ -166,18 +166,22 @@ def _gradients_are_kept(view: ProfileView) -> bool:
     return any(one.kind == HeldKind.GRADIENT for one in (*program.held, *program.states))
 
 
-def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, Forecast | None]:
-    """The step without checkpoints, and the changes that lead to it: kept with the view."""
-    ratio = input_ratio(view, request)
-    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu, ratio)
-    known: tuple[StepTime, Forecast | None] | None = view.answers.get(key)
+_Base = tuple[StepTime, "Forecast | None", StepWork]
+"""The step in another precision, batch size, size of the input or on another GPU, and what makes other work for it."""
+
+
+def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> _Base:
+    """Without other work; kept with the view."""
+    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu, input_ratio(view, request))
+    known: _Base | None = view.answers.get(key)
     if known is None:
-        known = _without_checkpoints(view, request, simulated)
+        time, found = _without_other_work(view, request, simulated)
+        known = time, found, StepWork(view, simulated, None if found is None else found.change)
         view.keep(key, known)
     return known
 
 
-def _without_checkpoints(
+def _without_other_work(
     view: ProfileView, request: PlanRequest, simulated: Simulation
 ) -> tuple[StepTime, Forecast | None]:
     known = simulated.estimate

@@ -7,6 +7,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -115,6 +116,7 @@ class StepWork:
             replace(gone, gpu=left, added={row: [Added(host, each)] * kernels for row in first}), each * kernels - was
         )
 
+    @cached_property
     def another_batch(self) -> Work:
         """Forward and backward pass once more before the optimizer's step, its gradients added to those there are where
         the rate of such work is known.
