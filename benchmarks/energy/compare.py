@@ -65,9 +65,25 @@ class Measured:
 
 
 def rows_of(directory: Path) -> list[dict[str, Any]]:
-    """What was measured."""
+    """What was measured.
+
+    Steps are taken between the first and the last tick, as their joules are: the recorder's own mean had the last two
+    steps of a window, which follow each other faster where the CPU sets the pace. A second window of what was recorded
+    is a repetition.
+    """
     found: list[dict[str, Any]] = json.loads((directory / "truth.json").read_text())["rows"]
-    return [row for row in found if row.get("joules_per_step") is not None or row.get("watts") is not None]
+    seen: set[tuple[object, ...]] = set()
+    rows = []
+    for row in found:
+        if row.get("joules_per_step") is None and row.get("watts") is None:
+            continue
+        key = row["model"], row["precision"], row.get("batch_size")
+        again = row["model"] not in ("idle", "loop") and key in seen
+        seen.add(key)
+        if row["model"] not in ("idle", "loop") and row.get("joules_per_step"):
+            row = row | {"step_ms": 1e3 * row["joules_per_step"] / row["watts"], "again": again}
+        rows.append(row)
+    return rows
 
 
 def recording_of(directory: Path, row: dict[str, Any]) -> Profile | None:

@@ -5,8 +5,8 @@
 For each of `library_models`: a recording to DIRECTORY/<model>/base; then peaks and the time of a step in other batch
 sizes, precisions, optimizers, inputs, with every unit or half of them checkpointed or offloaded, and some of these
 together; the smallest limit of four configurations; and the largest batch under `LIMIT_BYTES` of three. A row of
-DIRECTORY/measured.json holds the arguments of the plan that forecasts it, so that `compare_inputs_and_splits` needs
-no more. With --device cpu the steps run and no memory is counted, to try the script.
+DIRECTORY/measured.json.gz holds the arguments of the plan that forecasts it, for `compare_library_models`. With
+--device cpu the steps run and no memory is counted, to try the script.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import copy
 import functools
+import gzip
 import json
 import time
 import traceback
@@ -269,7 +270,7 @@ def main() -> None:
         print(f"{model.name}: {time.monotonic() - began_s:.0f} s", flush=True)
         name = torch.cuda.get_device_name(0) if given.device == "cuda" else "cpu"
         written = {"gpu": name, "torch": torch.__version__, "rows": rows}
-        (given.out / "measured.json").write_text(json.dumps(written, indent=1) + "\n")
+        (given.out / "measured.json.gz").write_bytes(gzip.compress(json.dumps(written).encode(), mtime=0))
     for session in sessions:
         session.wait(60)
     for model in models:

@@ -19,7 +19,7 @@ from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 
 NOT_FITTING = 3
 """Exit status of `--fail-if-not-fits`, where it does not or is not known to."""
-_UNITS = {"": 1, "MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}
+_UNITS = {"B": 1, "MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}
 
 
 class Precision(str, Enum):
@@ -73,8 +73,8 @@ def plan(
     accumulate: Annotated[int, typer.Option(help="Batches of an optimizer step.")] = 1,
     offload: Annotated[
         str,
-        typer.Option(help="What goes to the CPU, with commas between.", metavar="optimizer|MODULES"),
-    ] = "",
+        typer.Option(help="What goes to the CPU, with commas between.", metavar="none|optimizer|MODULES"),
+    ] = "none",
     relu: Annotated[
         Relu | None, typer.Option(help="ReLUs that write to their input, or behind their max pooling.")
     ] = None,
@@ -115,11 +115,11 @@ def plan(
             image_size=image_size,
             precision=precision.value if precision else None,
             optimizer=optimizer,
-            checkpoint=() if checkpoint in ("none", "auto") else tuple(checkpoint.split(",")),
+            checkpoint=() if checkpoint == "auto" else _modules(checkpoint),
             layers=dict(map(_layers, layers or ())),
             set_to_none=set_to_none,
             accumulate=accumulate,
-            offload=tuple(offload.split(",")) if offload else (),
+            offload=_modules(offload),
             relu=relu.value if relu else None,
             shard=shard.value if shard else None,
             gpus=gpus,
@@ -135,6 +135,10 @@ def plan(
         raise typer.Exit(NOT_FITTING)
 
 
+def _modules(text: str) -> tuple[str, ...]:
+    return () if text == "none" else tuple(one.strip() for one in text.split(",") if one.strip())
+
+
 def _layers(text: str) -> tuple[str, int]:
     found = re.fullmatch(r"(.+)=\+?(\d+)", text)
     if found is None:
@@ -145,7 +149,7 @@ def _layers(text: str) -> tuple[str, int]:
 def _bytes(text: str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if found is None or found[2].upper() not in _UNITS:
-        raise PlanError(f"--memory takes a size such as 24GiB or 80GB, not {text!r}.")
+        raise PlanError(f"--memory takes a size with its unit, such as 24GiB or 80GB, not {text!r}.")
     return round(float(found[1]) * _UNITS[found[2].upper()])
 
 

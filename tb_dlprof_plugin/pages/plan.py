@@ -36,6 +36,7 @@ _FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _GPUS = 2
 """Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
+_NO_BATCH = "the batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile."
 _HELD = {
     HeldKind.PARAMETER: "parameters",
     HeldKind.BUFFER: "buffers",
@@ -276,7 +277,7 @@ def _page(
     elif found.fits is None:
         unknown["fits"] = "the GPU's memory lies within the interval of what is needed."
     if batch is None:
-        unknown["largest_batch"] = unknown["samples_per_second"] = "the batch size was not recorded."
+        unknown["largest_batch"] = unknown["samples_per_second"] = _NO_BATCH
     elif found.largest_batch is None:
         unknown["largest_batch"] = "no allocation grows with the batch, or the GPU's memory is not known."
     return PlanPage(
@@ -300,7 +301,7 @@ def _page(
         step_ms=_ms(step.ns) if step else None,
         step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None,
-        samples_per_second=_rate(step, batch),
+        samples_per_second=_rate(step, batch, request.accumulate),
         joules_per_step=joules,
         unknown=unknown,
         figures=_figures(view, request, found),
@@ -325,6 +326,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
     joules = _joules(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
+    if batch is None:
+        unknown.setdefault("samples_per_second", _NO_BATCH)
     # Without the events the line through two recorded figures still says how the recorded configuration grows.
     line = batch_that_fits(view, view.selection(), 1.0) if from_line and request == PlanRequest() else None
     if line is not None:
@@ -337,8 +340,9 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=joules,
-        unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[], checkpoints=[],
+        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch, request.accumulate),
+        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[],
+        checkpoints=[],
         shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
@@ -409,7 +413,7 @@ def _row(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest, l
         verdict=found.verdict if found else "not known",
         largest_batch=found.largest_batch if found else None,
         step_ms=_ms(step.ns) if step else None,
-        samples_per_second=_rate(step, batch),
+        samples_per_second=_rate(step, batch, request.accumulate),
     )
 
 
@@ -455,8 +459,8 @@ def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) ->
         return None
 
 
-def _rate(step: StepTime | None, batch: int | None) -> float | None:
-    return round(batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
+def _rate(step: StepTime | None, batch: int | None, accumulate: int = 1) -> float | None:
+    return round(accumulate * batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
 
 
 def _mb(size: float) -> float:

@@ -3,7 +3,8 @@
 A trace records shapes, not tensors. So the ops of the forward pass are visited in order, and each input is matched with
 the last unused output of its shape, else with the last one of its shape: it has the type that autocast would have given
 it. A parameter is a tensor for which the backward pass accumulates a gradient. Of an addition with two inputs of one
-shape one is a residual: it is matched with the last sum of that shape, or with the first tensor of it.
+shape one is a residual: it is matched with the last sum of that shape in its module, else with what the module was
+given of it, else with the last sum or the first tensor of that shape.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _SUMS = frozenset({"add", "add_", "__add__", "__iadd__"})
 _REMEMBERED = 64
 """Number of recent outputs that an input may match: only residuals are older."""
 _MOVES = ("to", "_to_copy", "copy_")
+_JOINS = ("cat", "concat", "stack")
+"""Ops of a list of tensors that promote to the widest type."""
 
 
 @dataclass(slots=True)
@@ -70,14 +73,24 @@ def float_shapes(shapes: InputShapes, dtypes: InputDtypes) -> tuple[Shape, ...]:
     )
 
 
+def listed_shapes(shapes: InputShapes) -> tuple[Shape, ...]:
+    """Shapes of the tensors in lists, whose types are not recorded."""
+    return tuple(one for shape in shapes if isinstance(shape, TensorList) for one in shape if one)
+
+
 def _first_shape(shapes: InputShapes) -> Shape | None:
     """Shape of a first input that is a tensor of any type."""
     return (shape_at(shapes, 0) or ()) if shapes else None
 
 
 def flow(view: ProfileView, iteration: int) -> Flow:
-    """The forward pass of one iteration, as autocast would run it."""
-    return _Walk(view, iteration).flow
+    """The forward pass of one iteration, as autocast would run it; kept with the view."""
+    key = (f"{__name__}.flow", iteration)
+    known: Flow | None = view.answers.get(key)
+    if known is None:
+        known = _Walk(view, iteration).flow
+        view.keep(key, known)
+    return known
 
 
 class _Walk:
@@ -88,6 +101,9 @@ class _Walk:
         self._outputs: deque[Output] = deque(maxlen=_REMEMBERED)
         self._first: dict[Shape, bool] = {}
         self._sum: dict[Shape, bool] = {}
+        self._open: list[str] = []
+        self._given: dict[str, dict[Shape, bool]] = {}
+        self._sum_of: dict[str, dict[Shape, bool]] = {}
         rows = np.flatnonzero(view.call_iteration == iteration)
         rows = rows[np.argsort(self._calls.start_ns[rows], kind="stable")]
         self._parameters = self.flow.parameter_shapes = self._accumulated(rows)
@@ -147,7 +163,16 @@ class _Walk:
             self._outputs.append(Output(shape, None, False, differentiated=False))
             return False
         rule = rule_of(name)
-        taken = list(zip(inputs, self._taken(name, inputs), strict=True))
+        if name in _JOINS:
+            half = self._is_joined_in_half(listed_shapes(self._profile.shapes_of(op)))
+            self.flow.ops.append(FlowOp(row, half, []))
+            return half
+        module = self._strings[int(self._ops.module[op])]
+        self._enter(module)
+        taken = list(zip(inputs, self._taken(name, inputs, module), strict=True))
+        for path in self._open:
+            for shape, (is_half, _) in taken:
+                self._given[path].setdefault(shape, is_half)
         casts: list[Cast] = []
         if rule == "half":
             half = bool(inputs)
@@ -161,15 +186,39 @@ class _Walk:
             half = bool(types) and (types[0] if "batch_norm" in name else all(types))
         if inputs:
             differentiated = any(gradient for _, (_, gradient) in taken)
-            self._produce(name, inputs, half, differentiated)
+            self._produce(name, inputs, half, differentiated, module)
             self.flow.ops.append(FlowOp(row, half, casts))
         return half
+
+    def _is_joined_in_half(self, shapes: tuple[Shape, ...]) -> bool:
+        """Whether all tensors of a list that are known are in half precision; the list takes none of them away."""
+        known = [
+            next((output.half for output in reversed(self._outputs) if output.shape == shape), None) for shape in shapes
+        ]
+        found = [half for half in known if half is not None]
+        return bool(found) and all(found)
+
+    def _enter(self, module: str) -> None:
+        """The modules around an op: those that begin with it know nothing yet of what they were given."""
+        parts = module.split(".") if module else []
+        paths = [".".join(parts[: depth + 1]) for depth in range(len(parts))]
+        for path in paths:
+            if path not in self._open:
+                self._given[path], self._sum_of[path] = {}, {}
+        self._open = paths
+
+    def _residual(self, shape: Shape, module: str) -> bool:
+        """Whether the older one of two tensors of a shape that a module adds is in half precision."""
+        for known in (self._sum_of.get(module, {}), self._given.get(module, {}), self._sum, self._first):
+            if shape in known:
+                return known[shape]
+        return False
 
     def _cast(self, shape: Shape, differentiated: bool) -> Cast:
         parameter = shape in self._parameters
         return Cast(math.prod(shape), parameter, parameter or differentiated)
 
-    def _taken(self, name: str, inputs: tuple[Shape, ...]) -> list[tuple[bool, bool]]:
+    def _taken(self, name: str, inputs: tuple[Shape, ...], module: str) -> list[tuple[bool, bool]]:
         """Of each input whether it is in half precision, and whether it has a gradient."""
         seen: set[Shape] = set()
         taken = []
@@ -177,7 +226,7 @@ class _Walk:
             if shape in self._parameters:
                 taken.append((False, True))
             elif shape in seen and name in _SUMS:
-                taken.append((self._sum.get(shape, self._first.get(shape, False)), True))
+                taken.append((self._residual(shape, module), True))
             else:
                 output = self._find(shape)
                 taken.append((output.half, output.differentiated) if output else (False, True))
@@ -194,7 +243,7 @@ class _Walk:
         self._first.setdefault(shape, found.half)
         return found
 
-    def _produce(self, name: str, inputs: tuple[Shape, ...], half: bool, differentiated: bool) -> None:
+    def _produce(self, name: str, inputs: tuple[Shape, ...], half: bool, differentiated: bool, module: str) -> None:
         shape = output_shape(name, inputs)
         count = math.prod(inputs[0]) if name in VIEWS else None
         self._outputs.append(Output(shape, count, half, differentiated))
@@ -202,3 +251,4 @@ class _Walk:
             self._first.setdefault(shape, half)
             if name in _SUMS:
                 self._sum[shape] = half
+                self._sum_of.setdefault(module, {})[shape] = half

@@ -25,11 +25,10 @@ from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.names.gpu_power import PICO, PRODUCTS, Work
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio
-from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, PlannedStep, StepTime, planned_step
+from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, PlannedStep, StepTime, planned_step, work_ratio
 from tb_dlprof_plugin.planning.predict import Forecast
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.simulation.change import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ def planned_energy(view: ProfileView, request: PlanRequest) -> EnergyForecast:
         _check(split)
     except (NoStepTime, NoSplit) as error:
         raise NoEnergy(str(error)) from None
-    if step.found is None and batch_ratio(view, request) != 1:
+    if step.found is None and work_ratio(view, request) != 1:
         raise NoEnergy("the kernels with another batch size are not forecast for this run, its step alone is.")
-    return _energy(view, split, step, batch_ratio(view, request))
+    return _energy(view, split, step, work_ratio(view, request))
 
 
 def forecast_energy(view: ProfileView, found: Forecast) -> EnergyForecast:
@@ -79,7 +78,7 @@ def forecast_energy(view: ProfileView, found: Forecast) -> EnergyForecast:
     except NoSplit as error:
         raise NoEnergy(str(error)) from None
     time = StepTime(found.predicted_ns, found.low_ns, found.high_ns)
-    return _energy(view, split, PlannedStep(time, found, [found.change], None), found.target.batch_ratio)
+    return _energy(view, split, PlannedStep(time, found), found.target.batch_ratio)
 
 
 def _check(split: EnergySplit) -> None:
@@ -92,16 +91,16 @@ def _energy(view: ProfileView, split: EnergySplit, step: PlannedStep, ratio: flo
     kernels = float(split.launches.sum())
     if step.found is not None:
         kernels = _of_kernels(view, split, selection, step.found, ratio)
-    if step.again is not None:
+    if step.more_gpu_ns:
         busy = float(view.profile.launches.duration_ns[view.selected_launches(selection)].sum()) / selection.count
-        kernels += float(split.launches.sum()) / max(busy, 1.0) * _added_ns(step.again) / selection.count
+        kernels = max(kernels + float(split.launches.sum()) / max(busy, 1.0) * step.more_gpu_ns, 0.0)
     idle = split.static_joules / max(split.measured.joules / split.measured.watts, 1e-12)
     joules = idle * seconds + kernels
     if split.measured.power_limit_watts is not None:
         # Above its limit the GPU gets slower, not hotter.
         joules = min(joules, split.measured.power_limit_watts * seconds)
     measured = (split.measured.high_joules - split.measured.low_joules) / 2 / split.measured.joules
-    forecast = 0.0 if step.found is None and step.again is None else split.power.spread
+    forecast = 0.0 if step.found is None and not step.more_gpu_ns else split.power.spread
     time = (step.time.high_ns - step.time.low_ns) / 2 / max(step.time.ns, 1.0)
     off = 2 * math.hypot(forecast, measured / 2, time / 2)
     return EnergyForecast(joules, joules * max(1 - off, 0.0), joules * (1 + off), step.time.ns / 1e6)
@@ -133,8 +132,3 @@ def _new_kinds(view: ProfileView, kind: Ints, found: Forecast) -> Ints:
     products = [i for i, one in enumerate(KINDS) if one in PRODUCTS.values()]
     moved = changed[view.launch_group] & np.isin(kind, products)
     return np.where(moved, KINDS.index(PRODUCTS[found.target.precision]), kind)
-
-
-def _added_ns(again: Change) -> float:
-    """GPU time of what is computed again, of all iterations."""
-    return float(sum(one.gpu_ns for added in again.added.values() for one in added))

@@ -9,7 +9,7 @@ with the opposite.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -20,12 +20,12 @@ from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
-from tb_dlprof_plugin.planning.dtype_flow import Flow, flow
+from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import KernelTimes, KernelTimesOf
 from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
 from tb_dlprof_plugin.planning.target import Target, target_of
-from tb_dlprof_plugin.profile_view import ProfileView, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.pauses import loading_times
@@ -90,6 +90,7 @@ def forecast(
     batch_size: int | None = None,
     gpu: str | None = None,
     op_times: OpTimes | None = None,
+    input_ratio: float = 1.0,
 ) -> Forecast:
     """What a step of an FP32 run would take in another precision, with another batch size or on another GPU.
 
@@ -99,12 +100,14 @@ def forecast(
         batch_size: kernels grow with it, and what the CPU does per step does not.
         gpu: by the name that CUDA reports.
         op_times: measured ops other than those of the package.
+        input_ratio: tokens or pixels of a sample, over those of the run's; kernels are taken to grow in a line with it.
 
     Raises:
         ForecastError: the run lacks data, or the request is invalid; the message says which.
     """
     view = run if isinstance(run, ProfileView) else ProfileView(run)
     target = target_of(view, precision, batch_size, gpu)
+    target = replace(target, batch_ratio=input_ratio * target.batch_ratio)
     return _Forecaster(view, target, op_times or measured()).forecast()
 
 
@@ -117,15 +120,10 @@ class _Changed:
     added: AddedWork | None
 
 
-@per_selection
-def _flow(view: ProfileView, selection: object) -> Flow:
-    return flow(view, min(1, len(view.profile.iterations) - 1))
-
-
 class _Forecaster:
     def __init__(self, view: ProfileView, target: Target, op_times: OpTimes) -> None:
         self._frame, self._target = view, target
-        self._flow = _flow(view, view.selection())
+        self._flow = flow(view, min(1, len(view.profile.iterations) - 1))
         self._measured_on = op_times.gpu
         self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
         self._work = launched(view, view.selection())

@@ -36,8 +36,8 @@ class ForecastError(VisibleMessage, ValueError):
 class Target:
     """The forecast step: its precision, batch size and GPU, and those of the run.
 
-    ``batch_ratio`` is the new batch size over the run's; ``ceilings`` are those of the run's GPU and ``new_ceilings``
-    those of the target.
+    ``batch_ratio`` is the new batch size over the run's, times that of tokens or pixels; ``ceilings`` are those of the
+    run's GPU and ``new_ceilings`` those of the target.
     """
 
     precision: Precision

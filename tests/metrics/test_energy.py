@@ -98,7 +98,12 @@ def test_a_plan_has_joules(resnet: ProfileView) -> None:
     assert twice.low_joules < twice.joules < twice.high_joules
     with pytest.raises(NoEnergy, match="another GPU"):
         planned_energy(resnet, PlanRequest(gpu="L4"))
-    assert "joules_per_step" in plan_page(resnet, REF, PlanRequest(optimizer="sgd"), tables=False).unknown
+    less = plan_page(resnet, REF, PlanRequest(optimizer="sgd"), tables=False).joules_per_step
+    assert less is not None
+    assert 0.95 * known.joules < less < known.joules
+    again = plan_page(resnet, REF, PlanRequest(accumulate=4), tables=False).joules_per_step
+    assert again == pytest.approx(4 * known.joules, rel=0.05)
+    assert "joules_per_step" in plan_page(resnet, REF, PlanRequest(precision="fp8"), tables=False).unknown
 
 
 def test_an_epoch_has_a_price(resnet: ProfileView) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning.memory.allocator_settings import MIB
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -41,7 +42,7 @@ def capacity(view: ProfileView, gpu: str | None = None, total: int | None = None
         measured = max(size - facts.available_memory_bytes, 0)
         outside = (measured, measured)
     if total is not None:
-        return Capacity(f"{total / 2**30:.0f} GiB", total - outside[1], total - outside[0], "given")
+        return Capacity(f"GPU with {byte_size(total)}", total - outside[1], total - outside[0], "given")
     if gpu is None:
         if facts.available_memory_bytes:
             free = facts.available_memory_bytes

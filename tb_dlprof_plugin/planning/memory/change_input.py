@@ -12,7 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tb_dlprof_plugin.planning.memory.allocator import rounded
-from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, Dimensions, OpShapes, elements, flat
+from tb_dlprof_plugin.planning.memory.op_shapes import (
+    ITEM_SIZES,
+    PRODUCTS,
+    Dimensions,
+    OpShapes,
+    elements,
+    flat,
+)
 from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -75,6 +82,22 @@ def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepPro
         program,
         slots=[replace(slot, bytes=_scaled(slot, _power(slot, shapes, batch, size), ratio)) for slot in program.slots],
     )
+
+
+def is_between_positions(name: str, shapes: list[Dimensions], batch: int, size: InputSize) -> bool:
+    """Whether an op computes something for each pair of positions, as attention does: its work grows with the square.
+
+    Args:
+        name: of the op.
+        shapes: of its inputs.
+        batch: samples of the recorded batch.
+        size: of the recorded input.
+    """
+    if "scaled_dot_product" in name or "_flash_attention" in name or "_efficient_attention" in name:
+        return True
+    if name in PRODUCTS and len(shapes) >= 2 and len(shapes[-1]) == 3 and len(shapes[-2]) == 3:
+        return shapes[-2][1] in size.positions and shapes[-1][2] in size.positions
+    return any((_positions(shape, batch, size) or 0) > 1 for shape in shapes if len(shape) > 2)
 
 
 def _scaled(slot: Slot, power: int, ratio: float) -> int:

@@ -28,7 +28,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
 _MOST_SAMPLES = 1 << 24
-_MOST_KEPT = 256
+_MOST_KEPT, _MOST_PROGRAMS = 256, 32
 _ENDS: tuple[Bound, ...] = ("low", "high")
 
 
@@ -100,6 +100,7 @@ class MemoryPlanner:
             raise PlanError(str(error)) from None
         memory, self.recorded = planned_memory(view), needs(self.program, self._settings)
         self._known: dict[str, _Figures] = {}
+        self._programs: dict[str, StepProgram] = {}
         self._off = abs(self.recorded.peak_allocated / max(int(memory.allocated.max()), 1) - 1)
 
     def plan(self, request: PlanRequest, largest: bool = True) -> MemoryPlan:
@@ -139,7 +140,7 @@ class MemoryPlanner:
         return found
 
     def _replayed(self, request: PlanRequest) -> _Figures:
-        base, settings = rewritten(self._frame, self.program, request), self.settings(request)
+        base, settings = self._rewritten(request), self.settings(request)
         ratio, spread = batch_ratio(self._frame, request), spread_of(request.changes(self._frame))
         program = with_batch(base, ratio)
         found = needs(program, settings) if request.changes(self._frame) else self.recorded
@@ -148,11 +149,11 @@ class MemoryPlanner:
             for bound in _ENDS:
                 end = base
                 if request.precision is not None:
-                    end = rewritten(self._frame, self.program, request, bound)
+                    end = self._rewritten(request, bound)
                 ends.append(_scaled(found, replay(with_batch(end, ratio, bound), settings)))
         if request.precision == "fp8":
             # Some implementations keep the inputs of products in half precision.
-            kept = rewritten(self._frame, self.program, replace(request, precision="bf16"))
+            kept = self._rewritten(replace(request, precision="bf16"))
             ends.append(_scaled(found, replay(with_batch(kept, ratio), settings)))
 
         def with_interval(name: str, share: float) -> Bytes:
@@ -167,6 +168,17 @@ class MemoryPlanner:
         held = {kind: size for kind in HeldKind if (size := _held(program, kind))}
         return _Figures(allocated, reserved, limit, held)
 
+    def _rewritten(self, request: PlanRequest, workspaces: Bound = "likely") -> StepProgram:
+        """The step with the recorded batch; the last ones are kept."""
+        same = replace(request, batch_size=None, gpu=None, memory_bytes=None, expandable_segments=None)
+        key = f"{same!r} {workspaces}"
+        found = self._programs.get(key)
+        if found is None:
+            if len(self._programs) >= _MOST_PROGRAMS:
+                self._programs = {}
+            found = self._programs[key] = rewritten(self._frame, self.program, same, workspaces)
+        return found
+
     def changed(self, request: PlanRequest) -> StepProgram:
         """The step in a configuration.
 
@@ -174,7 +186,7 @@ class MemoryPlanner:
             PlanError: the request needs what was not recorded.
             UnknownModule: it names a module that made nothing.
         """
-        return with_batch(rewritten(self._frame, self.program, request), batch_ratio(self._frame, request))
+        return with_batch(self._rewritten(request), batch_ratio(self._frame, request))
 
     @property
     def view(self) -> ProfileView:
@@ -198,7 +210,7 @@ class MemoryPlanner:
         recorded = self._frame.profile.facts.batch_size
         if not recorded:
             return None
-        base, settings = rewritten(self._frame, self.program, request), self.settings(request)
+        base, settings = self._rewritten(request), self.settings(request)
         spread = spread_of(["batch_size"]).allocated
         limit = int(room.least / (1 + spread + self._off))
 
@@ -263,7 +275,7 @@ class MemoryPlanner:
             found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
         if request.shard == TENSOR_PARALLEL:
             whole = with_batch(
-                rewritten(self._frame, self.program, replace(request, shard=None, gpus=1)),
+                self._rewritten(replace(request, shard=None, gpus=1)),
                 batch_ratio(self._frame, request),
             )
             sums = exchanged(self._frame, whole)

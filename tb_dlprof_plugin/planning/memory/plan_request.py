@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.change_batch import Bound
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.change_gradients import (
@@ -110,6 +112,15 @@ def check(view: ProfileView, request: PlanRequest) -> None:
         except ForecastError as error:
             raise PlanError(str(error)) from None
     _check_input(view, request)
+    if request.gpu is not None and request.memory_bytes is not None:
+        raise PlanError("a GPU has the memory of its data sheet: name a GPU or a memory, not both.")
+    if request.memory_bytes is not None:
+        room = capacity(view, total=request.memory_bytes)
+        if room is not None and room.least <= 0:
+            raise PlanError(
+                f"a GPU with {byte_size(request.memory_bytes)} has nothing left for tensors: a CUDA context and its "
+                f"libraries take {byte_size(request.memory_bytes - room.least)}."
+            )
     if request.gpus < 1:
         raise PlanError("there is at least one GPU.")
     if request.shard is not None and request.shard not in SHARES:

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 
-import numpy as np
-
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
-from tb_dlprof_plugin.model.profile import CallKind, Floats, Role
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
 from tb_dlprof_plugin.planning.memory.module_events import inside
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio
+from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio, input_ratio
+from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind
+from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.change import Added, Change
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
+
+SPREADS = {
+    "checkpoint": 0.05,
+    "layers": 0.01,
+    "optimizer": 0.01,
+    "kept gradients": 0.02,
+    "batches": 0.02,
+    "input": 0.05,
+}
+"""Shares of the step by which a forecast of other work was seen to differ, with `ANOTHER_START` on top: such that about
+nine in ten of the steps lie within that were timed of twelve models on an H200 (`benchmarks/memory_plan`). That of the
+input is set: one image size was timed."""
+ANOTHER_START = 0.02
+"""Share by which a step differs from one start of a training to the next, in most of the same configurations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +49,29 @@ class PlannedStep:
     Attributes:
         time: of the step.
         found: the forecast behind it; None as recorded, or where it is the line through two batch sizes.
-        changes: of the recorded step; empty in the same cases.
-        again: the recomputation of checkpointed modules; None without.
+        more_gpu_ns: GPU time that other work adds, such as of modules that are computed again; below 0 for less.
     """
 
     time: StepTime
     found: Forecast | None
+    more_gpu_ns: float = 0.0
+
+
+@dataclass
+class _OtherWork:
+    """Of a request, in addition to another precision, batch size or GPU; ``batch`` is one more of those that it
+    accumulates."""
+
     changes: list[Change]
-    again: Change | None
+    gpu_ns: float = 0.0
+    spread: float = 0.0
+    batch: Work | None = None
+
+    def add(self, work: Work, kind: str) -> None:
+        """Work of one kind of `SPREADS`."""
+        self.changes.append(work.change)
+        self.gpu_ns += work.gpu_ns
+        self.spread += SPREADS[kind]
 
 
 class NoStepTime(ValueError):
@@ -66,75 +94,94 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
         NoStepTime: it is not known.
     """
     for what, asked in (
-        ("another optimizer", request.optimizer is not None),
-        ("another size of the input", request.sequence_length is not None or request.image_size is not None),
         ("FP8", request.precision == "fp8"),
         ("memory on the CPU", bool(request.offload)),
-        ("ReLUs in another place", request.relu is not None),
+        ("ReLUs behind their pooling", request.relu == "behind_pool"),
         ("several GPUs", request.shard is not None),
-        ("more layers", any(request.layers.values())),
-        ("several batches accumulated", request.accumulate > 1),
-        ("gradients that are kept", request.set_to_none is not None),
     ):
         if asked:
             raise NoStepTime(f"the step time with {what} is not forecast.")
     simulated = simulation(view, view.selection())
-    base, found = _base(view, request, simulated)
+    base, found, work = _base(view, request, simulated)
+    try:
+        more = _other_work(view, work, request)
+    except NoWork as error:
+        raise NoStepTime(f"the step time is not forecast: {error}.") from None
+    if not more.changes and more.batch is None:
+        return PlannedStep(_wider(base, ANOTHER_START) if request.changes(view) or request.gpu else base, found)
     changes = [] if found is None else [found.change]
-    if not request.checkpoint:
-        return PlannedStep(base, found, changes, None)
-    again = recomputed(view, request.checkpoint, simulated, changes[0].gpu if changes else None)
-    before, after = simulated.step(changes).ns, simulated.step([*changes, again]).ns
+    before = simulated.step(changes).ns
+    after = simulated.step([*changes, *more.changes]).ns
+    gpu_ns = more.gpu_ns
+    if more.batch is not None:
+        # Each further batch takes as long as the first of them.
+        further = request.accumulate - 1
+        after += further * (simulated.step([*changes, *more.changes, more.batch.change]).ns - after)
+        gpu_ns += further * more.batch.gpu_ns
     share = after / before if before else 1.0
-    return PlannedStep(StepTime(base.ns * share, base.low_ns * share, base.high_ns * share), found, changes, again)
+    time = StepTime(base.ns * share, base.low_ns * share, base.high_ns * share)
+    return PlannedStep(_wider(time, more.spread + ANOTHER_START), found, gpu_ns)
 
 
-def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulation, gpu: Floats | None = None) -> Change:
-    """The forward pass of modules once more, before the first launch of each one's backward pass.
-
-    Args:
-        view: the run.
-        modules: their paths.
-        simulated: the simulation of the run.
-        gpu: remaining share of the time of each row of `Profile.launches`, after other changes.
-    """
-    profile = view.profile
-    launches, calls, ops = profile.launches, profile.calls, profile.ops
-    own = np.array([any(inside(path, module) for module in modules) for path in profile.strings], dtype=np.bool_)
-    op = calls.op[np.maximum(launches.call, 0)]
-    chosen = own[ops.module[op]] & (launches.call >= 0) & (view.launch_iteration >= 0)
-    is_op = (ops.kind[calls.op] == CallKind.OP) & (view.call_iteration >= 0)
-    per_op = simulated.replayed_host_ns(simulated.share.expected) * len(profile.iterations) / max(int(is_op.sum()), 1)
-    forward_calls = is_op & own[ops.module[calls.op]] & (ops.role[calls.op] == Role.FORWARD)
-    forward = np.flatnonzero(chosen & (ops.role[op] == Role.FORWARD))
-    host = per_op * int(forward_calls.sum()) / max(len(forward), 1)
-    first: dict[tuple[int, str], int] = {}
-    for row in np.flatnonzero(chosen & (ops.role[op] == Role.BACKWARD)).tolist():
-        path = profile.strings[int(ops.module[op[row]])]
-        module = next(one for one in modules if inside(path, one))
-        first.setdefault((int(view.launch_iteration[row]), module), row)
-    added: dict[int, list[Added]] = defaultdict(list)
-    for row in forward.tolist():
-        path = profile.strings[int(ops.module[op[row]])]
-        module = next(one for one in modules if inside(path, one))
-        place = first.get((int(view.launch_iteration[row]), module))
-        if place is not None:
-            share = 1.0 if gpu is None else float(gpu[row])
-            added[place].append(Added(host, share * float(launches.duration_ns[row])))
-    return Change(added=dict(added))
+def _wider(time: StepTime, off: float) -> StepTime:
+    return StepTime(time.ns, time.low_ns / (1 + off), time.high_ns * (1 + off))
 
 
-def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> tuple[StepTime, Forecast | None]:
-    """The step without checkpoints, and the changes that lead to it: kept with the view."""
-    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu)
-    known: tuple[StepTime, Forecast | None] | None = view.answers.get(key)
+def _other_work(view: ProfileView, work: StepWork, request: PlanRequest) -> _OtherWork:
+    found = _OtherWork([])
+    ratio = input_ratio(view, request)
+    if ratio != 1:
+        attention = work.longer_attention(ratio)
+        found.add(attention, "input")
+        work = work.after(attention.change)
+    if request.checkpoint:
+        found.add(work.checkpoints(request.checkpoint), "checkpoint")
+    for module, count in request.layers.items():
+        if count:
+            found.add(work.more_layers(module, count), "layers")
+            again = tuple(one for one in request.checkpoint if inside(one, module))
+            again = again or ((module,) if any(inside(module, one) for one in request.checkpoint) else ())
+            if again:
+                found.add(work.checkpoints(again, count), "checkpoint")
+    if request.optimizer is not None:
+        found.add(work.optimizer(request.optimizer), "optimizer")
+    if request.set_to_none is not None:
+        kept = _gradients_are_kept(view)
+        if kept and request.set_to_none:
+            raise NoWork("how much the recorded step spends on gradients that are kept is not known")
+        if not kept and not request.set_to_none:
+            found.add(work.kept_gradients(), "kept gradients")
+    if request.accumulate > 1:
+        found.batch = work.another_batch
+        found.spread += SPREADS["batches"]
+    return found
+
+
+def _gradients_are_kept(view: ProfileView) -> bool:
+    """Whether the recorded step sets gradients to zero in place of freeing them."""
+    try:
+        program = recorded_program(view)
+    except NoMemoryRecorded:
+        raise NoWork("whether the recorded step frees its gradients was not recorded") from None
+    return any(one.kind == HeldKind.GRADIENT for one in (*program.held, *program.states))
+
+
+_Base = tuple[StepTime, "Forecast | None", StepWork]
+"""The step in another precision, batch size, size of the input or on another GPU, and what makes other work for it."""
+
+
+def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> _Base:
+    """Without other work; kept with the view."""
+    key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu, input_ratio(view, request))
+    known: _Base | None = view.answers.get(key)
     if known is None:
-        known = _without_checkpoints(view, request, simulated)
+        time, found = _without_other_work(view, request, simulated)
+        known = time, found, StepWork(view, simulated, None if found is None else found.change)
         view.keep(key, known)
     return known
 
 
-def _without_checkpoints(
+def _without_other_work(
     view: ProfileView, request: PlanRequest, simulated: Simulation
 ) -> tuple[StepTime, Forecast | None]:
     known = simulated.estimate
@@ -143,10 +190,11 @@ def _without_checkpoints(
     precision = request.precision or _as_recorded(view)
     try:
         gpu = gpu_memory(request.gpu).name if request.gpu else None
-        found = forecast(view, precision, request.batch_size, gpu)
+        found = forecast(view, precision, request.batch_size, gpu, input_ratio=input_ratio(view, request))
     except ForecastError as error:
-        ratio = batch_ratio(view, request)
-        if request.precision is not None or request.gpu is not None or ratio not in FACTORS:
+        ratio = work_ratio(view, request)
+        known_line = view.profile.has_gpu and ratio in FACTORS  # A CPU's own work grows with the batch, too.
+        if request.precision is not None or request.gpu is not None or not known_line:
             raise NoStepTime(str(error)) from None
         larger, index = larger_batch(view, view.selection(), known.ns), FACTORS.index(int(ratio))
         low, high = larger.shortest_ns[index], larger.longest_ns[index]
@@ -159,5 +207,10 @@ def _as_recorded(view: ProfileView) -> str:
     return "tf32" if mode.precision == "tf32" else "fp32"
 
 
+def work_ratio(view: ProfileView, request: PlanRequest) -> float:
+    """The tokens or pixels of a batch over those of the recorded one, samples where it has neither."""
+    return batch_ratio(view, request) * input_ratio(view, request)
+
+
 def _is_recorded(view: ProfileView, request: PlanRequest) -> bool:
-    return request.precision is None and request.gpu is None and batch_ratio(view, request) == 1
+    return request.precision is None and request.gpu is None and work_ratio(view, request) == 1
