@@ -176,6 +176,8 @@ def decode_ranks(
 
     Thousands of small ranks take a third of the time in this way: a call of numpy takes longer than a short column.
     """
+    if not data:
+        return []
     try:
         return [*_decoded(data, numbers, shared, oldest)]
     except ProfileError as error:

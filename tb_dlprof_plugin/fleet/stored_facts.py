@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from tb_dlprof_plugin.store.profile_store import read_profile
 
 _CYCLES = 2
 """Of each rank that are held: ranks are at most one recording apart."""
+_Stored: TypeAlias = tuple[StoredBlob, bytes | ProfileError | None]
+"""A profile with the stored facts beside it, or why they cannot be read; None without any."""
 _TOGETHER, _MOST_TOGETHER = 64, 1_000_000
 """Ranks that are decoded together, and bytes of their facts, which are unpacked to some twenty times as many."""
 _OPENED = 64
@@ -60,22 +63,32 @@ def stored_facts(
     Raises:
         ProfileError: neither can be read.
     """
-    (found,) = _stored_facts([(blob, blob.read_facts())], numbers, shared, oldest)
+    (found,) = _stored_facts([(blob, _facts_beside(blob))], numbers, shared, oldest)
     if isinstance(found, ProfileError):
         raise found
     return found
 
 
+def _facts_beside(blob: StoredBlob) -> bytes | ProfileError | None:
+    try:
+        return blob.read_facts()
+    except ProfileError as error:
+        return error
+
+
 def _stored_facts(
-    stored: Sequence[tuple[StoredBlob, bytes | None]],
+    stored: Sequence[_Stored],
     numbers: Ints | None,
     shared: SharedColumns | None,
     oldest: int,
 ) -> list[RankFacts | ProfileError]:
     """`stored_facts` of profiles with what is stored of each."""
-    decoded = iter(decode_ranks([data for _, data in stored if data is not None], numbers, shared, oldest))
+    decoded = iter(decode_ranks([data for _, data in stored if isinstance(data, bytes)], numbers, shared, oldest))
     result: list[RankFacts | ProfileError] = []
     for blob, data in stored:
+        if isinstance(data, ProfileError):
+            result.append(data)
+            continue
         found = None if data is None else next(decoded)
         if isinstance(found, RankFacts):
             result.append(found)
@@ -156,17 +169,17 @@ def _wanted(
             yield blob
 
 
-def _batches(blobs: Iterable[StoredBlob]) -> Iterator[list[tuple[StoredBlob, bytes | None]]]:
+def _batches(blobs: Iterable[StoredBlob]) -> Iterator[list[_Stored]]:
     """The profiles with what is stored of each, as many as can be decoded and held together.
 
     The first is alone: it says which steps' calls are wanted of the others.
     """
-    batch: list[tuple[StoredBlob, bytes | None]] = []
+    batch: list[_Stored] = []
     size, most = 0, 1
     for blob in blobs:
-        data = blob.read_facts()
+        data = _facts_beside(blob)
         batch.append((blob, data))
-        size += _MOST_TOGETHER if data is None else len(data)
+        size += len(data) if isinstance(data, bytes) else _MOST_TOGETHER
         if len(batch) >= most or size >= _MOST_TOGETHER:
             yield batch
             batch, size, most = [], 0, _TOGETHER

@@ -199,7 +199,7 @@ def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str,
 def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
     calls, steps = one.collectives, one.steps
     place = np.searchsorted(numbers, steps.number)
-    place[np.r_[numbers, -2][place] != steps.number] = -1
+    place[np.append(numbers, -2)[place] != steps.number] = -1
     rows = np.flatnonzero(place[calls.iteration] >= 0)
     iteration = calls.iteration[rows]
     chosen = np.flatnonzero(place >= 0)
