@@ -21,7 +21,7 @@ from tb_dlprof_plugin.store.profile_store import read_profile
 _CYCLES = 2
 """Of each rank that are held: ranks are at most one recording apart."""
 _Stored: TypeAlias = tuple[StoredBlob, bytes | ProfileError | None]
-"""A profile with the stored facts beside it, or why they cannot be read; None without any."""
+"""A profile with its stored facts, or why they cannot be read; None without any."""
 _TOGETHER, _MOST_TOGETHER = 64, 1_000_000
 """Ranks that are decoded together, and bytes of their facts, which are unpacked to some twenty times as many."""
 _OPENED = 64
@@ -63,13 +63,13 @@ def stored_facts(
     Raises:
         ProfileError: neither can be read.
     """
-    (found,) = _stored_facts([(blob, _facts_beside(blob))], numbers, shared, oldest)
+    (found,) = _stored_facts([(blob, _stored_bytes(blob))], numbers, shared, oldest)
     if isinstance(found, ProfileError):
         raise found
     return found
 
 
-def _facts_beside(blob: StoredBlob) -> bytes | ProfileError | None:
+def _stored_bytes(blob: StoredBlob) -> bytes | ProfileError | None:
     try:
         return blob.read_facts()
     except ProfileError as error:
@@ -177,7 +177,7 @@ def _batches(blobs: Iterable[StoredBlob]) -> Iterator[list[_Stored]]:
     batch: list[_Stored] = []
     size, most = 0, 1
     for blob in blobs:
-        data = _facts_beside(blob)
+        data = _stored_bytes(blob)
         batch.append((blob, data))
         size += len(data) if isinstance(data, bytes) else _MOST_TOGETHER
         if len(batch) >= most or size >= _MOST_TOGETHER:

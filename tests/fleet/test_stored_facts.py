@@ -47,7 +47,7 @@ def test_profiles_of_many_ranks_are_not_opened_for_what_an_earlier_version_did_n
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(StoredBlob):
+class WithFacts(StoredBlob):
     """Facts, or an error on reading them; the profile itself cannot be read."""
 
     facts: bytes | None
@@ -65,7 +65,7 @@ def test_a_rank_that_cannot_be_read_is_named_and_the_others_are_there(new_rank: 
     calls = [{"start": 100 * k, "end": 100 * k + 50} for k in range(4)]
     stored: list[bytes | None] = [encode_facts(new_rank(rank, calls, world_size=100)) for rank in range(100)]
     stored[3], stored[0], stored[70] = b"damaged", None, stored[70][:60]  # type: ignore[index]
-    blobs = [Beside(RunRef("run", "s", rank, 0), rank, facts) for rank, facts in enumerate(stored)]
+    blobs = [WithFacts(RunRef("run", "s", rank, 0), rank, facts) for rank, facts in enumerate(stored)]
     for read in (blobs, list(facts_ahead(blobs))):
         found = facts_of_job(read, 100)
         assert [one.rank for one in found.facts] == [rank for rank in range(100) if rank not in (0, 3, 70)]
