@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from tb_dlprof_plugin.fleet.rank_facts import Collectives, RankFacts
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.profile import Bools, Ints
 
 MOST_CALLS = 3_000_000
 """Calls of all ranks together that are compared. A slowdown is nearly the same in all steps of a job (Lin et al.,
@@ -23,6 +23,15 @@ def common_steps(facts: Sequence[RankFacts]) -> Ints:
     found, count = np.unique(numbers, return_counts=True)
     result: Ints = found[count == count.max()]
     return result
+
+
+def among(facts: Sequence[RankFacts], numbers: Ints) -> list[Bools]:
+    """Of each rank, which of its steps have these numbers. Ranks often have the numbers of their steps in common."""
+    known: dict[int, Bools] = {}
+    for one in facts:
+        if id(one.steps.number) not in known:
+            known[id(one.steps.number)] = np.isin(one.steps.number, numbers)
+    return [known[id(one.steps.number)] for one in facts]
 
 
 def steps_with_room(one: RankFacts, calls: int, numbers: Ints) -> Ints | None:

@@ -7,17 +7,17 @@ call before are over. Calls of each step are deflated by themselves: of a job of
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import zlib
-from collections.abc import Callable, Container, Hashable
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Container, Hashable, Sequence
+from typing import TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from tb_dlprof_plugin.fleet.facts_check import check, columns_of, fits, names_of
+from tb_dlprof_plugin.fleet.packed_columns import NO_NUMBERS, Column, numbers_of, packed
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
     PATH_COLUMNS,
@@ -28,7 +28,6 @@ from tb_dlprof_plugin.fleet.rank_facts import (
     Gradients,
     Group,
     KernelTimes,
-    Operation,
     RankFacts,
     StepLength,
     Steps,
@@ -57,14 +56,7 @@ _NO_PATH = NO_PATH // _PATH_UNIT_NS
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 
 
-class _Column(msgspec.Struct, array_like=True):
-    """``width`` bytes a number, those of least weight of all numbers first; zigzag coded."""
-
-    width: int
-    data: bytes
-
-
-_COLUMNS = msgspec.msgpack.Decoder(dict[str, _Column])
+_COLUMNS = msgspec.msgpack.Decoder(dict[str, Column])
 
 
 class _Group(msgspec.Struct, array_like=True):
@@ -89,13 +81,13 @@ class _Stored(msgspec.Struct, array_like=True):
     strings: list[str]
     mesh: list[tuple[str, int]]
     notes: list[str]
-    steps: dict[str, _Column]
-    collectives: dict[str, _Column]
-    kernels: dict[str, _Column]
+    steps: dict[str, Column]
+    collectives: dict[str, Column]
+    kernels: dict[str, Column]
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
     wrapper: str = ""
-    gradients: dict[str, _Column] = {}
+    gradients: dict[str, Column] = {}
     bucket_bytes: int = UNKNOWN
 
 
@@ -128,27 +120,27 @@ def encode_facts(facts: RankFacts) -> bytes:
         strings=list(facts.strings),
         mesh=list(facts.mesh),
         notes=list(facts.notes),
-        steps=_packed(_columns(facts.steps)),
+        steps=packed(columns_of(facts.steps)),
         collectives=shared,
-        kernels=_packed(_columns(facts.kernels)),
+        kernels=packed(columns_of(facts.kernels)),
         launch_share=facts.launch_share,
         batch_size=facts.batch_size,
         wrapper=facts.wrapper,
-        gradients=_packed(_small_gradients(facts.gradients)) if len(facts.gradients) else {},
+        gradients=packed(_small_gradients(facts.gradients)) if len(facts.gradients) else {},
         bucket_bytes=facts.bucket_bytes,
     )
     head = zlib.compress(msgspec.msgpack.encode(stored), 9)
     return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
 
 
-def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, _Column], list[dict[str, _Column]]]:
+def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, Column], list[dict[str, Column]]]:
     """The packed columns that all steps share, and those of each step; no steps where calls are in no order of them."""
     if (np.diff(calls.iteration) < 0).any():
-        return _packed(_small(calls, steps)), []
+        return packed(_small(calls, steps)), []
     pieces = []
     for begin, stop in itertools.pairwise(np.searchsorted(calls.iteration, np.arange(len(steps.number) + 1))):
-        own = {name: column[begin:stop] for name, column in _columns(calls).items()}
-        pieces.append(_packed(_small(Collectives(**own), steps)))
+        own = {name: column[begin:stop] for name, column in columns_of(calls).items()}
+        pieces.append(packed(_small(Collectives(**own), steps)))
     shared = {name: column for name, column in pieces[0].items() if all(column == piece[name] for piece in pieces)}
     # In order of the columns: equal facts are equal bytes, in whatever process.
     return shared, [{name: column for name, column in piece.items() if name not in shared} for piece in pieces]
@@ -168,17 +160,47 @@ def decode_facts(
     Raises:
         ProfileError: it is damaged, older than that, or of a format that this version does not know.
     """
+    (found,) = decode_ranks([data], numbers, shared, oldest)
+    if isinstance(found, ProfileError):
+        raise found
+    return found
+
+
+def decode_ranks(
+    data: Sequence[bytes],
+    numbers: Container[int] | None = None,
+    shared: SharedColumns | None = None,
+    oldest: int = 1,
+) -> list[RankFacts | ProfileError]:
+    """`decode_facts` of several ranks together, each the facts or why they cannot be read.
+
+    Thousands of small ranks take a third of the time in this way: a call of numpy takes longer than a short column.
+    """
+    if not data:
+        return []
     try:
-        stored, pieces = _opened(data)
+        return [*_decoded(data, numbers, shared, oldest)]
+    except ProfileError as error:
+        damaged = error
+    except (zlib.error, msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
+        damaged = ProfileError(f"the stored facts are damaged ({error}); import the traces again")
+    if len(data) == 1:
+        return [damaged]
+    return [one for each in data for one in decode_ranks([each], numbers, shared, oldest)]
+
+
+def _decoded(
+    data: Sequence[bytes], numbers: Container[int] | None, shared: SharedColumns | None, oldest: int
+) -> list[RankFacts]:
+    opened = [_opened(each) for each in data]
+    for stored, _ in opened:
         if not oldest <= stored.format <= FORMAT:
             raise ProfileError(
                 f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
                 "traces again"
             )
-        facts = _facts(stored, pieces, numbers, shared)
-        _check(facts)
-    except (zlib.error, msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
-        raise ProfileError(f"the stored facts are damaged ({error}); import the traces again") from None
+    facts = _facts(opened, numbers, shared)
+    check(facts)
     return facts
 
 
@@ -189,7 +211,7 @@ def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
     return msgspec.msgpack.decode(_inflated(packed.head), type=_Stored), packed.steps
 
 
-def _deflated(columns: dict[str, _Column]) -> bytes:
+def _deflated(columns: dict[str, Column]) -> bytes:
     """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room.
 
     They are numbers, in which few long strings repeat: without short matches (``Z_FILTERED``) they take 4 % less.
@@ -213,51 +235,58 @@ def _inflated(data: bytes, most: int = _MOST_BYTES) -> bytes:
 
 
 def _facts(
-    stored: _Stored, pieces: list[bytes], numbers: Container[int] | None, shared: SharedColumns | None
-) -> RankFacts:
-    steps = _table(Steps, _unpacked(stored.steps, shared))
-    if not _fits(steps) or not len(steps.number):
+    opened: Sequence[tuple[_Stored, list[bytes]]], numbers: Container[int] | None, shared: SharedColumns | None
+) -> list[RankFacts]:
+    all_steps = [_table(Steps, columns) for columns in _unpacked([stored.steps for stored, _ in opened], shared)]
+    all_kernels = _unpacked([stored.kernels for stored, _ in opened], shared)
+    if not all(fits(steps) and len(steps.number) for steps in all_steps):
         raise ValueError("its steps differ in number")
-    return RankFacts(
-        rank=stored.rank,
-        world_size=stored.world_size if is_world_size(stored.world_size) else UNKNOWN,
-        host=stored.host,
-        gpu=stored.gpu,
-        device=stored.device,
-        base_ns=stored.base_ns,
-        framework=stored.framework,
-        backend=stored.backend,
-        steps=steps,
-        step_length=None if stored.step_length is None else StepLength(*stored.step_length),
-        groups=tuple(Group(g.name, g.description, _members(tuple(g.member_runs)), g.dimension) for g in stored.groups),
-        collectives=_calls(stored, pieces, steps, numbers, shared),
-        kernels=_table(KernelTimes, _unpacked(stored.kernels, shared)),
-        strings=tuple(stored.strings),
-        mesh=tuple(stored.mesh),
-        notes=tuple(stored.notes),
-        launch_share=stored.launch_share,
-        batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
-        wrapper=stored.wrapper,
-        gradients=_gradients(stored.gradients),
-        bucket_bytes=stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
-    )
+    all_calls = _calls(opened, all_steps, numbers, shared)
+    return [
+        RankFacts(
+            rank=stored.rank,
+            world_size=stored.world_size if is_world_size(stored.world_size) else UNKNOWN,
+            host=stored.host,
+            gpu=stored.gpu,
+            device=stored.device,
+            base_ns=stored.base_ns,
+            framework=stored.framework,
+            backend=stored.backend,
+            steps=steps,
+            step_length=None if stored.step_length is None else StepLength(*stored.step_length),
+            groups=tuple(
+                Group(g.name, g.description, _members(tuple(g.member_runs)), g.dimension) for g in stored.groups
+            ),
+            collectives=calls,
+            kernels=_table(KernelTimes, kernels),
+            strings=tuple(stored.strings),
+            mesh=tuple(stored.mesh),
+            notes=tuple(stored.notes),
+            launch_share=stored.launch_share,
+            batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
+            wrapper=stored.wrapper,
+            gradients=_gradients(stored.gradients),
+            bucket_bytes=stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
+        )
+        for (stored, _), steps, kernels, calls in zip(opened, all_steps, all_kernels, all_calls, strict=True)
+    ]
 
 
 def _small_gradients(gradients: Gradients) -> dict[str, Ints]:
     """The columns, paths in microseconds."""
-    columns = _columns(gradients)
+    columns = columns_of(gradients)
     return {name: column // _PATH_UNIT_NS if name.endswith("_ns") else column for name, column in columns.items()}
 
 
-def _gradients(stored: dict[str, _Column]) -> Gradients:
+def _gradients(stored: dict[str, Column]) -> Gradients:
     """What `_small_gradients` made."""
     if not stored:
         return Gradients()
-    columns = _unpacked(stored)
+    (columns,) = _unpacked([stored])
     for name in columns:
         if name.endswith("_ns"):
             columns[name] = np.where(columns[name] == _NO_PATH, NO_PATH, columns[name] * _PATH_UNIT_NS)
-    return Gradients(**{name: columns[name] for name in _NAMES[Gradients]})
+    return Gradients(**{name: columns[name] for name in names_of(Gradients)})
 
 
 @functools.lru_cache(maxsize=256)
@@ -267,21 +296,35 @@ def _members(runs: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _calls(
-    stored: _Stored,
-    pieces: list[bytes],
-    steps: Steps,
+    opened: Sequence[tuple[_Stored, list[bytes]]],
+    all_steps: Sequence[Steps],
     numbers: Container[int] | None,
     shared: SharedColumns | None,
-) -> Collectives:
-    """The calls of the steps with these numbers."""
-    wanted = [numbers is None or number in numbers for number in steps.number.tolist()]
+) -> list[Collectives]:
+    """Of each rank the calls of the steps with these numbers."""
+    wanted = [[numbers is None or number in numbers for number in steps.number.tolist()] for steps in all_steps]
+    parts = [_parts(stored, pieces, chosen) for (stored, pieces), chosen in zip(opened, wanted, strict=True)]
+    result: dict[int, Collectives] = {}
+    # What an earlier version stored has fewer columns.
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for index, own in enumerate(parts):
+        alike.setdefault(_names_in(own), []).append(index)
+    for names, indices in alike.items():
+        joined = _joined(names, [parts[index] for index in indices], shared)
+        result.update(zip(indices, _whole(joined, [all_steps[index] for index in indices]), strict=True))
+    for index, (_, pieces) in enumerate(opened):
+        if not pieces and not all(wanted[index]):
+            calls = result[index]
+            rows = np.flatnonzero(np.array(wanted[index])[calls.iteration])
+            result[index] = Collectives(**{name: column[rows] for name, column in columns_of(calls).items()})
+    return [result[index] for index in range(len(opened))]
+
+
+def _parts(stored: _Stored, pieces: list[bytes], wanted: list[bool]) -> list[dict[str, Column]]:
+    """The stored columns of each wanted step; of all steps as one where they are not stored one by one."""
     if not pieces:
-        calls = _whole(_joined([stored.collectives], shared), steps)
-        if all(wanted):
-            return calls
-        rows = np.flatnonzero(np.array(wanted)[calls.iteration])
-        return Collectives(**{name: column[rows] for name, column in _columns(calls).items()})
-    if len(pieces) != len(steps.number):
+        return [stored.collectives]
+    if len(pieces) != len(wanted):
         raise ValueError("the calls of a step are lost")
     left, parts = _MOST_BYTES, []
     for piece, chosen in zip(pieces, wanted, strict=True):
@@ -291,68 +334,64 @@ def _calls(
             if left <= 0:
                 raise ValueError("it is too large")
             parts.append(stored.collectives | _COLUMNS.decode(content))
-    return _whole(_joined(parts, shared), steps)
+    return parts
 
 
-def _joined(parts: list[dict[str, _Column]], shared: SharedColumns | None) -> dict[str, Ints]:
-    """The columns of several steps, one under the other."""
-    result: dict[str, Ints] = {}
-    unknown: dict[str, list[_Column]] = {}
-    for name in _NAMES[Collectives]:
-        if name in PATH_COLUMNS and not all(name in part for part in parts):
-            continue
-        columns = [part[name] for part in parts]
-        known = _known(shared, name, columns)
-        if known is None:
-            unknown[name] = columns
-        result[name] = _NO_NUMBERS if known is None else known
-    numbers = iter(_numbers([column for columns in unknown.values() for column in columns]))
-    for name, columns in unknown.items():
+def _names_in(parts: list[dict[str, Column]]) -> tuple[str, ...]:
+    """Columns that all steps have; those that each version stores are taken to be there."""
+    return tuple(
+        name for name in names_of(Collectives) if name not in PATH_COLUMNS or all(name in part for part in parts)
+    )
+
+
+def _joined(
+    names: tuple[str, ...], all_parts: list[list[dict[str, Column]]], shared: SharedColumns | None
+) -> dict[str, list[Ints]]:
+    """Of each column the numbers of each rank, its steps one under the other."""
+    result: dict[str, list[Ints]] = {name: [] for name in names}
+    unknown: list[tuple[str, int, list[Column]]] = []
+    for name, of_ranks in result.items():
+        for rank, parts in enumerate(all_parts):
+            columns = [part[name] for part in parts]
+            known = _known(shared, name, columns)
+            if known is None:
+                unknown.append((name, rank, columns))
+            of_ranks.append(NO_NUMBERS if known is None else known)
+    numbers = iter(numbers_of([column for _, _, columns in unknown for column in columns]))
+    for name, rank, columns in unknown:
         own = list(itertools.islice(numbers, len(columns)))
         if name in _DIFFERENCES:
             own = [np.cumsum(column) for column in own]
-        result[name] = np.concatenate([_NO_NUMBERS, *own])
-        _keep(shared, name, columns, result[name])
+        joined = own[0] if len(own) == 1 else np.concatenate([NO_NUMBERS, *own])
+        result[name][rank] = _kept(shared, name, columns, joined)
     return result
 
 
-def _known(shared: SharedColumns | None, name: str, columns: list[_Column]) -> Ints | None:
+def _known(shared: SharedColumns | None, name: str, columns: list[Column]) -> Ints | None:
     """What another rank has in this column, if that is equal."""
     return None if shared is None or name not in _SAME else shared.get(_key(name, columns))
 
 
-def _keep(shared: SharedColumns | None, name: str, columns: list[_Column], numbers: Ints) -> None:
-    if shared is not None and name in _SAME and len(shared) < _MOST_SHARED:
-        numbers.flags.writeable = False
-        shared[_key(name, columns)] = numbers
+def _kept(shared: SharedColumns | None, name: str, columns: list[Column], numbers: Ints) -> Ints:
+    """The numbers, from now on those of equal columns of other ranks."""
+    if shared is None or name not in _SAME or len(shared) >= _MOST_SHARED:
+        return numbers
+    numbers.flags.writeable = False
+    return shared.setdefault(_key(name, columns), numbers)
 
 
-def _key(name: str, columns: list[_Column]) -> Hashable:
+def _key(name: str, columns: list[Column]) -> Hashable:
     return (name, *((column.width, column.data) for column in columns))
 
 
-_NAMES: dict[Any, tuple[str, ...]] = {
-    kind: tuple(column.name for column in dataclasses.fields(kind))
-    for kind in (Steps, Collectives, KernelTimes, Gradients)
-}
-
-
-def _columns(table: Steps | Collectives | KernelTimes | Gradients) -> dict[str, Ints]:
-    return {name: getattr(table, name) for name in _NAMES[type(table)]}
-
-
 def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    wanted = _NAMES[kind]
+    wanted = names_of(kind)
     return kind(**{name: columns[name] for name in wanted if name in columns or name not in PATH_COLUMNS})
-
-
-def _fits(table: Any) -> bool:
-    return len({len(column) for column in _columns(table).values()}) == 1
 
 
 def _small(calls: Collectives, steps: Steps) -> dict[str, Ints]:
     """The columns of the collectives as differences."""
-    columns = _columns(calls)
+    columns = columns_of(calls)
     stop = calls.start_ns + calls.duration_ns
     since = _since(calls.iteration, steps.start_ns, stop)
     columns["start_ns"] = calls.start_ns - since - calls.work_ns - calls.idle_ns
@@ -364,20 +403,34 @@ def _small(calls: Collectives, steps: Steps) -> dict[str, Ints]:
     return columns
 
 
-def _whole(columns: dict[str, Ints], steps: Steps) -> Collectives:
-    """The columns that `_small` made differences of; those of `_DIFFERENCES` are whole already."""
-    _whole_paths(columns)
-    calls = _table(Collectives, columns)
-    if not _fits(calls):
+def _whole(of_ranks: dict[str, list[Ints]], all_steps: Sequence[Steps]) -> list[Collectives]:
+    """Of each rank the calls that `_small` made differences of; columns of `_DIFFERENCES` are whole already."""
+    counts = [len(own) for own in of_ranks["iteration"]]
+    if any([len(own) for own in column] != counts for column in of_ranks.values()):
         raise ValueError("the columns of its collectives differ in length")
-    if len(calls) and (calls.iteration.min() < 0 or calls.iteration.max() >= len(steps.number)):
+    steps = [len(one.number) for one in all_steps]
+    columns = {name: np.concatenate(column) for name, column in of_ranks.items() if name not in _SAME_CALLS}
+    iteration = np.concatenate(of_ranks["iteration"])
+    if len(iteration) and (iteration.min() < 0 or (iteration >= np.repeat(steps, counts)).any()):
         raise ValueError("a collective belongs to no step")
-    start = _starts(calls, steps)
+    _whole_paths(columns)
+    begins = np.concatenate([one.start_ns for one in all_steps])
+    numbered = iteration + np.repeat(np.cumsum(steps) - steps, counts)
+    late = columns["start_ns"] + columns["work_ns"] + columns["idle_ns"]
+    start = _starts(numbered, late, columns["duration_ns"], begins)
     columns["start_ns"] = start
-    columns["exposed_ns"] = calls.duration_ns - columns["exposed_ns"]
+    columns["exposed_ns"] = columns["duration_ns"] - columns["exposed_ns"]
     ahead = columns["launched_ns"]
     columns["launched_ns"] = np.where(ahead == -1, UNKNOWN, start - ahead)
-    return _table(Collectives, columns)
+    edges = np.cumsum([0, *counts]).tolist()
+    same = {name: column for name, column in of_ranks.items() if name in _SAME_CALLS}
+    return [
+        Collectives(
+            **{name: column[rank] for name, column in same.items()},
+            **{name: column[begin:stop] for name, column in columns.items()},
+        )
+        for rank, (begin, stop) in enumerate(itertools.pairwise(edges))
+    ]
 
 
 _USUAL: tuple[tuple[str, Callable[[dict[str, Ints]], Ints]], ...] = (
@@ -426,132 +479,43 @@ def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
     return result
 
 
-def _starts(calls: Collectives, steps: Steps) -> Ints:
-    """When the calls start, from how much later than `_since` they do, which is in ``start_ns``.
+def _starts(iteration: Ints, late: Ints, duration: Ints, begins: Ints) -> Ints:
+    """When calls start.
 
     A call moves the latest end of its iteration by what it starts later and lasts, or not at all; the first one, which
     may end before its iteration begins, by that in any case.
+
+    Args:
+        iteration: of each call; iterations of other ranks have other numbers.
+        late: how much later than `_since` it starts.
+        duration: of each call.
+        begins: of each iteration.
     """
-    late = calls.start_ns + calls.work_ns + calls.idle_ns
     if not len(late):
         return late
     order: Ints | slice = slice(None)
-    if (np.diff(calls.iteration) < 0).any():
-        order = np.argsort(calls.iteration, kind="stable")
-    iteration, ends = calls.iteration[order], (late + calls.duration_ns)[order]
+    if (np.diff(iteration) < 0).any():
+        order = np.argsort(iteration, kind="stable")
+    iteration, ends = iteration[order], (late + duration)[order]
     first = np.flatnonzero(np.concatenate(([True], iteration[1:] != iteration[:-1])))
     moved = np.maximum(ends, 0)
     moved[first] = ends[first]
     before = np.cumsum(moved) - moved
-    base = steps.start_ns[iteration[first]] - before[first]
+    base = begins[iteration[first]] - before[first]
     start = np.empty_like(late)
     start[order] = before + np.repeat(base, np.diff(np.append(first, len(late)))) + late[order]
     return start
 
 
-def _packed(columns: dict[str, Ints]) -> dict[str, _Column]:
-    result = {}
-    for name, values in columns.items():
-        numbers = (values << 1) ^ (values >> 63)
-        largest = int(numbers.view(np.uint64).max(initial=0))
-        width = max(1, (largest.bit_length() + 7) // 8)
-        planes = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width]
-        result[name] = _Column(width, planes.T.tobytes())
-    return result
-
-
-def _unpacked(columns: dict[str, _Column], shared: SharedColumns | None = None) -> dict[str, Ints]:
-    result = {name: _known(shared, name, [column]) for name, column in columns.items()}
-    unknown = {name: column for name, column in columns.items() if result[name] is None}
-    for (name, column), numbers in zip(unknown.items(), _numbers(list(unknown.values())), strict=True):
-        _keep(shared, name, [column], numbers)
-        result[name] = numbers
-    return {name: numbers for name, numbers in result.items() if numbers is not None}
-
-
-def _numbers(columns: list[_Column]) -> list[Ints]:
-    """The numbers of each column; those of equal width and length at once, which is what makes a small rank fast."""
-    alike: dict[tuple[int, int], list[int]] = {}
-    for index, column in enumerate(columns):
-        if not 1 <= column.width <= 8 or len(column.data) % column.width:
-            raise ValueError("a column is cut short")
-        alike.setdefault((column.width, len(column.data)), []).append(index)
-    result = [_NO_NUMBERS] * len(columns)
-    for (width, _), indices in alike.items():
-        data = b"".join([columns[index].data for index in indices])
-        planes = np.frombuffer(data, np.uint8).reshape(len(indices), width, -1)
-        for index, numbers in zip(indices, _signed(planes), strict=True):
-            result[index] = numbers
-    return result
-
-
-def _signed(planes: npt.NDArray[np.uint8]) -> Ints:
-    """The numbers (columns x rows) of bytes (columns x weight x rows)."""
-    width = planes.shape[1]
-    if width == 1:
-        narrow: Ints = _ZIGZAG[planes[:, 0]]
-        return narrow
-    if width <= 4:
-        # Numbers of half the size take less time.
-        small = planes[:, 0].astype(np.uint32)
-        for weight in range(1, width):
-            small |= planes[:, weight].astype(np.uint32) << np.uint32(8 * weight)
-        signed = (small >> np.uint32(1)).view(np.int32) ^ -(small & np.uint32(1)).view(np.int32)
-        wide: Ints = signed.astype(np.int64)
-        return wide
-    numbers = planes[:, 0].astype(np.uint64)
-    for weight in range(1, width):
-        numbers |= planes[:, weight].astype(np.uint64) << np.uint64(8 * weight)
-    result: Ints = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
-    return result
-
-
-_NO_NUMBERS: Ints = np.zeros(0, dtype=np.int64)
-_ZIGZAG = np.array([number >> 1 if number % 2 == 0 else -(number >> 1) - 1 for number in range(256)], dtype=np.int64)
-
-
-def _check(facts: RankFacts) -> None:
-    """What all that read facts rely on.
-
-    Raises:
-        ValueError: a row is not there, or a number is out of range.
-    """
-    calls = facts.collectives
-    for column, rows in (
-        (calls.group, len(facts.groups)),
-        (calls.dtype, len(facts.strings)),
-        (calls.module, len(facts.strings)),
-    ):
-        if len(column) and (column.min() < UNKNOWN or column.max() >= rows):
-            raise ValueError("a collective names a group, data type or module that is not there")
-    if len(calls) and (calls.operation.min() < 0 or calls.operation.max() > max(Operation)):
-        raise ValueError("an operation is none")
-    if not 0 < facts.launch_share <= 1:
-        raise ValueError("the share of launching is none")
-    parts = facts.gradients
-    if len(parts) and (min(parts.iteration.min(), parts.call.min(), parts.bytes.min()) < 0):
-        raise ValueError("gradients belong to no call")
-    if len(parts) and parts.iteration.max() >= len(facts.steps.number):
-        raise ValueError("gradients belong to no step")
-    for table in (facts.steps, calls, facts.kernels, parts):
-        if not _fits(table):
-            raise ValueError("columns differ in length")
-        if _largest_sum(table) > _LARGEST:
-            raise ValueError("a number is out of range")
-    if (facts.steps.end_ns < facts.steps.start_ns).any() or not abs(facts.base_ns) < _LARGEST:
-        raise ValueError("a step ends before it begins")
-    if len(calls) and (min(calls.duration_ns.min(), calls.work_ns.min(), calls.idle_ns.min()) < 0):
-        raise ValueError("a collective lasts less than nothing")
-
-
-def _largest_sum(table: Steps | Collectives | KernelTimes | Gradients) -> float:
-    """Of the absolute values of a column, or a bound of it; hashes are no quantities."""
-    columns = [column for name, column in _columns(table).items() if name not in ("key", "work_hash")]
-    if not len(columns[0]):
-        return 0.0
-    # A column of one value that takes no room has no stride.
-    short = np.concatenate([column if column.strides[0] else column[:1] for column in columns])
-    bound = len(columns[0]) * max(abs(int(short.max())), abs(int(short.min())))
-    if bound <= _LARGEST:
-        return float(bound)
-    return max(float(np.abs(one.astype(np.float64)).sum()) for one in columns)
+def _unpacked(tables: Sequence[dict[str, Column]], shared: SharedColumns | None = None) -> list[dict[str, Ints]]:
+    """The columns of each table."""
+    result = [{name: _known(shared, name, [column]) for name, column in table.items()} for table in tables]
+    unknown = [
+        (own, name, table[name])
+        for own, table in zip(result, tables, strict=True)
+        for name, known in own.items()
+        if known is None
+    ]
+    for (own, name, column), numbers in zip(unknown, numbers_of([column for *_, column in unknown]), strict=True):
+        own[name] = _kept(shared, name, [column], numbers)
+    return [{name: numbers for name, numbers in own.items() if numbers is not None} for own in result]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.chosen_steps import steps_with_room, with_calls_of
-from tb_dlprof_plugin.fleet.facts_codec import FORMAT, SharedColumns, decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import FORMAT, SharedColumns, decode_ranks, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
@@ -20,6 +20,10 @@ from tb_dlprof_plugin.store.profile_store import read_profile
 
 _CYCLES = 2
 """Of each rank that are held: ranks are at most one recording apart."""
+_Stored: TypeAlias = tuple[StoredBlob, bytes | ProfileError | None]
+"""A profile with its stored facts, or why they cannot be read; None without any."""
+_TOGETHER, _MOST_TOGETHER = 64, 1_000_000
+"""Ranks that are decoded together, and bytes of their facts, which are unpacked to some twenty times as many."""
 _OPENED = 64
 """Ranks of a job whose profiles are opened where an earlier version stored less: each takes some tenths of a second."""
 
@@ -59,17 +63,42 @@ def stored_facts(
     Raises:
         ProfileError: neither can be read.
     """
-    data = blob.read_facts()
-    if data is not None:
-        with contextlib.suppress(ProfileError):
-            return decode_facts(data, numbers, shared, oldest)
+    (found,) = _stored_facts([(blob, _stored_bytes(blob))], numbers, shared, oldest)
+    if isinstance(found, ProfileError):
+        raise found
+    return found
+
+
+def _stored_bytes(blob: StoredBlob) -> bytes | ProfileError | None:
     try:
-        facts = facts_of_profile(ProfileView(read_profile(blob)))
-    except ProfileError:
-        if data is None:
-            raise
-        return decode_facts(data, numbers, shared)
-    return facts if numbers is None else with_calls_of(facts, numbers)
+        return blob.read_facts()
+    except ProfileError as error:
+        return error
+
+
+def _stored_facts(
+    stored: Sequence[_Stored],
+    numbers: Ints | None,
+    shared: SharedColumns | None,
+    oldest: int,
+) -> list[RankFacts | ProfileError]:
+    """`stored_facts` of profiles with what is stored of each."""
+    decoded = iter(decode_ranks([data for _, data in stored if isinstance(data, bytes)], numbers, shared, oldest))
+    result: list[RankFacts | ProfileError] = []
+    for blob, data in stored:
+        if isinstance(data, ProfileError):
+            result.append(data)
+            continue
+        found = None if data is None else next(decoded)
+        if isinstance(found, RankFacts):
+            result.append(found)
+            continue
+        try:
+            facts = facts_of_profile(ProfileView(read_profile(blob)))
+            result.append(facts if numbers is None else with_calls_of(facts, numbers))
+        except ProfileError as error:
+            result.append(error if data is None else decode_ranks([data], numbers, shared)[0])
+    return result
 
 
 def facts_of_job(blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None = None) -> JobFacts:
@@ -81,7 +110,7 @@ def facts_of_job(blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None =
     Of a job of many ranks the calls of a few steps are read (`chosen_steps`).
 
     Args:
-        blobs: profiles of the job. They are taken one after the other, and not held.
+        blobs: profiles of the job. They are taken one after the other, and few are held at a time.
         ranks: about how many there are, for a recording that does not say its world size.
         numbers: of the steps whose calls are wanted; by default as many as there is room for.
     """
@@ -99,28 +128,60 @@ def _read(
 ) -> tuple[dict[int, RankFacts | str], Ints | None]:
     """The facts or an error by stored rank, in their order, and the steps whose calls they have."""
     shared: SharedColumns = {}
-    chosen = numbers is not None
     oldest = FORMAT if ranks <= _OPENED else 1
+    chosen = numbers is not None
     # By session, since which one is meant shows at the end; of each rank its last two cycles.
     newest: dict[str, dict[int, dict[int, RankFacts | str]]] = {}
-    for blob in blobs:
-        cycles = newest.setdefault(blob.ref.session, {}).setdefault(blob.ref.rank, {})
-        if len(cycles) >= _CYCLES and blob.ref.cycle < min(cycles):
-            continue
-        try:
-            facts = stored_facts(blob, numbers, shared, oldest)
-        except ProfileError as error:
-            cycles[blob.ref.cycle] = f"Rank {blob.ref.rank} cannot be read: {error}."
-            continue
+    for stored in _batches(_wanted(blobs, newest)):
+        found = _stored_facts(stored, numbers, shared, oldest)
         if not chosen:
-            chosen = True
-            count = min(facts.world_size, ranks) if facts.world_size > 0 else ranks
-            numbers = steps_with_room(facts, count * len(facts.collectives), np.unique(facts.steps.number))
-            facts = facts if numbers is None else with_calls_of(facts, numbers)
-        cycles[blob.ref.cycle] = facts
-        if len(cycles) > _CYCLES:
-            del cycles[min(cycles)]
+            first = next((one for one in found if isinstance(one, RankFacts)), None)
+            if first is not None:
+                chosen, numbers = True, _steps_with_room(first, ranks)
+                if numbers is not None:
+                    found = [with_calls_of(one, numbers) if isinstance(one, RankFacts) else one for one in found]
+        for (blob, _), facts in zip(stored, found, strict=True):
+            cycles = newest.setdefault(blob.ref.session, {}).setdefault(blob.ref.rank, {})
+            cycles[blob.ref.cycle] = (
+                f"Rank {blob.ref.rank} cannot be read: {facts}." if isinstance(facts, ProfileError) else facts
+            )
+            if len(cycles) > _CYCLES:
+                del cycles[min(cycles)]
     of_newest = newest[max(newest)] if newest else {}
     read = {rank: [at for at, one in of.items() if isinstance(one, RankFacts)] for rank, of in of_newest.items()}
     cycle = common_cycle(read)
     return {rank: of[cycle if cycle in of else max(of)] for rank, of in sorted(of_newest.items())}, numbers
+
+
+def _steps_with_room(first: RankFacts, ranks: int) -> Ints | None:
+    """Of the steps of a job those that it has room for, by its first rank; None: all."""
+    count = min(first.world_size, ranks) if first.world_size > 0 else ranks
+    return steps_with_room(first, count * len(first.collectives), np.unique(first.steps.number))
+
+
+def _wanted(
+    blobs: Iterable[StoredBlob], newest: dict[str, dict[int, dict[int, RankFacts | str]]]
+) -> Iterator[StoredBlob]:
+    """Without cycles that are older than those that were read."""
+    for blob in blobs:
+        cycles = newest.get(blob.ref.session, {}).get(blob.ref.rank, {})
+        if len(cycles) < _CYCLES or blob.ref.cycle >= min(cycles):
+            yield blob
+
+
+def _batches(blobs: Iterable[StoredBlob]) -> Iterator[list[_Stored]]:
+    """The profiles with what is stored of each, as many as can be decoded and held together.
+
+    The first is alone: it says which steps' calls are wanted of the others.
+    """
+    batch: list[_Stored] = []
+    size, most = 0, 1
+    for blob in blobs:
+        data = _stored_bytes(blob)
+        batch.append((blob, data))
+        size += len(data) if isinstance(data, bytes) else _MOST_TOGETHER
+        if len(batch) >= most or size >= _MOST_TOGETHER:
+            yield batch
+            batch, size, most = [], 0, _TOGETHER
+    if batch:
+        yield batch

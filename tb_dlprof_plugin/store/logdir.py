@@ -80,9 +80,12 @@ def runs_below(path: str | os.PathLike[str]) -> dict[str, list[Path]]:
         ProfileError: the path does not exist.
     """
     root = path_here(path)
-    runs: dict[str, list[Path]] = {}
+    folders: dict[Path, list[Path]] = {}
     for file in files_below(root):
-        runs.setdefault(_run_name(root, file), []).append(file)
+        folders.setdefault(file.parent, []).append(file)
+    runs: dict[str, list[Path]] = {}
+    for folder, files in folders.items():
+        runs.setdefault(_run_name(root, folder), []).extend(files)
     return runs
 
 
@@ -98,7 +101,7 @@ def read_profiles(logdir: str | os.PathLike[str]) -> list[StoredProfile]:
     return [StoredProfile(blob.path, store.profile(blob)) for blob in store.all()]
 
 
-def _run_name(root: Path, file: Path) -> str:
-    """The run of an event file, as TensorBoard names it; of a logdir that is a run, its directory's name."""
-    name = file.parent.relative_to(root).as_posix() if root.is_dir() else "."
-    return file.parent.resolve().name if name == "." else name
+def _run_name(root: Path, folder: Path) -> str:
+    """The run of a folder's event files, as TensorBoard names it; of a logdir that is a run, its directory's name."""
+    name = folder.relative_to(root).as_posix() if root.is_dir() else "."
+    return folder.resolve().name if name == "." else name

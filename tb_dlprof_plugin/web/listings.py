@@ -19,6 +19,9 @@ from tb_dlprof_plugin.web.run_source import DataProviderSource, RunSource, Serie
 
 _FRESH_S = 2.0
 """How old a listing may be: TensorBoard itself looks for new data every five seconds by default."""
+_FRESH_SHARE, _MOST_FRESH_S = 10, 30.0
+"""One that took long may be so many times as old as that, up to a limit: listing the 10,000 ranks of a job takes some
+seconds, which the page would else wait for with each piece of the list of runs."""
 _LOCAL = ("GrpcDataProvider", "MultiplexerDataProvider")
 """TensorBoard's own loaders, which answer everybody alike."""
 _EXPERIMENTS = 8
@@ -29,11 +32,18 @@ class Listing:
 
     def __init__(self, source: RunSource) -> None:
         self._source, self._lock = source, threading.Lock()
-        self.made_s = time.monotonic()
+        began = time.monotonic()
         by_run: dict[str, list[StoredBlob]] = {}
         for blob in source.blobs():
             by_run.setdefault(blob.ref.run, []).append(blob)
         self._by_run = by_run
+        self.made_s = time.monotonic()
+        self._took_s = self.made_s - began
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it may still be used."""
+        return time.monotonic() - self.made_s < min(max(_FRESH_S, _FRESH_SHARE * self._took_s), _MOST_FRESH_S)
 
     def blobs(self, runs: Collection[str] | None = None) -> Iterable[StoredBlob]:
         """The profiles of these runs, or of all."""
@@ -51,7 +61,10 @@ class Listing:
 
     @cached_property
     def _series(self) -> list[Series]:
-        return list(self._source.series())
+        began = time.monotonic()
+        found = list(self._source.series())
+        self._took_s += time.monotonic() - began
+        return found
 
     def content(self, runs: Iterable[str] | None = None) -> Hashable:
         """What changes with the profiles of these runs, or of any."""
@@ -76,7 +89,7 @@ class Listings:
         self._kept: LastUsed[Listing] = LastUsed(_EXPERIMENTS)
 
     def of(self, context: Any, experiment: str, runs: Collection[str] = ()) -> Listing:
-        """The listing of an experiment, at most `_FRESH_S` old; a new one where one of ``runs`` is not in it.
+        """The listing of an experiment, a new one where the last is not fresh or one of ``runs`` is not in it.
 
         Of a data provider that is not TensorBoard's own it is made for each request: it may answer by who asks.
         """
@@ -87,7 +100,7 @@ class Listings:
         if type(self._provider).__name__ not in _LOCAL:
             return make()
         known = self._kept.known(experiment)
-        if known is not None and time.monotonic() - known.made_s < _FRESH_S and known.holds(runs):
+        if known is not None and known.is_fresh and known.holds(runs):
             return known
         # Each refresh has a key of its own, so that all who find the same listing too old wait for one new one.
         fresh = self._kept.get((experiment, known and known.made_s), make, is_kept=lambda _: False)

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob, of_common_cycle
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.facts_ahead import facts_ahead
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -106,10 +107,10 @@ class OpenRuns:
         together = [one for one in self._store.of_run(query.run) if one.ref.session == blob.ref.session]
         chosen = of_common_cycle(together)
         key = tuple(one.key for one in chosen)
-        found = self.kept.jobs.get(key, lambda: facts_of_job(chosen, len(chosen)))
+        found = self.kept.jobs.get(key, lambda: facts_of_job(facts_ahead(chosen), len(chosen)))
         if step is not None and found.numbers is not None and step not in found.numbers:
             only = np.array([step])
-            found = self.kept.jobs.get((key, step), lambda: facts_of_job(chosen, len(chosen), only))
+            found = self.kept.jobs.get((key, step), lambda: facts_of_job(facts_ahead(chosen), len(chosen), only))
         if not found.facts:
             raise RequestError(422, f"Run {query.run!r} cannot be shown: {found.unreadable[0]}")
         return found, blob.ref

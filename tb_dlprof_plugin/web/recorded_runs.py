@@ -16,6 +16,7 @@ from tb_dlprof_plugin.pages.stored_summary import decode_summary
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.facts_ahead import AT_ONCE
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import ProfileStore
 
@@ -23,9 +24,6 @@ BUDGET_S = 0.5
 """Time limit of reading for one response: then the page shows a partial result and sends another request."""
 _KEPT_RUNS = 5_000
 """5 to 20 kB each."""
-_AT_ONCE = 8
-"""Summaries. One at a time TensorBoard's fast loader answers each after 44 ms (its sockets wait for acknowledgements),
-several at a time in 1 ms."""
 _CHUNK = 64
 """Summaries between two looks at the clock."""
 
@@ -74,7 +72,7 @@ class RecordedRuns:
     def _read_more(self, store: ProfileStore[StoredBlob], wanted: Sequence[StoredBlob], stop: float) -> None:
         unknown = [latest for latest in wanted if self._kept.known(latest.key) is None]
         opened: list[StoredBlob] = []
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
             for at in range(0, len(unknown), _CHUNK):
                 chunk = unknown[at : at + _CHUNK]
                 for latest, summary in zip(chunk, pool.map(_summary, chunk), strict=True):

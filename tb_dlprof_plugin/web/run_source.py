@@ -77,8 +77,9 @@ class DataProviderSource:
         """What is stored; only summary metadata is read."""
         fast = is_fast(self.provider)
         found = self.provider.list_blob_sequences(self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME)
+        unreadable = {run: unreadable_name(run) if fast else "" for run in found}
         return [
-            Series(run, tag, info.plugin_content, unreadable_name(run) if fast else "")
+            Series(run, tag, info.plugin_content, unreadable[run])
             for run, tags in found.items()
             for text, info in tags.items()
             if (tag := Tag.parse(text)) is not None

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import decode_facts, decode_ranks, encode_facts
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
     Collectives,
@@ -154,6 +154,27 @@ def test_the_calls_of_single_steps_are_read_alone(new_rank: NewRank) -> None:
     rows = np.flatnonzero(np.isin(facts.steps.number[facts.collectives.iteration], (7, 9)))
     chosen = {name: getattr(facts.collectives, name)[rows] for name in Collectives.__dataclass_fields__}
     assert_same(dataclasses.replace(facts, collectives=Collectives(**chosen)), found)
+
+
+def test_ranks_that_are_decoded_together_are_as_alone(new_rank: NewRank) -> None:
+    """Of several sizes, of earlier formats, in no order of steps, without calls, and some damaged."""
+    calls = [{"start": 100 * k, "end": 100 * k + 50, "step": k % 2} for k in range(6)]
+    before = gzip.decompress((Path(__file__).parent / "recorded" / "h200_ddp_even.rank0.facts.gz").read_bytes())
+    stored = [
+        encode_facts(large(new_rank)),
+        encode_facts(new_rank(0, calls, steps=(3, 4))),
+        before,
+        encode_facts(new_rank(0, [])),
+        encode_facts(new_rank(2, sorted(calls, key=lambda one: one["step"]), steps=(3, 4))),
+    ]
+    for numbers in (None, (4,)):
+        shared: dict[Any, Any] = {}
+        for data, found in zip(stored, decode_ranks(stored, numbers, shared), strict=True):
+            assert not isinstance(found, ProfileError)
+            assert_same(decode_facts(data, numbers), found)
+    with_damaged = decode_ranks([stored[0], stored[1][:-9], stored[2]])
+    assert [isinstance(one, ProfileError) for one in with_damaged] == [False, True, False]
+    assert decode_ranks([]) == []
 
 
 def test_calls_in_no_order_of_steps_are_chosen_too(new_rank: NewRank) -> None:

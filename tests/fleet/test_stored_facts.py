@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import threading
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tb_dlprof_plugin.fleet.facts_codec import encode_facts
 from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.facts_ahead import facts_ahead
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 FACTS = gzip.decompress((Path(__file__).parent / "recorded" / "h200_ddp_even.rank1.facts.gz").read_bytes())
@@ -39,3 +44,44 @@ def test_profiles_of_many_ranks_are_not_opened_for_what_an_earlier_version_did_n
     assert [one.rank for one in found.facts] == [1]
     assert not len(found.facts[0].gradients)
     assert Old.opened == opened
+
+
+@dataclass(frozen=True, slots=True)
+class WithFacts(StoredBlob):
+    """Facts, or an error on reading them; the profile itself cannot be read."""
+
+    facts: bytes | None
+
+    def read_facts(self) -> bytes:
+        if self.facts is None:
+            raise ProfileError("the loader does not hand it out")
+        return self.facts
+
+    def read(self) -> bytes:
+        raise ProfileError("it is damaged")
+
+
+def test_a_rank_that_cannot_be_read_is_named_and_the_others_are_there(new_rank: Any) -> None:
+    calls = [{"start": 100 * k, "end": 100 * k + 50} for k in range(4)]
+    stored: list[bytes | None] = [encode_facts(new_rank(rank, calls, world_size=100)) for rank in range(100)]
+    stored[3], stored[0], stored[70] = b"damaged", None, stored[70][:60]  # type: ignore[index]
+    blobs = [WithFacts(RunRef("run", "s", rank, 0), rank, facts) for rank, facts in enumerate(stored)]
+    for read in (blobs, list(facts_ahead(blobs))):
+        found = facts_of_job(read, 100)
+        assert [one.rank for one in found.facts] == [rank for rank in range(100) if rank not in (0, 3, 70)]
+        assert [sentence[:8] for sentence in found.unreadable] == ["Rank 0 c", "Rank 3 c", "Rank 70 "]
+        assert "does not hand it out" in found.unreadable[0]
+        assert "damaged" in found.unreadable[1]
+
+
+def test_facts_are_read_several_at_a_time_and_come_in_order() -> None:
+    together = threading.Barrier(4, timeout=10)
+
+    class Slow(Old):
+        def read_facts(self) -> bytes:
+            together.wait()
+            return str(self.ref.rank).encode()
+
+    found = list(facts_ahead([Slow(RunRef("run", "s", rank, 0), rank) for rank in range(8)]))
+    assert [one.read_facts() for one in found] == [str(rank).encode() for rank in range(8)]
+    assert [one.ref.rank for one in found] == list(range(8))

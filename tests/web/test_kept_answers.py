@@ -111,6 +111,24 @@ class TestListings:
         # A run that is not there may have come since.
         assert listings.of(None, "e", ("new",)) is not second
 
+    def test_one_that_took_long_is_used_longer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = [100.0]
+        monkeypatch.setattr("tb_dlprof_plugin.web.listings.time.monotonic", lambda: now[0])
+        provider = _provider("MultiplexerDataProvider")
+        read = type(provider).read_blob_sequences
+
+        def slow(*arguments: Any, **named: Any) -> Any:
+            now[0] += 1.5
+            return read(provider, *arguments, **named)
+
+        monkeypatch.setattr(provider, "read_blob_sequences", slow, raising=False)
+        listings = Listings(provider)
+        first = listings.of(None, "e")
+        now[0] += 14
+        assert listings.of(None, "e") is first
+        now[0] += 2
+        assert listings.of(None, "e") is not first
+
     def test_a_provider_that_may_answer_by_who_asks_is_asked_each_time(self) -> None:
         provider = _provider("SomebodysProvider")
         listings = Listings(provider)

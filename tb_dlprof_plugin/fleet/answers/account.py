@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.job import JobStep, RankAccount
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Ints
@@ -65,9 +66,8 @@ def recorded_account_of_all(facts: Sequence[RankFacts], compared: Ints, recorded
 def _sums(facts: Sequence[RankFacts], numbers: Ints) -> tuple[Ints, Ints, Ints]:
     """Of each rank: steps, compute and exposed communication, over these steps."""
     sums = np.zeros((3, len(facts)), dtype=np.int64)
-    for index, one in enumerate(facts):
+    for index, (one, here) in enumerate(zip(facts, among(facts, numbers), strict=True)):
         steps = one.steps
-        here = np.isin(steps.number, numbers)
         sums[0, index] = (steps.end_ns - steps.start_ns)[here].sum()
         sums[1, index] = np.maximum(steps.compute_ns, 0)[here].sum()
         sums[2, index] = np.maximum(steps.communication_ns, 0)[here].sum()

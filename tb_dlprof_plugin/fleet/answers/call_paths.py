@@ -88,8 +88,9 @@ def paced_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     for one in facts:
         if not len(one.collectives):
             return numbers[:0]
-        bad = np.unique(one.collectives.iteration[one.collectives.host_ns == NO_PATH])
-        has &= ~np.isin(numbers, one.steps.number[bad])
+        unknown = one.collectives.host_ns == NO_PATH
+        if unknown.any():
+            has &= ~np.isin(numbers, one.steps.number[np.unique(one.collectives.iteration[unknown])])
     has[:1] = False
     if not has.any():
         return numbers[:0]

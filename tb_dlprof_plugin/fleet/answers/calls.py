@@ -199,7 +199,7 @@ def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str,
 def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
     calls, steps = one.collectives, one.steps
     place = np.searchsorted(numbers, steps.number)
-    place[np.r_[numbers, -2][place] != steps.number] = -1
+    place[np.append(numbers, -2)[place] != steps.number] = -1
     rows = np.flatnonzero(place[calls.iteration] >= 0)
     iteration = calls.iteration[rows]
     chosen = np.flatnonzero(place >= 0)
@@ -210,21 +210,23 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
     start = calls.start_ns[rows] - steps.start_ns[iteration] + begin[iteration]
     duration = calls.duration_ns[rows]
     stop = start + duration
-    before = np.maximum.accumulate(np.r_[0, stop])[:-1]
-    exposed = np.clip(calls.exposed_ns[rows], 0, np.maximum(stop - np.maximum(start, before), 0))
-    until = np.cumsum(np.r_[0, exposed])
+    before = np.maximum.accumulate(_after(0, stop))[:-1]
+    exposed = np.maximum(calls.exposed_ns[rows], 0)
+    exposed = np.minimum(exposed, np.maximum(stop - np.maximum(start, before), 0))
+    until = _after(0, np.cumsum(exposed))
     # What runs still when this one starts is exposed at its end, as far as it is.
-    running = np.clip(before - start, 0, np.r_[0, exposed][:-1] if len(exposed) else 0)
+    running = np.minimum(np.maximum(before - start, 0), _after(0, exposed)[:-1])
     ready = np.maximum.accumulate(np.maximum(start - until[:-1] + running, 0)) if len(rows) else start
     block = np.maximum(ready, stop - until[1:])
     total = int(length[chosen].sum())
-    own = max(total - int(exposed.sum()), int(ready[-1]) if len(ready) else 0)
+    own = max(total - int(until[-1]), int(ready[-1]) if len(ready) else 0)
     idle = np.maximum(calls.idle_ns[rows], 0)
     in_rows = np.bincount(iteration, weights=idle, minlength=len(begin)).astype(np.int64)
     rest = np.maximum(steps.idle_ns - in_rows, 0)
     tail_idle = 0
+    heads = np.searchsorted(iteration, np.arange(len(begin)))
     for step, following in zip(chosen, [*chosen[1:], -1], strict=True):
-        at = int(np.searchsorted(iteration, following)) if following >= 0 else len(rows)
+        at = int(heads[following]) if following >= 0 else len(rows)
         if at < len(rows) and iteration[at] == following:
             idle[at] += rest[step]
         else:
@@ -243,14 +245,27 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
         "ready": ready,
         "block": block,
         "idle": idle,
-        "begin": begin[iteration] - until[np.searchsorted(iteration, iteration)],
+        "begin": begin[iteration] - until[heads[iteration]],
         "queued": (start - before < QUEUED_NS).astype(np.int64),
-        "stream": np.unique(calls.stream[rows], return_inverse=True)[1].reshape(-1).astype(np.int64),
+        "stream": _numbered_streams(calls.stream[rows]),
         "own": np.array([own]),
         "tail_idle": np.array([min(tail_idle, own - (int(ready[-1]) if len(ready) else 0))]),
         "length": np.array([total]),
         "first_step": np.array([min(max(first_step, 0), own)]),
     }
+
+
+def _after(first: int, column: Ints) -> Ints:
+    result = np.empty(len(column) + 1, dtype=np.int64)
+    result[0], result[1:] = first, column
+    return result
+
+
+def _numbered_streams(stream: Ints) -> Ints:
+    if not len(stream) or (stream == stream[0]).all():
+        return np.zeros(len(stream), dtype=np.int64)
+    result: Ints = np.unique(stream, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return result
 
 
 def _collectives(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.job import Heat
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
@@ -23,8 +24,8 @@ def heat(facts: Sequence[RankFacts], numbers: Ints) -> Heat | None:
         return None
     numbers = numbers[:: -(-len(facts) * len(numbers) // MOST_CELLS)]
     own = np.full((len(facts), len(numbers)), np.nan)
-    for index, one in enumerate(facts):
-        rows = np.flatnonzero(np.isin(one.steps.number, numbers))
+    for index, (one, here) in enumerate(zip(facts, among(facts, numbers), strict=True)):
+        rows = np.flatnonzero(here)
         place = np.searchsorted(numbers, one.steps.number[rows])
         steps = one.steps
         own[index, place] = (steps.end_ns - steps.start_ns - np.maximum(steps.communication_ns, 0))[rows]

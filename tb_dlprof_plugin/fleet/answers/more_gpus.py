@@ -17,6 +17,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
+from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.dimensions import UNNAMED
 from tb_dlprof_plugin.fleet.job import WhatIf
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
@@ -76,6 +77,7 @@ def more_gpus(facts: Sequence[RankFacts], scenarios: Scenarios, growth: Growth) 
         return [], [f"More GPUs: {_NOTHING}"] if growth.gpus else []
     rows: list[WhatIf] = []
     notes: list[str] = []
+    own_spread_ms = _own_spread_ms(facts, scenarios)
     for gpus in asked:
         if gpus <= world or gpus % world:
             notes.append(f"{gpus} GPUs are no multiple of the {world} of the job.")
@@ -85,7 +87,7 @@ def more_gpus(facts: Sequence[RankFacts], scenarios: Scenarios, growth: Growth) 
             if growth.gpus:
                 notes.append(f"{gpus} GPUs: {why}")
             continue
-        rows.append(_row(facts, scenarios, exchanges, (world, gpus), growth, dimension))
+        rows.append(_row(facts, scenarios, exchanges, (world, gpus), growth, dimension, own_spread_ms))
     if rows:
         notes.append(
             "On more GPUs: each has the same batch; transfers grow as in NCCL's rings at the recorded bus bandwidth, "
@@ -159,13 +161,13 @@ def _row(
     worlds: tuple[int, int],
     growth: Growth,
     dimension: str,
+    own_spread_ms: float,
 ) -> WhatIf:
     step = scenarios.step
     assert step is not None
     hosts = _hosts(facts)
     crosses = hosts > 1 or worlds[1] > _GPUS_OF_HOST
     found = []
-    own_spread_ms = _own_spread_ms(facts, scenarios)
     for point in range(3):
         factor = np.ones(len(scenarios.calls.rank))
         factor[exchanges.rows] = _stretch(scenarios, exchanges, worlds, growth, point, crosses and hosts == 1)
@@ -226,9 +228,8 @@ def _rates(exchanges: _Exchanges, transfer: Floats) -> Floats:
 def _own_spread_ms(facts: Sequence[RankFacts], scenarios: Scenarios) -> float:
     """Standard deviation of a rank's own time from step to step, mean over ranks, without the profiler."""
     deviations = []
-    for one in facts:
+    for one, here in zip(facts, among(facts, scenarios.calls.numbers), strict=True):
         steps = one.steps
-        here = np.isin(steps.number, scenarios.calls.numbers)
         own = (steps.end_ns - steps.start_ns - np.maximum(steps.communication_ns, 0))[here]
         if len(own) > 1:
             deviations.append(float(own.std(ddof=1)))

@@ -54,10 +54,16 @@ class Course:
     Attributes:
         calls: as recorded.
         later: the waves without the first step, after which the step is counted.
+        rows: of the calls in them, in that order.
+        leads, place: of each of ``rows``, `Calls.leads`, and the place of its stream among those of all ranks.
     """
 
     def __init__(self, calls: Calls, order: Sequence[Wave]) -> None:
         self.calls, self.later = calls, _later_waves(calls, order)
+        self.rows: Ints = np.concatenate([np.zeros(0, dtype=np.int64), *(wave.rows for wave in self.later)])
+        self.streams = int(calls.stream.max(initial=0)) + 1
+        self.place = calls.rank[self.rows] * self.streams + calls.stream[self.rows]
+        self.leads = calls.leads[self.rows]
         old = np.empty(len(calls.rank))
         for rank in range(calls.ranks):
             rows = calls.of_rank(rank)
@@ -120,7 +126,7 @@ def paced_replay(course: Course, times: Paced) -> PacedStep:
     before, length = machine.end, 0.0
     for _ in range(ROUNDS):
         last, before = length, machine.end.copy()
-        machine.run(course.later)
+        machine.run()
         length = float((machine.end - before).max(initial=0.0))
         if abs(length - last) <= STEADY * length:
             break
@@ -132,7 +138,7 @@ def recorded_replay(course: Course, times: Paced) -> float:
     """The mean step after the first one (ns), from the state in which that ended on each rank; see `paced_replay`."""
     machine = _Machine(course, times)
     machine.begin_as_recorded()
-    machine.run(course.later)
+    machine.run()
     return float(machine.end.max(initial=0.0)) / (course.calls.steps - 1)
 
 
@@ -151,44 +157,72 @@ class _Machine:
     """The state between waves: the times of each rank's GPU and host at its last call, when its streams are free."""
 
     def __init__(self, course: Course, times: Paced) -> None:
-        calls = course.calls
-        self._calls, self._times = calls, times
+        calls, rows = course.calls, course.rows
+        self._course, self._times = course, times
         self.gpu, self.host, self.end = np.zeros(calls.ranks), np.zeros(calls.ranks), np.zeros(calls.ranks)
-        self._stream = np.zeros((calls.ranks, int(calls.stream.max(initial=0)) + 1))
-        self.hidden, self.stalled = np.zeros(len(calls.rank)), np.zeros(len(calls.rank))
-        self._overlap = course.overlap(times.paths.gpu)
-        self._blocks: Bools = calls.blocks & times.joined
+        self._stream = np.zeros(calls.ranks * course.streams)
+        self._overlap_of_all = course.overlap(times.paths.gpu)
+        # In the order of computation, so that a wave reads what lies together.
+        self._overlap = self._overlap_of_all[rows]
+        self._to_gpu, self._to_gpu_after_host, self._to_host, self._to_host_after_gpu = (
+            column[rows] for column in times.paths.columns
+        )
+        self._transfer = times.transfer[rows]
+        self._blocks: Bools = calls.blocks[rows] & times.joined
+        self._hidden, self._stalled = np.zeros(len(rows)), np.zeros(len(rows))
 
     def begin_as_recorded(self) -> None:
         """The state at the end of each rank's last call in the first step."""
-        calls = self._calls
+        calls, times = self._course.calls, self._times
         for rank in range(calls.ranks):
             rows = np.arange(calls.first[rank], calls.first[rank + 1])
             rows = rows[calls.step[rows] == 0]
             if len(rows):
                 last = rows[-1]
                 self.host[rank] = -float(calls.lead[last] + calls.duration[last])
-                self.gpu[rank] = -float(self._overlap[last] if self._blocks[last] else calls.duration[last])
+                self.gpu[rank] = -float(
+                    self._overlap_of_all[last] if calls.blocks[last] and times.joined else calls.duration[last]
+                )
 
-    def run(self, order: Sequence[Wave]) -> None:
-        calls, times, paths = self._calls, self._times, self._times.paths
-        for wave in order:
-            rows, rank = wave.rows, wave.rank
-            gpu, host, stream = self.gpu[rank], self.host[rank], calls.stream[rows]
-            ready = np.maximum(gpu + paths.gpu[rows], host + paths.gpu_after_host[rows])
-            launched = np.maximum(host + paths.host[rows], gpu + paths.host_after_gpu[rows])
-            start = np.maximum(np.maximum(ready, launched + LAUNCH_LATENCY_NS), self._stream[rank, stream])
-            own = times.transfer[rows]
-            end = ends(calls, wave, start, times.transfer) if times.joined else start + own
-            self._stream[rank, stream] = end
-            goes_on = ready + self._overlap[rows]
-            blocks = self._blocks[rows]
-            self.stalled[rows] = np.where(blocks, np.maximum(end - goes_on, 0.0), 0.0)
-            self.gpu[rank] = ready + self.stalled[rows]
+    def run(self) -> None:
+        """Everything after the first step."""
+        course, joined = self._course, self._times.joined
+        done = 0
+        for wave in course.later:
+            here, rank = slice(done, done + len(wave.rows)), wave.rank
+            done = here.stop
+            place = course.place[here]
+            gpu, host = self.gpu[rank], self.host[rank]
+            ready = np.maximum(gpu + self._to_gpu[here], host + self._to_gpu_after_host[here])
+            launched = np.maximum(host + self._to_host[here], gpu + self._to_host_after_gpu[here])
+            start = np.maximum(np.maximum(ready, launched + LAUNCH_LATENCY_NS), self._stream[place])
+            own = self._transfer[here]
+            end = ends(wave, start, course.leads[here], own) if joined else start + own
+            self._stream[place] = end
+            goes_on = ready + self._overlap[here]
+            blocks = self._blocks[here]
+            stalled = np.where(blocks, np.maximum(end - goes_on, 0.0), 0.0)
+            self.gpu[rank] = ready + stalled
             self.host[rank] = launched
             self.end[rank] = np.maximum(self.end[rank], end)
             waited = np.maximum(end - own - start, 0)
-            self.hidden[rows] = np.where(blocks, np.clip(goes_on - start, 0, waited), waited)
+            self._hidden[here] = np.where(blocks, np.minimum(np.maximum(goes_on - start, 0), waited), waited)
+            self._stalled[here] = stalled
+
+    @property
+    def hidden(self) -> Floats:
+        """See `PacedStep`."""
+        return self._by_call(self._hidden)
+
+    @property
+    def stalled(self) -> Floats:
+        """See `PacedStep`."""
+        return self._by_call(self._stalled)
+
+    def _by_call(self, column: Floats) -> Floats:
+        result = np.zeros(len(self._course.calls.rank))
+        result[self._course.rows] = column
+        return result
 
 
 def _later_waves(calls: Calls, order: Sequence[Wave]) -> list[Wave]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import Calls
-from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +148,7 @@ def replay(
         on = rank * streams + stream_of[here]
         own = delay[rank]
         start = np.maximum(ready_of[here] + own, free[on])
-        waited_for = np.where(leads_of[here], start, -np.inf)
-        if len(wave.begin) == 1:
-            end = np.maximum(start, waited_for.max()) + transfer_of[here.start]
-        else:
-            last = np.maximum.reduceat(waited_for, wave.begin)[wave.member_of]
-            end = np.maximum(start, last) + transfer_of[here][wave.begin][wave.member_of]
+        end = ends(wave, start, leads_of[here], transfer_of[here])
         free[on] = end
         longer = np.where(blocks_of[here], np.maximum(own, end - block_of[here]), own)
         delay[rank] = longer
@@ -167,11 +162,22 @@ def replay(
     return Replayed(float(rest.max(initial=0.0)) / (calls.steps - 1), of_rank)
 
 
-def ends(calls: Calls, wave: Wave, start: Floats, transfer: Floats) -> Floats:
-    """When the calls of a wave end that start then: one transfer after the last member for which they wait."""
-    last = np.maximum.reduceat(np.where(calls.leads[wave.rows], start, -np.inf), wave.begin)[wave.member_of]
-    result: Floats = np.maximum(start, last) + transfer[wave.rows[wave.begin]][wave.member_of]
-    return result
+def ends(wave: Wave, start: Floats, leads: Bools, transfer: Floats) -> Floats:
+    """When the calls of a wave end that start then: one transfer after the last member for which they wait.
+
+    Args:
+        wave: whose calls they are.
+        start: of each of them.
+        leads: `Calls.leads`.
+        transfer: of the call's collective.
+    """
+    waited_for = np.where(leads, start, -np.inf)
+    if len(wave.begin) == 1:
+        end: Floats = np.maximum(start, waited_for.max()) + transfer[0]
+    else:
+        last = np.maximum.reduceat(waited_for, wave.begin)[wave.member_of]
+        end = np.maximum(start, last) + transfer[wave.begin][wave.member_of]
+    return end
 
 
 def recorded_tails(calls: Calls) -> Floats:

@@ -1,0 +1,77 @@
+"""Columns of integers as few bytes, and back: a column is ``width`` bytes a number, zigzag coded, weight by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_dlprof_plugin.model.profile import Ints
+
+
+class Column(msgspec.Struct, array_like=True):
+    """``width`` bytes a number, those of least weight of all numbers first; zigzag coded."""
+
+    width: int
+    data: bytes
+
+
+def packed(columns: dict[str, Ints]) -> dict[str, Column]:
+    """The columns by name."""
+    result = {}
+    for name, values in columns.items():
+        numbers = (values << 1) ^ (values >> 63)
+        largest = int(numbers.view(np.uint64).max(initial=0))
+        width = max(1, (largest.bit_length() + 7) // 8)
+        planes = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width]
+        result[name] = Column(width, planes.T.tobytes())
+    return result
+
+
+def numbers_of(columns: Sequence[Column]) -> list[Ints]:
+    """The numbers of each column; those of equal width and length at once.
+
+    A call of numpy takes longer than a short column.
+
+    Raises:
+        ValueError: a column has no such width, or its last number is cut.
+    """
+    alike: dict[tuple[int, int], list[int]] = {}
+    for index, column in enumerate(columns):
+        if not 1 <= column.width <= 8 or len(column.data) % column.width:
+            raise ValueError("a column is cut short")
+        alike.setdefault((column.width, len(column.data)), []).append(index)
+    result = [NO_NUMBERS] * len(columns)
+    for (width, _), indices in alike.items():
+        data = b"".join([columns[index].data for index in indices])
+        planes = np.frombuffer(data, np.uint8).reshape(len(indices), width, -1)
+        for index, numbers in zip(indices, _signed(planes), strict=True):
+            result[index] = numbers
+    return result
+
+
+def _signed(planes: npt.NDArray[np.uint8]) -> Ints:
+    """The numbers (columns x rows) of bytes (columns x weight x rows)."""
+    width = planes.shape[1]
+    if width == 1:
+        narrow: Ints = _ZIGZAG[planes[:, 0]]
+        return narrow
+    if width <= 4:
+        # Numbers of half the size take less time.
+        small = planes[:, 0].astype(np.uint32)
+        for weight in range(1, width):
+            small |= planes[:, weight].astype(np.uint32) << np.uint32(8 * weight)
+        signed = (small >> np.uint32(1)).view(np.int32) ^ -(small & np.uint32(1)).view(np.int32)
+        wide: Ints = signed.astype(np.int64)
+        return wide
+    numbers = planes[:, 0].astype(np.uint64)
+    for weight in range(1, width):
+        numbers |= planes[:, weight].astype(np.uint64) << np.uint64(8 * weight)
+    result: Ints = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
+    return result
+
+
+NO_NUMBERS: Ints = np.zeros(0, dtype=np.int64)
+_ZIGZAG = np.array([number >> 1 if number % 2 == 0 else -(number >> 1) - 1 for number in range(256)], dtype=np.int64)
