@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hostile import campaign, event_files, kinds
+from hostile import campaign, event_files, outcome
 from hostile.campaign import Counts
 
 from tb_dlprof_plugin.pages.stored_summary import write_run
@@ -50,7 +50,7 @@ def test_the_first_input_of_each_fault_is_kept() -> None:
 
 
 def test_an_event_file_out_of_its_gzip_becomes_the_same_file_again(tmp_path: Path) -> None:
-    (profile, *_) = kinds.small_profiles()
+    (profile, *_) = outcome.small_profiles()
     sound = write_run(tmp_path / "run", profile)
     changed = tmp_path / "again" / sound.name
     changed.parent.mkdir()
