@@ -12,12 +12,14 @@ from pathlib import Path
 
 from hostile.event_files import mutated_file, read_everything
 from hostile.http_requests import Server
-from hostile.outcome import LONGEST_S, ROOT, Outcome, Try, small_profiles, timed
+from hostile.job_kinds import hostile_rank, job_files, recorded_jobs, several_jobs
+from hostile.outcome import LONGEST_S, Outcome, Try, small_profiles, timed
+from hostile.page_kinds import exports, plans, trials
+from hostile.recording_kinds import databases, xplanes
 from support import all_answers, broken_traces, hostile_traces
 from support.hostile_names import STEERS
 from support.stored_profiles import mutated, packed
 
-from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
@@ -27,7 +29,6 @@ from tb_dlprof_plugin.pages.distributed import distributed_page
 from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.reclassify import reclassified
@@ -83,28 +84,13 @@ def answers(folder: Path) -> Try:
 
 def ranks(folder: Path) -> Try:
     """Asks about a job of two ranks, one of which has a hostile trace or a stored profile with other numbers."""
-    jobs, sound = [], []
-    for names in (("nccl_rank0", "nccl_rank1"), ("cpu_gloo_rank0", "cpu_gloo_rank1")):
-        documents = [*hostile_traces.documents(400, names), *hostile_traces.first_steps(600, names)]
-        recorded = [analyze_trace(ROOT / "tests" / "traces" / f"{name}.pt.trace.json.gz") for name in names]
-        facts = [facts_of_profile(ProfileView(profile)) for profile in recorded]
-        jobs.append((documents, [pb.Profile.FromString(gzip.decompress(encode(one))) for one in recorded]))
-        sound.append(facts)
-    path = folder / "trace.json"
+    jobs = recorded_jobs()
 
     def one(source: random.Random) -> Outcome:
-        number = source.randrange(len(jobs))
-        documents, messages = jobs[number]
-        rank = source.randrange(len(sound[number]))
-        try:
-            if source.random() < 0.25:
-                profile = decode(packed(mutated(messages[rank], source)))
-            else:
-                path.write_text(json.dumps(hostile_traces.mutated(documents[rank::2][source.randrange(2)], source)))
-                profile = analyze_trace(path)
-        except (ProfileError, TraceError):
-            return Outcome(False)
-        return _asked_of_job(ProfileView(reclassified(profile)), sound[number], rank, source)
+        documents, messages, sound = source.choice(jobs)
+        rank = source.randrange(len(sound))
+        view = hostile_rank(documents, messages, rank, folder / "trace.json", source)
+        return Outcome(False) if view is None else _asked_of_job(view, sound, rank, source)
 
     return one
 
@@ -194,6 +180,13 @@ KINDS: dict[str, Callable[[Path], Try]] = {
     "event-files": event_file,
     "requests": requests,
     "names": names,
+    "several-jobs": several_jobs,
+    "job-files": job_files,
+    "databases": databases,
+    "xplanes": xplanes,
+    "trials": trials,
+    "plans": plans,
+    "exports": exports,
 }
 """By name, what prepares a folder and returns what tries one input after the other."""
 

@@ -30,7 +30,13 @@ class Outcome:
     answers: int = 0
     faults: list[str] = field(default_factory=list)
 
-    def ask(self, name: str, question: Callable[[], Any], own: tuple[type[Exception], ...] = ()) -> Any:
+    def ask(
+        self,
+        name: str,
+        question: Callable[[], Any],
+        own: tuple[type[Exception], ...] = (),
+        longest_s: float = LONGEST_S,
+    ) -> Any:
         """The answer; None where there is none, or it is wrong. ``own`` are errors that say one sentence of ours."""
         began = time.process_time()
         self.answers += 1
@@ -46,7 +52,7 @@ class Outcome:
         except Exception as error:
             self.faults.append(f"{name}: {hostile_traces.where(error)}")
             answer = None
-        if (took := time.process_time() - began) > LONGEST_S:
+        if (took := time.process_time() - began) > longest_s:
             self.faults.append(f"{name}: takes {took:.1f} s")
         return answer
 

@@ -195,7 +195,9 @@ def _opened(chosen: Chosen) -> contextlib.ExitStack:
 
 
 _PERCENT_KEY = re.compile(r"(?:^|_)(?:percent|shares?|utilization)(?:_percent)?$")
-_CHANGES = re.compile(r"change|error|saving|saved|residual|gain|slack|roof|ceiling|possible|deviation|late|short|batch")
+_CHANGES = re.compile(
+    r"efficiency_percent|change|error|saving|saved|residual|gain|slack|roof|ceiling|possible|deviation|late|short|batch"
+)
 """Percentages of what is no part: of a difference, of another time, of a ceiling that can be surpassed."""
 
 
@@ -226,6 +228,6 @@ def wrong_shares(answer: Any, path: str = "", most: float = 100.0) -> Iterator[s
 
 _PRINTED_SHARE = re.compile(
     r"(?<![\w.+±−-])(\d[\d,]*(?:\.\d+)?) ?%"
-    r"(?! (?:slower|faster|more|less|longer|shorter|higher|lower|too long|too short|off|of the median))"
+    r"(?!\)? (?:efficiency|slower|faster|more|less|longer|shorter|higher|lower|too long|too short|off|of the median))"
 )
-"""Without a sign, which a difference has, and without a word for one."""
+"""Without a sign, which a difference has, and without a word for one; efficiency can be above 100 %, of caches."""

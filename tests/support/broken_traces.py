@@ -152,6 +152,16 @@ def check(path: Path) -> Profile | str:
         assert message.endswith("."), "the error is a sentence"
         assert "\n" not in message
         return message
+    agrees_with_itself(profile)
+    return profile
+
+
+def agrees_with_itself(profile: Profile) -> None:
+    """Holds a profile to what is true of each: sums, signs, and that it is stored as it is.
+
+    Raises:
+        AssertionError: the profile contradicts itself.
+    """
     stored = decode(encode(profile))
     iterations = stored.iterations
     wall = iterations.stop_ns - iterations.start_ns
@@ -164,7 +174,6 @@ def check(path: Path) -> Profile | str:
         for name in type(table).__slots__:
             np.testing.assert_array_equal(getattr(table, name), getattr(again, name), err_msg=name)
     ProfileView(stored)
-    return profile
 
 
 def breaks(text: bytes, path: Path) -> str:
