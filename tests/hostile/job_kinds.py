@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
+import io
 import json
 import pickle
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +75,8 @@ def hostile_rank(
 def several_jobs(folder: Path) -> Try:
     """Compares jobs, one rank of which is hostile, with sound ones, and puts them into a series of sizes."""
     jobs = recorded_jobs()
-    alone = [job_of([simulate(4, ddp(4))[0]]), job_of(simulate(4, ddp(4)))]
+    four = [dataclasses.replace(one, batch_size=32) for one in simulate(4, ddp(4))]
+    alone = [job_of(four[:1]), job_of(four)]
 
     def one(source: random.Random) -> Outcome:
         number = source.randrange(len(jobs))
@@ -83,9 +87,9 @@ def several_jobs(folder: Path) -> Try:
             return Outcome(False)
         found = Outcome(True)
         facts = dataclasses.replace(facts_of_profile(view), rank=rank)
-        if source.random() < 0.2:
-            facts = dataclasses.replace(facts, batch_size=source.choice((0, 1, 32, 2**31, 2**62)))
-        others = [other for at, other in enumerate(sound) if at != rank]
+        batch = source.choice((UNKNOWN, 1, 32, 32, 2**31, 2**62)) if source.random() < 0.7 else facts.batch_size
+        others = [dataclasses.replace(other, batch_size=batch) for at, other in enumerate(sound) if at != rank]
+        facts = dataclasses.replace(facts, batch_size=source.choice((batch, batch, 0, 1)))
         job, single, whole = job_of([facts, *others]), job_of([facts]), job_of(sound)
         for first, second in ((job, whole), (whole, job), (job, job), (single, job), (job, alone[1])):
             _compare(found, first, second)
@@ -112,7 +116,7 @@ def _compare(found: Outcome, base: Job, candidate: Job) -> None:
         found.ask(f"table {table}", lambda table=table: to_csv(job_table(compared, table)))
         found.ask(f"table {table}", lambda table=table: to_json(job_table(compared, table)))
     found.ask("page of other jobs", lambda: other_jobs_page(all_answers.REF, compared, None))
-    found.ask("command compare jobs", lambda: print_compared_jobs(compared, 20))
+    found.ask("command compare jobs", lambda: _printed(lambda: print_compared_jobs(compared, 20)))
 
 
 def _scale(found: Outcome, jobs: list[Job]) -> None:
@@ -125,7 +129,13 @@ def _scale(found: Outcome, jobs: list[Job]) -> None:
         return
     found.ask("table of scaling", lambda: to_csv(job_table(scaled)))
     found.ask("page of scaling", lambda: other_jobs_page(all_answers.REF, compare_jobs(*jobs[:2]), scaled))
-    found.ask("command scaling", lambda: print_scaling(scaled))
+    found.ask("command scaling", lambda: _printed(lambda: print_scaling(scaled)))
+
+
+def _printed(command: Callable[[], None]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        command()
+    return said.getvalue()
 
 
 def job_files(folder: Path) -> Try:

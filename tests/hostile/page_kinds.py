@@ -64,7 +64,8 @@ _VALUES = (*hostile_traces.VALUES, "=1+1", "a\nb", "\ud800", 1e308, -1e308, 5e-3
 
 
 _KINDS: dict[type, tuple[type, ...]] = {
-    str: (str, type(None)), float: (float, int, type(None)), int: (int, type(None)), type(None): (int, float), bool: (bool,),
+    str: (str, type(None)), float: (float, int, type(None)), int: (int, type(None)), type(None): (int, float),
+    bool: (bool,),
 }  # fmt: skip
 
 

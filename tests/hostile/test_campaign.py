@@ -12,8 +12,15 @@ from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
-_SHORT = [("event-files", 300), ("requests", 150), ("names", 4), ("ranks", 40)]
-_LONG = [("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000), ("ranks", 2_000)]
+_SHORT = [
+    ("event-files", 300), ("requests", 150), ("names", 4), ("ranks", 40), ("several-jobs", 10), ("job-files", 100),
+    ("databases", 60), ("xplanes", 60), ("trials", 60), ("plans", 20), ("exports", 1),
+]  # fmt: skip
+_LONG = [
+    ("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000), ("ranks", 2_000),
+    ("several-jobs", 500), ("job-files", 4_000), ("databases", 3_000), ("xplanes", 3_000), ("trials", 4_000),
+    ("plans", 1_000), ("exports", 40),
+]  # fmt: skip
 
 
 @pytest.mark.slow
