@@ -179,8 +179,8 @@ def ranks_behind(records: Sequence[FlightRecord]) -> list[RankBehind]:
     result = []
     for rank in roots:
         direct = [others[rank] for others in waits.values() if rank in others]
-        where, sequence = min(direct, key=lambda one: one[1])
-        result.append(RankBehind(rank, tuple(sorted(_waiting_for(rank, waits))), where, sequence))
+        group_name, sequence = min(direct, key=lambda one: one[1])
+        result.append(RankBehind(rank, tuple(sorted(_waiting_for(rank, waits))), group_name, sequence))
     return sorted(result, key=lambda one: (-len(one.waiting), one.rank))
 
 

@@ -132,7 +132,8 @@ def decode_trial(data: bytes) -> TrialResult | None:
         result = msgspec.json.decode(data, type=TrialResult)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return result if all(map(_can_be, (result, result.best, *result.rows, *result.sets))) else None
+    parts: list[msgspec.Struct] = [result, result.best, *result.rows, *result.sets]
+    return result if all(map(_can_be, parts)) else None
 
 
 _TIMES = frozenset({"baseline_ms", "before_ms", "after_ms", "samples"})
@@ -140,7 +141,7 @@ _TIMES = frozenset({"baseline_ms", "before_ms", "after_ms", "samples"})
 _LARGEST = 2.0**62
 
 
-def _can_be(part: TrialResult | BestSet | TriedRemedy) -> bool:
+def _can_be(part: msgspec.Struct) -> bool:
     """Whether a part's numbers are some that a trial can measure: no gain is above 100 %, nothing else below 0."""
     for name in part.__struct_fields__:
         value = getattr(part, name)

@@ -1,4 +1,4 @@
-"""Hostile inputs about jobs of several ranks: jobs compared and in a series, and files that lie beside recordings."""
+"""Hostile inputs about jobs of several ranks: jobs compared and in a series, and files that lie with recordings."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _printed(command: Callable[[], None]) -> str:
 
 
 def job_files(folder: Path) -> Try:
-    """Reads dumps of the flight recorder and files of NCCL Inspector beside the ranks of a job."""
+    """Reads dumps of the flight recorder and files of NCCL Inspector of the ranks of a job."""
     (_, _, nccl), (_, _, gloo) = recorded_jobs()
     kinds = (_dumps, _logs)
 
@@ -271,7 +271,6 @@ def _with_other_values(content: Any, source: random.Random) -> Any:
             if source.random() < 0.1:
                 break
         if key is not None:
-            inside[key] = source.choice(
-                (*hostile_traces.VALUES, "AllGather", "nccl:send", "9" * 5000, [[1] * 500] * 50)
-            )
+            # A copy: what is changed next may be inside of it.
+            inside[key] = copy.deepcopy(source.choice((*hostile_traces.VALUES, *_ODD)))
     return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gzip
 import json
@@ -77,7 +78,8 @@ def _change_value(content: Any, source: random.Random) -> None:
             break
         at = at[key]
     alike = [one for one in _VALUES if isinstance(one, _KINDS[type(at[key])])] if type(at[key]) in _KINDS else []
-    at[key] = source.choice(alike if alike and source.random() < 0.85 else _VALUES)
+    # A copy: what is changed next may be inside of it.
+    at[key] = copy.deepcopy(source.choice(alike if alike and source.random() < 0.85 else _VALUES))
 
 
 def plans(folder: Path) -> Try:
