@@ -34,6 +34,22 @@ def test_hostile_inputs_are_answered_or_refused_in_one_sentence(kind: str, count
     assert 0 < found.let_in <= found.tried == count
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        # Calls without a path, of a rank that is repaired to others which do nothing: minus infinity times 0.
+        ("ranks", 5109),
+        # A forecast of the step whose interval begins at 0 ms.
+        ("several-jobs", 4),
+        # A gain above 100 % in a stored trial.
+        ("trials", 63),
+    ],
+)
+def test_inputs_that_broke_something_once_break_nothing(kind: str, number: int) -> None:
+    assert campaign.attempt(kind, number).faults == []
+
+
 def test_an_input_is_always_the_same() -> None:
     first, again = (campaign.source_of("traces", 7).random() for _ in range(2))
     assert first == again != campaign.source_of("traces", 8).random()

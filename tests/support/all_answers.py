@@ -197,7 +197,7 @@ def _opened(chosen: Chosen) -> contextlib.ExitStack:
 
 _PERCENT_KEY = re.compile(r"(?:^|_)(?:percent|shares?|utilization)(?:_percent)?$")
 _CHANGES = re.compile(
-    r"efficiency_percent|change|error|saving|saved|residual|gain|slack|roof|ceiling|possible|deviation|late|short|batch"
+    r"efficiency_percent|(?:low|high)_percent|change|error|saving|saved|residual|gain|slack|roof|ceiling|possible|deviation|late|short|batch"
 )
 """Percentages of what is no part: of a difference, of another time, of a ceiling that can be surpassed."""
 
