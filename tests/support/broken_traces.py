@@ -9,6 +9,7 @@ form, where a test reads it ever after. `hostile.guided` does the same guided by
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import hashlib
 import json
@@ -117,6 +118,7 @@ def draw(source: random.Random) -> list[Mutation]:
     return result
 
 
+@functools.cache
 def sound_traces(events: int = 60, only: tuple[str, ...] = ()) -> dict[str, bytes]:
     """The recorded traces, by default all, each with at most so many of its events, by name."""
     result = {}
