@@ -51,12 +51,13 @@ def scaling(
         elif output is OutputFormat.parquet:
             print_parquet(job_table(found, table))
         else:
-            _print(found)
+            print_scaling(found)
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
 
 
-def _print(found: Scaling) -> None:
+def print_scaling(found: Scaling) -> None:
+    """Sentence, factors, parts and notes."""
     say(found.sentence, "")
     print_table(
         (("job", "left"), ("GPUs", "right"), ("step", "right"), ("work", "right"), ("speed", "right"),

@@ -115,7 +115,7 @@ def try_remedies(
             "name a script, as in `tb-dlprof try train.py`, or a command, as in `tb-dlprof try -- torchrun train.py`"
         )
     if sys.platform == "win32":
-        refuse("try needs Linux or macOS: it freezes one process while another one runs")
+        refuse("try does not run on Windows: it freezes one process while another one runs")
     chosen = _chosen(remedies, without)
     budget_s, percent = _seconds(budget), _percent(precision)
     try:

@@ -3,16 +3,14 @@ recordings that lack them.
 
 A dump holds a rank's last calls of its process groups (``TORCH_NCCL_TRACE_BUFFER_SIZE``) as a pickle of plain
 containers or as JSON, in a file ``_dump_<rank>`` or ``nccl_trace_rank_<rank>``. Nothing but containers, texts and
-numbers is unpickled.
+numbers is unpickled. A field that is not what it should be is as if absent.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
-import pickle
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,11 +21,14 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.matching import DTYPE_MISMATCH, SIZE_MISMATCH, TYPE_MISMATCH
 from tb_dlprof_plugin.fleet.operations import operation_of
+from tb_dlprof_plugin.fleet.plain_pickle import plain_pickle
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.readers.trace_names import DUMP_NAME
 
 _MOST_BYTES = 1 << 28
+_LARGEST = 1 << 62
+_LONGEST_TEXT = 4096
 _EVEN = (Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.BROADCAST, Operation.REDUCE)
 """Operations to which all members give buffers of one size."""
 
@@ -110,7 +111,7 @@ def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRe
         if source.stat().st_size > _MOST_BYTES:
             raise FlightRecordError(f"{source} is larger than any dump of the flight recorder")
         data = source.read_bytes()
-        content = json.loads(data) if data[:1] == b"{" else _Containers(io.BytesIO(data)).load()
+        content = json.loads(data) if data[:1] == b"{" else plain_pickle(data)
     except OSError as error:
         raise FlightRecordError(f"{source} cannot be read ({error.strerror})") from None
     except Exception as error:  # a damaged pickle raises errors of any kind
@@ -121,11 +122,12 @@ def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRe
         raise FlightRecordError(f"{source} is no dump of the flight recorder: it has no entries")
     config = content.get("pg_config")
     groups = [one for one in config.values() if isinstance(one, dict)] if isinstance(config, dict) else []
+    fields = _Fields(len(data))
     return FlightRecord(
         rank=own,
-        members={str(one.get("name", "")): _ranks(one.get("ranks")) for one in groups},
-        descriptions={str(one.get("name", "")): str(one.get("desc", "")) for one in groups},
-        calls=tuple(filter(None, map(_call, content["entries"]))),
+        members={fields.text(one.get("name")): fields.ranks(one.get("ranks")) for one in groups},
+        descriptions={fields.text(one.get("name")): fields.text(one.get("desc")) for one in groups},
+        calls=tuple(filter(None, (_call(entry, fields) for entry in content["entries"]))),
     )
 
 
@@ -148,41 +150,47 @@ def ranks_behind(records: Sequence[FlightRecord]) -> list[RankBehind]:
     A rank waits for a member of its group that has not made the call which it has not completed. A rank that is waited
     for and waits for no other is behind by itself; where ranks wait for each other in a circle, all of these are.
     """
-    reached: dict[tuple[int, tuple[int, ...]], int] = {}
-    for record in records:
+    reached: dict[tuple[int, int], int] = {}
+    own_groups = _group_numbers(records)
+    for record, own in zip(records, own_groups, strict=True):
         for call in _collectives(record):
-            key = (record.rank, record.members[call.group])
+            key = (record.rank, own[call.group])
             reached[key] = max(reached.get(key, -1), call.sequence)
     recorded = {record.rank for record in records}
+    with_dump = {
+        number: sorted(recorded.intersection(record.members[name]))
+        for record, own in zip(records, own_groups, strict=True)
+        for name, number in own.items()
+    }
     waits: dict[int, dict[int, tuple[str, int]]] = {}
-    for record in records:
+    for record, own in zip(records, own_groups, strict=True):
         for call in _collectives(record):
             if call.state == "completed":
                 continue
-            members = record.members[call.group]
-            for other in members:
-                if other in recorded and reached.get((other, members), -1) < call.sequence:
+            group = own[call.group]
+            for other in with_dump[group]:
+                if reached.get((other, group), -1) < call.sequence:
                     where = (record.descriptions.get(call.group) or call.group, call.sequence)
                     known = waits.setdefault(record.rank, {}).get(other)
                     if known is None or where[1] < known[1]:
                         waits[record.rank][other] = where
-    waited = {other for own in waits.values() for other in own}
+    waited = {other for others in waits.values() for other in others}
     roots = [rank for rank in waited if rank not in waits] or sorted(waited)
     result = []
     for rank in roots:
-        direct = {own: others[rank] for own, others in waits.items() if rank in others}
-        group, sequence = min(direct.values(), key=lambda where: where[1])
-        result.append(RankBehind(rank, tuple(sorted(_waiting_for(rank, waits))), group, sequence))
+        direct = [others[rank] for others in waits.values() if rank in others]
+        group_name, sequence = min(direct, key=lambda one: one[1])
+        result.append(RankBehind(rank, tuple(sorted(_waiting_for(rank, waits))), group_name, sequence))
     return sorted(result, key=lambda one: (-len(one.waiting), one.rank))
 
 
 def contradictions(records: Sequence[FlightRecord]) -> list[Contradiction]:
     """Calls of one number about which the members of a group disagree, in the words of the flight recorder."""
-    calls: dict[tuple[tuple[int, ...], int], dict[int, tuple[FlightCall, str]]] = {}
-    for record in records:
+    calls: dict[tuple[int, int], dict[int, tuple[FlightCall, str]]] = {}
+    for record, own in zip(records, _group_numbers(records), strict=True):
         for call in _collectives(record):
             where = record.descriptions.get(call.group) or call.group
-            calls.setdefault((record.members[call.group], call.sequence), {}).setdefault(record.rank, (call, where))
+            calls.setdefault((own[call.group], call.sequence), {}).setdefault(record.rank, (call, where))
     result = []
     for (_, sequence), by_rank in calls.items():
         made = [call for call, _ in by_rank.values()]
@@ -226,15 +234,60 @@ def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
     return dataclasses.replace(facts, collectives=dataclasses.replace(calls, sequence=sequence))
 
 
-class _Containers(pickle.Unpickler):
-    """Unpickles containers, texts and numbers alone: a pickle that names a class or a function is refused."""
+@dataclass(slots=True)
+class _Fields:
+    """Reads fields of the file: another value than the field can have is as if absent.
 
-    def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f"it names {module}.{name}")
+    ``room`` is how many numbers and characters of lists are still taken, as many as the file has bytes: a pickle can
+    name one long list again and again.
+    """
+
+    room: int
+
+    def text(self, value: Any) -> str:
+        """Of a name, which some versions write as a number."""
+        if self.number(value) is not None:
+            return str(value)
+        return value if isinstance(value, str) and len(value) <= _LONGEST_TEXT else ""
+
+    def number(self, value: Any) -> int | None:
+        """Not below 0, and none that 64 bits do not hold."""
+        return value if type(value) is int and 0 <= value < _LARGEST else None
+
+    def ranks(self, value: Any) -> tuple[int, ...]:
+        """Of a list of numbers, or of its text."""
+        if not isinstance(value, str):
+            return self.numbers(value)
+        if not self._takes(len(value)):
+            return ()
+        return tuple(int(number) for number in re.findall(r"(?<!\d)\d{1,9}(?!\d)", value))
+
+    def numbers(self, value: Any) -> tuple[int, ...]:
+        """Of a list that holds nothing else."""
+        if not isinstance(value, (list, tuple)) or not self._takes(len(value)):
+            return ()
+        return tuple(value) if all(self.number(one) is not None for one in value) else ()
+
+    def list(self, value: Any) -> Sequence[Any]:
+        """A list with whatever it holds."""
+        return value if isinstance(value, (list, tuple)) and self._takes(len(value)) else ()
+
+    def _takes(self, count: int) -> bool:
+        self.room -= count
+        return self.room >= 0
 
 
 def _collectives(record: FlightRecord) -> Iterable[FlightCall]:
     return (call for call in record.calls if not call.point_to_point and call.group in record.members)
+
+
+def _group_numbers(records: Sequence[FlightRecord]) -> list[dict[str, int]]:
+    """Of each record, by name, the numbers of its groups: one for all groups of the same members."""
+    numbers: dict[tuple[int, ...], int] = {}
+    return [
+        {name: numbers.setdefault(members, len(numbers)) for name, members in record.members.items()}
+        for record in records
+    ]
 
 
 def _waiting_for(rank: int, waits: dict[int, dict[int, tuple[str, int]]]) -> set[int]:
@@ -246,28 +299,22 @@ def _waiting_for(rank: int, waits: dict[int, dict[int, tuple[str, int]]]) -> set
     return found - {rank}
 
 
-def _call(entry: Any) -> FlightCall | None:
+def _call(entry: Any, fields: _Fields) -> FlightCall | None:
     if not isinstance(entry, dict):
         return None
-    group, name, number = entry.get("process_group"), entry.get("profiling_name"), entry.get("collective_seq_id")
-    if not isinstance(group, (list, tuple)) or not group or not isinstance(name, str) or not isinstance(number, int):
+    group, name = entry.get("process_group"), fields.text(entry.get("profiling_name"))
+    number = fields.number(entry.get("collective_seq_id"))
+    if not isinstance(group, (list, tuple)) or not group or not name or number is None:
         return None
     operation = operation_of(name.partition(" ")[0])
-    created = entry.get("time_created_ns")
     return FlightCall(
-        group=str(group[0]),
+        group=fields.text(group[0]),
         operation=operation,
         name=name,
         sequence=number,
-        sizes=tuple(tuple(size) for size in entry.get("input_sizes") or () if isinstance(size, (list, tuple))),
-        dtypes=tuple(map(str, entry.get("input_dtypes") or ())),
-        state=str(entry.get("state", "")),
-        created_ns=created if isinstance(created, int) else 0,
+        sizes=tuple(map(fields.numbers, fields.list(entry.get("input_sizes")))),
+        dtypes=tuple(map(fields.text, fields.list(entry.get("input_dtypes")))),
+        state=fields.text(entry.get("state")),
+        created_ns=fields.number(entry.get("time_created_ns")) or 0,
         point_to_point=bool(entry.get("is_p2p")) or operation in (Operation.SEND, Operation.RECEIVE),
     )
-
-
-def _ranks(value: Any) -> tuple[int, ...]:
-    if isinstance(value, str):
-        return tuple(int(number) for number in re.findall(r"\d{1,9}", value))
-    return tuple(value) if isinstance(value, (list, tuple)) and all(isinstance(one, int) for one in value) else ()

@@ -117,7 +117,7 @@ def _offsets_of_groups(facts: RankFacts, one: Communicator, group_of_call: Ints)
     candidates: list[tuple[int, int, dict[int, int]]] = []
     for index in [*range(len(facts.groups)), UNKNOWN]:
         named = facts.groups[index].members if index != UNKNOWN else ()
-        if named and (len(named) != one.members or named.index(facts.rank) != one.rank):
+        if named and (len(named) != one.members or facts.rank not in named or named.index(facts.rank) != one.rank):
             continue
         offsets: dict[int, int] = {}
         lines = 0

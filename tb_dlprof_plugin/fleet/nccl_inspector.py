@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,11 @@ _FOLDER = "nccl-inspector-*"
 _MOST_CALLS = 2_000_000
 """Of a file, the first ones: about 1 GB of text."""
 _LONGEST_LINE = 1 << 20
+_MOST_BYTES = 1 << 30
+"""Of the text; a gzip file of 1 MB can hold as much."""
+_LARGEST = 1 << 62
+_MOST_SEQUENCE = 1 << 48
+"""Numbers are multiplied to be one for each operation (`inspected_calls`)."""
 _OF_EACH_RANK = (Operation.ALL_GATHER, Operation.REDUCE_SCATTER)
 """Operations whose message size is that of one rank's part."""
 
@@ -119,14 +125,16 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
         for text in _lines(source):
             try:
                 line = decoder.decode(text)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 continue
             key = line.header.id, line.header.rank, line.header.n_ranks
             row = _row(line)
-            if row is not None and count < _MOST_CALLS:
+            if row is not None:
                 calls.setdefault(key, []).append(row)
                 count += 1
-    except (OSError, EOFError) as error:
+                if count == _MOST_CALLS:
+                    break
+    except (OSError, EOFError, zlib.error) as error:
         raise InspectorError(f"{source} cannot be read ({error})") from None
     if not calls:
         raise InspectorError(f"{source} holds no collectives of NCCL Inspector")
@@ -158,7 +166,9 @@ def _files(directory: Path) -> Iterable[Path]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-        while line := file.readline(_LONGEST_LINE):
+        left = _MOST_BYTES
+        while left > 0 and (line := file.readline(_LONGEST_LINE)):
+            left -= len(line)
             yield line
 
 
@@ -170,4 +180,5 @@ def _row(line: _Line) -> tuple[int, int, int, int, int] | None:
     stops = [channel.kernel_stop_ts for channel in (performance.event_trace_ts or _Times()).kernel_events]
     ended = max(stops, default=0) or line.metadata.dump_timestamp_us
     row = int(operation), performance.coll_sn, size, performance.coll_exec_time_us * 1000, ended * 1000
-    return row if 0 <= header.rank < header.n_ranks and all(0 <= value < 1 << 62 for value in row) else None
+    sound = all(0 <= value < _LARGEST for value in (*row, header.n_ranks)) and row[1] < _MOST_SEQUENCE
+    return row if 0 <= header.rank < header.n_ranks and sound else None

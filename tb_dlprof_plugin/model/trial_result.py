@@ -7,7 +7,6 @@ always means: not known.
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import msgspec
@@ -133,8 +132,25 @@ def decode_trial(data: bytes) -> TrialResult | None:
         result = msgspec.json.decode(data, type=TrialResult)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    numbers = [
-        result.baseline_ms,
-        *(one for row in (*result.rows, *result.sets) for one in (row.before_ms, row.after_ms)),
-    ]
-    return result if all(one is None or (math.isfinite(one) and one > 0) for one in numbers) else None
+    parts: list[msgspec.Struct] = [result, result.best, *result.rows, *result.sets]
+    return result if all(map(_can_be, parts)) else None
+
+
+_TIMES = frozenset({"baseline_ms", "before_ms", "after_ms", "samples"})
+"""Numbers above 0."""
+_LARGEST = 2.0**62
+
+
+def _can_be(part: msgspec.Struct) -> bool:
+    """Whether a part's numbers are some that a trial can measure: no gain is above 100 %, nothing else below 0."""
+    for name in part.__struct_fields__:
+        value = getattr(part, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        if name.endswith("_percent"):
+            sound = -_LARGEST < value <= 100
+        else:
+            sound = 0 <= value < _LARGEST and (value > 0 or name not in _TIMES)
+        if not sound:
+            return False
+    return True

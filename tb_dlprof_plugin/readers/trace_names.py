@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from pathlib import Path
 
 ORIGINALS = "kineto"
@@ -78,5 +79,5 @@ def is_copy(path: Path) -> bool:
     try:
         with gzip.open(path) as file:
             return path.suffix == ".gz" and COPY_MARK.encode() in file.read(_MARK_WITHIN_BYTES)
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return False

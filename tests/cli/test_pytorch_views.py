@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from pathlib import Path
 
@@ -75,3 +76,11 @@ def test_import_takes_originals_and_no_copies(logdir: Path, tmp_path: Path) -> N
 def test_import_can_leave_a_copy_in_the_run(tmp_path: Path) -> None:
     assert run("import", TRACE, "--logdir", tmp_path, "--run", "fp32", "--pytorch-views")[0] == 0
     assert is_copy(tmp_path / "fp32" / "cuda_training.pt.trace.json.gz")
+
+
+def test_a_damaged_gzip_is_no_copy(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(bytes(range(256)) * 100))
+    packed[30] ^= 0xFF
+    path = tmp_path / "w.1.pt.trace.json.gz"
+    path.write_bytes(packed)
+    assert not is_copy(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,42 @@ def test_what_is_no_dump_is_refused_and_not_run(tmp_path: Path, data: bytes, mon
         read_dump(path)
     assert dumps_beside(tmp_path) == []
     assert not (tmp_path / "harmed").exists()
+
+
+@pytest.mark.parametrize("value", [7, -1, 10**5000, 0.5, None, "x" * 9999, [[[1]]], [10**30], {}, [{}]], ids=range(10))
+@pytest.mark.parametrize(
+    "key",
+    ["process_group", "profiling_name", "collective_seq_id", "input_sizes", "input_dtypes", "state", "time_created_ns"],
+)
+def test_a_field_that_is_not_what_it_should_be_is_as_if_absent(tmp_path: Path, key: str, value: Any) -> None:
+    dumps = [dump(0, ("tp", 4), **{key: value}), dump(1, ("tp", 4))]
+    records = dumps_beside(write(tmp_path, dumps))
+    assert [record.rank for record in records] == [0, 1]
+    assert len(records[1].calls) == 1
+    ranks_behind(records)
+    contradictions(records)
+
+
+def test_a_pickle_of_few_bytes_takes_little_memory(tmp_path: Path) -> None:
+    # Its memo is asked for 2**32 places; C's unpickler writes to all of them.
+    path = tmp_path / "_dump_0"
+    path.write_bytes(b"\x80\x02}r\xff\xff\xff\xffX\x07\x00\x00\x00entries]s.")
+    tracemalloc.start()
+    try:
+        assert read_dump(path).calls == ()
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_list_that_a_pickle_names_again_and_again_is_read_in_time(tmp_path: Path) -> None:
+    sizes = [[1] * 1000]
+    entry = dump(0, ("tp", 4))["entries"][0]
+    content = dump(0) | {"entries": [entry | {"input_sizes": sizes, "collective_seq_id": at} for at in range(10_000)]}
+    record = read_dump(write(tmp_path, [content]) / "_dump_0")
+    held = sum(len(size) for call in record.calls for size in call.sizes)
+    assert 0 < held <= (tmp_path / "_dump_0").stat().st_size
+    assert len(record.calls) == 10_000
 
 
 def test_sequence_numbers_of_a_dump_complete_a_recording(tmp_path: Path, new_rank: Callable[..., RankFacts]) -> None:

@@ -202,3 +202,32 @@ def _rows(one: RankFacts, rows: Any) -> Any:
     return dataclasses.replace(
         calls, **{column.name: getattr(calls, column.name)[rows] for column in dataclasses.fields(calls)}
     )
+
+
+@pytest.mark.parametrize("ending", [b'{"x":' + b"[" * 100_000, b"\xff" * 50, b"\n\n{}\n"])
+def test_a_line_of_anything_leaves_the_others(tmp_path: Path, ending: bytes) -> None:
+    path = tmp_path / "node-pid7.log"
+    path.write_bytes(json.dumps(LINE).encode() + b"\n" + ending)
+    assert [len(one.sequence) for one in read_log(path).communicators] == [1]
+
+
+def test_a_damaged_gzip_is_one_sentence_and_hides_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "node-pid1.log").write_text(json.dumps(LINE))
+    packed = bytearray(gzip.compress(bytes(range(256)) * 100))
+    packed[30] ^= 0xFF
+    path = tmp_path / "node-pid2.log.gz"
+    path.write_bytes(packed)
+    with pytest.raises(InspectorError, match="cannot be read"):
+        read_log(path)
+    assert [log.process for log in logs_beside(tmp_path)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [("header", "n_ranks", 10**30), ("coll_perf", "coll_sn", 2**61), ("metadata", "dump_timestamp_us", 10**40)],
+)
+def test_a_call_with_a_figure_that_cannot_be_is_left_out(tmp_path: Path, part: str, key: str, value: int) -> None:
+    path = tmp_path / "node-pid7.log"
+    path.write_text("\n".join(json.dumps(one) for one in (LINE, LINE | {part: LINE[part] | {key: value}})))
+    (found,) = read_log(path).communicators
+    assert (found.members, len(found.sequence)) == (8, 1)

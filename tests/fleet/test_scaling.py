@@ -125,3 +125,14 @@ def test_ranks_of_a_tensor_parallel_group_read_the_same_samples() -> None:
 def test_jobs_of_one_size_are_no_series() -> None:
     with pytest.raises(ValueError, match="different numbers of GPUs"):
         scaling([("a", _job(2)), ("b", _job(2))])
+
+
+def test_a_step_whose_interval_begins_at_0_bounds_the_efficiency_from_below_alone() -> None:
+    larger = _job(4)
+    assert larger.step is not None
+    open_job = replace(larger, step=replace(larger.step, low_ms=0.0))
+    (_, row) = scaling([("2", _job(2)), ("4", open_job)]).jobs
+    assert row.efficiency_high is None
+    assert row.efficiency_low is not None
+    assert row.efficiency is not None
+    assert 0 < row.efficiency_low <= row.efficiency

@@ -28,7 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile.kinds import KINDS, Outcome, Try, source_of
 
-BLOCK = {"traces": 400, "answers": 10, "ranks": 100, "event-files": 1_000, "requests": 500, "names": 20}
+BLOCK = {
+    "traces": 400, "answers": 10, "ranks": 100, "event-files": 1_000, "requests": 500, "names": 20,
+    "several-jobs": 50, "job-files": 400, "databases": 100, "xplanes": 100, "trials": 200, "plans": 50, "exports": 4,
+}  # fmt: skip
 """Inputs that a worker tries at once: some ten seconds."""
 _MOST_BYTES = 8 << 30
 """Of address space that a worker may have: ten times what it needs."""

@@ -27,7 +27,7 @@ _LENGTHS = (0, 1, 11, 2**16, 2**31, 2**32 - 1, 2**40, 2**63 - 1, 2**63, 2**64 - 
 def mutated_file(sound: bytes, source: random.Random) -> bytes:
     """A copy of an event file with faults: half of them behind checksums that are right again."""
     if source.random() < 0.25:
-        return _bytes_changed(sound, source, source.choice((1, 1, 3, 20)))
+        return bytes_changed(sound, source, source.choice((1, 1, 3, 20)))
     records = _records(sound)
     how = source.random()
     if how < 0.15:
@@ -37,7 +37,7 @@ def mutated_file(sound: bytes, source: random.Random) -> bytes:
         records *= source.choice((1, 2))
     elif how < 0.45:
         at = source.randrange(len(records))
-        records[at] = _bytes_changed(records[at], source, source.choice((1, 2, 5)))
+        records[at] = bytes_changed(records[at], source, source.choice((1, 2, 5)))
     else:
         records[-1] = _value_changed(records[-1], source)
     data = b"".join(map(_framed, records))
@@ -135,13 +135,13 @@ def _value_changed(record: bytes, source: random.Random) -> bytes:
 
 def _blob_changed(blob: bytes, source: random.Random) -> bytes:
     if source.random() < 0.2:
-        return _bytes_changed(blob, source, source.choice((1, 1, 4)))
+        return bytes_changed(blob, source, source.choice((1, 1, 4)))
     if not blob.startswith(b"\x1f\x8b"):
         return _facts_changed(blob, source)
     content = gzip.decompress(blob)
     is_summary = content[:1] == b"{"
     if is_summary or source.random() < 0.5:
-        return gzip.compress(_bytes_changed(content, source, source.choice((1, 2, 8))), 1, mtime=0)
+        return gzip.compress(bytes_changed(content, source, source.choice((1, 2, 8))), 1, mtime=0)
     return gzip.compress(mutated(pb.Profile.FromString(content), source).SerializeToString(), 1, mtime=0)
 
 
@@ -150,7 +150,7 @@ def _facts_changed(blob: bytes, source: random.Random) -> bytes:
     number, head, steps = msgspec.msgpack.decode(blob)
     at = source.randrange(-1, len(steps))
     content = zlib.decompress(steps[at] if at >= 0 else head)
-    changed = zlib.compress(_bytes_changed(content, source, source.choice((1, 1, 2, 8))), 1)
+    changed = zlib.compress(bytes_changed(content, source, source.choice((1, 1, 2, 8))), 1)
     if at >= 0:
         steps[at] = changed
     else:
@@ -158,7 +158,8 @@ def _facts_changed(blob: bytes, source: random.Random) -> bytes:
     return msgspec.msgpack.encode([number, head, steps])
 
 
-def _bytes_changed(data: bytes, source: random.Random, times: int) -> bytes:
+def bytes_changed(data: bytes, source: random.Random, times: int) -> bytes:
+    """A copy in which bytes at some places are others, missing or new."""
     changed = bytearray(data)
     for _ in range(times):
         at = source.randrange(len(changed) + 1)

@@ -29,7 +29,7 @@ _DECODERS = [
     "tb_dlprof_plugin.fleet.facts_codec", "tb_dlprof_plugin.pages.stored_summary",
 ]  # fmt: skip
 with atheris.instrument_imports(include=_DECODERS):
-    from hostile import event_files, kinds
+    from hostile import event_files, outcome
     from support import broken_traces
 
     from tb_dlprof_plugin.pages.stored_summary import write_run
@@ -60,7 +60,7 @@ def stored_files(folder: Path) -> tuple[list[bytes], Mutate, Fault]:
     """Seeds, mutations and check of the reader of event files: their checksums are made right before they are read."""
     path = folder / "events.out.tfevents.1.tb_dlprof"
     seeds = []
-    for number, profile in enumerate(kinds.small_profiles()):
+    for number, profile in enumerate(outcome.small_profiles()):
         seeds.append(event_files.unpacked(write_run(folder / str(number), profile).read_bytes()))
 
     def mutate(data: bytes, source: random.Random) -> bytes:

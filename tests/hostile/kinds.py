@@ -8,17 +8,18 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hostile.event_files import mutated_file, read_everything
 from hostile.http_requests import Server
+from hostile.job_kinds import hostile_rank, job_files, recorded_jobs, several_jobs
+from hostile.outcome import LONGEST_S, Outcome, Try, small_profiles, timed
+from hostile.page_kinds import exports, plans, trials
+from hostile.recording_kinds import databases, xplanes
 from support import all_answers, broken_traces, hostile_traces
 from support.hostile_names import STEERS
 from support.stored_profiles import mutated, packed
 
-from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
@@ -28,29 +29,9 @@ from tb_dlprof_plugin.pages.distributed import distributed_page
 from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.reclassify import reclassified
-
-ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "demo" / "recorded"
-_SHORTEST_S = 2.0
-"""Of the processor, that one read of a small file, or one answer about it, may take."""
-
-
-@dataclass
-class Outcome:
-    """What came of an input: whether it was let in, how many answers about it were looked at, what was wrong."""
-
-    let_in: bool
-    answers: int = 0
-    faults: list[str] = field(default_factory=list)
-
-
-Try = Callable[[random.Random], Outcome]
-"""Makes an input of a source of chance and tries it."""
 
 
 def traces(folder: Path) -> Try:
@@ -65,7 +46,7 @@ def traces(folder: Path) -> Try:
         else:
             data = json.dumps(hostile_traces.mutated(source.choice(whole), source)).encode()
         path.write_bytes(gzip.compress(data, 1) if source.random() < 0.05 else data)
-        return _timed(lambda: isinstance(broken_traces.check(path), Profile), _SHORTEST_S + len(data) / 2e5)
+        return timed(lambda: isinstance(broken_traces.check(path), Profile), LONGEST_S + len(data) / 2e5)
 
     return one
 
@@ -103,28 +84,13 @@ def answers(folder: Path) -> Try:
 
 def ranks(folder: Path) -> Try:
     """Asks about a job of two ranks, one of which has a hostile trace or a stored profile with other numbers."""
-    jobs, sound = [], []
-    for names in (("nccl_rank0", "nccl_rank1"), ("cpu_gloo_rank0", "cpu_gloo_rank1")):
-        documents = [*hostile_traces.documents(400, names), *hostile_traces.first_steps(600, names)]
-        recorded = [analyze_trace(ROOT / "tests" / "traces" / f"{name}.pt.trace.json.gz") for name in names]
-        facts = [facts_of_profile(ProfileView(profile)) for profile in recorded]
-        jobs.append((documents, [pb.Profile.FromString(gzip.decompress(encode(one))) for one in recorded]))
-        sound.append(facts)
-    path = folder / "trace.json"
+    jobs = recorded_jobs()
 
     def one(source: random.Random) -> Outcome:
-        number = source.randrange(len(jobs))
-        documents, messages = jobs[number]
-        rank = source.randrange(len(sound[number]))
-        try:
-            if source.random() < 0.25:
-                profile = decode(packed(mutated(messages[rank], source)))
-            else:
-                path.write_text(json.dumps(hostile_traces.mutated(documents[rank::2][source.randrange(2)], source)))
-                profile = analyze_trace(path)
-        except (ProfileError, TraceError):
-            return Outcome(False)
-        return _asked_of_job(ProfileView(reclassified(profile)), sound[number], rank, source)
+        documents, messages, sound = source.choice(jobs)
+        rank = source.randrange(len(sound))
+        view = hostile_rank(documents, messages, rank, folder / "trace.json", source)
+        return Outcome(False) if view is None else _asked_of_job(view, sound, rank, source)
 
     return one
 
@@ -132,30 +98,15 @@ def ranks(folder: Path) -> Try:
 def _asked_of_job(view: ProfileView, sound: list[RankFacts], rank: int, source: random.Random) -> Outcome:
     """What is wrong with what is said of a job of sound ranks and this one, as read, as stored, and alone."""
     found = Outcome(True)
-
-    def ask(name: str, question: Callable[[], Any]) -> Any:
-        began = time.process_time()
-        found.answers += 1
-        try:
-            answer = question()
-            shown = None if isinstance(answer, RankFacts) else all_answers.ask((name, lambda: answer))
-            found.faults += [f"{name}: share {wrong}" for wrong in all_answers.wrong_shares(shown)]
-        except Exception as error:
-            found.faults.append(f"{name}: {hostile_traces.where(error)}")
-            answer = None
-        if (took := time.process_time() - began) > _SHORTEST_S:
-            found.faults.append(f"{name}: takes {took:.1f} s")
-        return answer
-
-    facts = ask("facts of a rank", lambda: facts_of_profile(view))
+    facts = found.ask("facts of a rank", lambda: facts_of_profile(view))
     if facts is None:
         return found
     facts = dataclasses.replace(facts, rank=rank)  # of two ranks that say the same, the server has one
-    again = ask("stored facts", lambda: decode_facts(encode_facts(facts)))
+    again = found.ask("stored facts", lambda: decode_facts(encode_facts(facts)))
     others = [one for number, one in enumerate(sound) if number != rank]
     for name, job in (("job", [facts, *others]), ("job of stored facts", [again or facts, *others]), ("rank", [facts])):
-        ask(name, lambda job=job: distributed_page(job_of(job), all_answers.REF))
-    ask("lines of ranks", lambda: _lines([facts, *others], source.choice((None, 0, 1, 10**6))))
+        found.ask(name, lambda job=job: distributed_page(job_of(job), all_answers.REF))
+    found.ask("lines of ranks", lambda: _lines([facts, *others], source.choice((None, 0, 1, 10**6))))
     return found
 
 
@@ -175,7 +126,7 @@ def event_file(folder: Path) -> Try:
 
     def one(source: random.Random) -> Outcome:
         path.write_bytes(mutated_file(source.choice(sound), source))
-        return _timed(lambda: read_everything(path), _SHORTEST_S)
+        return timed(lambda: read_everything(path), LONGEST_S)
 
     return one
 
@@ -191,7 +142,7 @@ def requests(folder: Path) -> Try:
         fault = server.fault(source)
         took = time.process_time() - began
         faults = [fault] if fault else []
-        return Outcome(True, 1, [*faults, *([f"an answer takes {took:.1f} s"] if took > _SHORTEST_S else [])])
+        return Outcome(True, 1, [*faults, *([f"an answer takes {took:.1f} s"] if took > LONGEST_S else [])])
 
     return one
 
@@ -229,6 +180,13 @@ KINDS: dict[str, Callable[[Path], Try]] = {
     "event-files": event_file,
     "requests": requests,
     "names": names,
+    "several-jobs": several_jobs,
+    "job-files": job_files,
+    "databases": databases,
+    "xplanes": xplanes,
+    "trials": trials,
+    "plans": plans,
+    "exports": exports,
 }
 """By name, what prepares a folder and returns what tries one input after the other."""
 
@@ -243,21 +201,3 @@ def _any_text(source: random.Random) -> str:
     planes = (range(0x20), range(0x7F, 0xA0), range(0x2000, 0x2070), range(0x20, 0x7F), range(0xE0000, 0xE0080))
     found = [source.choice(source.choice((*planes, range(0xD800), range(0xE000, 0x110000)))) for _ in range(6)]
     return "".join(map(chr, found)) + source.choice(("", "\x1b[2J", "\r\nforged", "\u202e", "=1+1", "%s"))
-
-
-def _timed(read: Callable[[], bool], longest_s: float) -> Outcome:
-    began = time.process_time()
-    try:
-        let_in, faults = read(), []
-    except Exception as error:
-        let_in, faults = True, [f"reading: {hostile_traces.where(error)}"]
-    took = time.process_time() - began
-    return Outcome(let_in, 0, [*faults, *([f"reading takes {took:.1f} s"] if took > longest_s else [])])
-
-
-def small_profiles() -> list[Profile]:
-    """Recorded ones of each kind: a GPU with Tensor Cores, a light window, memory; the CPU; a rank of several."""
-    found = [read_profiles(RECORDED / name)[0].profile for name in ("mlp/fp32", "lenet/amp-fp16")]
-    for name in ("cpu_memory", "nccl_rank0", "hook_amp_bf16"):
-        found.append(analyze_trace(ROOT / "tests" / "traces" / f"{name}.pt.trace.json.gz"))
-    return found

@@ -26,7 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from hostile.kinds import small_profiles
+from hostile.outcome import small_profiles
 from support import all_answers, hostile_traces
 from support.hostile_names import STEERS, hostile_profile
 from support.stored_profiles import bombs, varint

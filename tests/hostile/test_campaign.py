@@ -5,15 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hostile import campaign, event_files, kinds
+from hostile import campaign, event_files, outcome
 from hostile.campaign import Counts
 
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
-_SHORT = [("event-files", 300), ("requests", 150), ("names", 4), ("ranks", 40)]
-_LONG = [("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000), ("ranks", 2_000)]
+_SHORT = [
+    ("event-files", 300), ("requests", 150), ("names", 4), ("ranks", 40), ("several-jobs", 10), ("job-files", 100),
+    ("databases", 60), ("xplanes", 60), ("trials", 60), ("plans", 20), ("exports", 1),
+]  # fmt: skip
+_LONG = [
+    ("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000), ("ranks", 2_000),
+    ("several-jobs", 500), ("job-files", 4_000), ("databases", 3_000), ("xplanes", 3_000), ("trials", 4_000),
+    ("plans", 1_000), ("exports", 40),
+]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -25,6 +32,22 @@ def test_hostile_inputs_are_answered_or_refused_in_one_sentence(kind: str, count
     found = campaign.try_block(kind, 0, count)
     assert found.faults == {}
     assert 0 < found.let_in <= found.tried == count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        # Calls without a path, of a rank that is repaired to others which do nothing: minus infinity times 0.
+        ("ranks", 5109),
+        # A forecast of the step whose interval begins at 0 ms.
+        ("several-jobs", 4),
+        # A gain above 100 % in a stored trial.
+        ("trials", 63),
+    ],
+)
+def test_inputs_that_broke_something_once_break_nothing(kind: str, number: int) -> None:
+    assert campaign.attempt(kind, number).faults == []
 
 
 def test_an_input_is_always_the_same() -> None:
@@ -50,7 +73,7 @@ def test_the_first_input_of_each_fault_is_kept() -> None:
 
 
 def test_an_event_file_out_of_its_gzip_becomes_the_same_file_again(tmp_path: Path) -> None:
-    (profile, *_) = kinds.small_profiles()
+    (profile, *_) = outcome.small_profiles()
     sound = write_run(tmp_path / "run", profile)
     changed = tmp_path / "again" / sound.name
     changed.parent.mkdir()

@@ -29,6 +29,11 @@ def test_unknown_fields_of_a_newer_version_are_passed_over() -> None:
         b'{"baseline_ms": -1}',
         b'{"baseline_ms": 1e999}',
         b'{"rows": [{"remedy": "tf32", "after_ms": 0}]}',
+        b'{"rows": [{"remedy": "tf32", "gain_percent": 100.5}]}',
+        b'{"best": {"low_percent": 1e300}}',
+        b'{"best": {"memory_bytes": -1}}',
+        b'{"rows": [{"remedy": "tf32", "memory_bytes": 99999999999999999999999}]}',
+        b'{"seconds": -1}',
         b" " * 2_000_000,
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -195,12 +196,17 @@ def _opened(chosen: Chosen) -> contextlib.ExitStack:
 
 
 _PERCENT_KEY = re.compile(r"(?:^|_)(?:percent|shares?|utilization)(?:_percent)?$")
-_CHANGES = re.compile(r"change|error|saving|saved|residual|gain|slack|roof|ceiling|possible|deviation|late|short|batch")
+_CHANGES = re.compile(
+    r"efficiency_percent|(?:low|high)_percent|change|error|saving|saved|residual|gain|slack|roof|ceiling|possible|deviation|late|short|batch"
+)
 """Percentages of what is no part: of a difference, of another time, of a ceiling that can be surpassed."""
 
 
 def most_printed(question: str) -> float:
-    """The largest percentage that the text of an answer may show: of a roof, which can be surpassed, more."""
+    """The largest percentage that the text of an answer may show: of a roof, which can be surpassed, more, and of
+    efficiency, which twice the GPUs can more than double, any."""
+    if question.startswith("command scaling"):
+        return math.inf
     return MOST_OF_ROOF if question.startswith(("command roofline", "command compare")) else 100.0
 
 
@@ -226,6 +232,6 @@ def wrong_shares(answer: Any, path: str = "", most: float = 100.0) -> Iterator[s
 
 _PRINTED_SHARE = re.compile(
     r"(?<![\w.+±−-])(\d[\d,]*(?:\.\d+)?) ?%"
-    r"(?! (?:slower|faster|more|less|longer|shorter|higher|lower|too long|too short|off|of the median))"
+    r"(?!\)? (?:efficiency|slower|faster|more|less|longer|shorter|higher|lower|too long|too short|off|of the median))"
 )
-"""Without a sign, which a difference has, and without a word for one."""
+"""Without a sign, which a difference has, and without a word for one; efficiency can be above 100 %, of caches."""

@@ -9,6 +9,7 @@ form, where a test reads it ever after. `hostile.guided` does the same guided by
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import hashlib
 import json
@@ -117,6 +118,7 @@ def draw(source: random.Random) -> list[Mutation]:
     return result
 
 
+@functools.cache
 def sound_traces(events: int = 60, only: tuple[str, ...] = ()) -> dict[str, bytes]:
     """The recorded traces, by default all, each with at most so many of its events, by name."""
     result = {}
@@ -152,6 +154,16 @@ def check(path: Path) -> Profile | str:
         assert message.endswith("."), "the error is a sentence"
         assert "\n" not in message
         return message
+    agrees_with_itself(profile)
+    return profile
+
+
+def agrees_with_itself(profile: Profile) -> None:
+    """Holds a profile to what is true of each: sums, signs, and that it is stored as it is.
+
+    Raises:
+        AssertionError: the profile contradicts itself.
+    """
     stored = decode(encode(profile))
     iterations = stored.iterations
     wall = iterations.stop_ns - iterations.start_ns
@@ -164,7 +176,6 @@ def check(path: Path) -> Profile | str:
         for name in type(table).__slots__:
             np.testing.assert_array_equal(getattr(table, name), getattr(again, name), err_msg=name)
     ProfileView(stored)
-    return profile
 
 
 def breaks(text: bytes, path: Path) -> str:

@@ -167,9 +167,11 @@ class PacedScenarios(Scenarios):
         found = [of_others(calls, self.classes, index, column, nothing) for column in usual]
         own = self.own_ns
         if found[0] is None:
-            scale = min(float(np.median(np.delete(own, index))) / own[index], 1.0) if own[index] else 1.0
+            others = np.delete(own, index)
+            scale = min(float(np.median(others)) / own[index], 1.0) if len(others) and own[index] else 1.0
             for column in (*columns, due):
-                column[rows] *= scale
+                # A path that there is not, minus infinity, is none either where the others do nothing: a scale of 0.
+                np.multiply(column[rows], scale, out=column[rows], where=np.isfinite(column[rows]))
         else:
             for column, values in zip(columns, found, strict=True):
                 assert values is not None

@@ -134,7 +134,9 @@ def _row(name: str, job: Job, base: Job, parts: tuple[StepParts, StepParts], wor
         if job is base:
             low = high = efficiency
         else:
-            low, high = per_gpu * first.low_ms / step.high_ms, per_gpu * first.high_ms / step.low_ms
+            low = per_gpu * first.low_ms / step.high_ms
+            # A forecast's interval can begin at 0: then nothing bounds the efficiency.
+            high = per_gpu * first.high_ms / step.low_ms if step.low_ms > 0 else None
         factors = _factors(*parts, per_gpu)
     own = parts[0]
     return ScaledJob(
