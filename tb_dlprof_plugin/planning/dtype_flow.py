@@ -199,7 +199,7 @@ class _Walk:
         return bool(found) and all(found)
 
     def _enter(self, module: str) -> None:
-        """The modules around an op: those that begin with it know nothing yet of what they were given."""
+        """The modules around an op: those that begin with it have no data yet on what they were given."""
         parts = module.split(".") if module else []
         paths = [".".join(parts[: depth + 1]) for depth in range(len(parts))]
         for path in paths:
