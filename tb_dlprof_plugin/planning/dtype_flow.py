@@ -29,6 +29,11 @@ _REMEMBERED = 64
 _MOVES = ("to", "_to_copy", "copy_")
 _JOINS = ("cat", "concat", "stack")
 """Ops of a list of tensors that promote to the widest type."""
+_ATTENTION, _BY_PRODUCTS = "scaled_dot_product_attention", ("_scaled_dot_product_attention_math", "_safe_softmax")
+"""Attention that no fused kernel computes takes FP32 copies of inputs in half precision, and gives half precision
+(`allowFP16BF16ReductionMathSDP` in `aten/src/ATen/native/transformers/attention.cpp`). A learned bias prevents fused
+ones in half precision, too; what else does in FP32, such as a number of heads, need not."""
+_MASK = 3
 
 
 @dataclass(slots=True)
@@ -155,6 +160,16 @@ class _Walk:
                 return True
         return False
 
+    def _is_by_products(self, row: int) -> bool:
+        """Whether an attention consists of matrix products and a softmax."""
+        depth, calls = int(self._calls.depth[row]), self._calls
+        for inner in range(row + 1, min(row + 64, len(calls.depth))):
+            if calls.depth[inner] <= depth:
+                return False
+            if self._strings[self._ops.name[int(calls.op[inner])]].removeprefix("aten::") in _BY_PRODUCTS:
+                return True
+        return False
+
     def _visit(self, row: int, op: int, name: str) -> bool:
         inputs = self._inputs(op)
         if name in _MOVES:
@@ -174,6 +189,12 @@ class _Walk:
             for shape, (is_half, _) in taken:
                 self._given[path].setdefault(shape, is_half)
         casts: list[Cast] = []
+        biased = len(taken) > _MASK and taken[_MASK][1][1]
+        if name == _ATTENTION and biased and self._is_by_products(row):
+            halves = [self._cast(shape, gradient) for shape, (is_half, gradient) in taken if is_half]
+            self._produce(name, inputs, True, any(gradient for _, (_, gradient) in taken), module)
+            self.flow.ops.append(FlowOp(row, False, halves))
+            return False
         if rule == "half":
             half = bool(inputs)
             casts = [self._cast(shape, gradient) for shape, (is_half, gradient) in taken if not is_half and shape]
@@ -193,7 +214,7 @@ class _Walk:
     def _is_joined_in_half(self, shapes: tuple[Shape, ...]) -> bool:
         """Whether all tensors of a list that are known are in half precision; the list takes none of them away."""
         known = [
-            next((output.half for output in reversed(self._outputs) if output.shape == shape), None) for shape in shapes
+            next((output.half for output in reversed(self._outputs) if output.fits(shape)), None) for shape in shapes
         ]
         found = [half for half in known if half is not None]
         return bool(found) and all(found)

@@ -27,6 +27,8 @@ _LINEAR = ("aten::linear", "aten::addmm", "aten::mm")
 _CONVERT = ("aten::softmax", "aten::log_softmax", "aten::cross_entropy_loss")
 """Autocast sets their `dtype` instead of casting the input: the kernel reads half precision and writes FP32
 (`half_to_float` in torch's `SoftMax.cu`), and that of the backward pass the other way round."""
+_KEEP_RESULT = ("aten::_softmax", "aten::relu", "aten::clamp_min", "aten::sigmoid", "aten::tanh", "aten::exp")
+"""Their backward pass reads their result (`derivatives.yaml`), so that it stays where another op keeps a cast of it."""
 _CONVERT_BACKWARD = ("aten::_softmax_backward_data", "aten::_log_softmax_backward_data")
 
 
@@ -156,7 +158,8 @@ class _Autocast:
                 self._cast_gradient(cast, op, module, end)
             source = None if cast.parameter else self._source(cast, first)
             freed = end if source is None else self._where.freed[source]
-            if source is not None and self._program.backward_at <= freed < end:
+            own = source is not None and self._name(self._program.slots[source].call) in _KEEP_RESULT
+            if source is not None and not own and self._program.backward_at <= freed < end:
                 # The op alone had kept it.
                 self._let_go.add(source)
                 self._rewrite.drop(freed)
