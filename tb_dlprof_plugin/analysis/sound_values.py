@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.column import BYTES_OR_NONE, NUMBER, Between
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.model.timeline import LaunchConfig, Timeline
+from tb_dlprof_plugin.model.timeline import DeviceProperties, LaunchConfig, Timeline
 
 _NOT_RECORDED = -1
 _MOST_BYTES = Between(_NOT_RECORDED, min(BYTES_OR_NONE.high, 2**52))
@@ -20,7 +20,8 @@ _MOST_BYTES = Between(_NOT_RECORDED, min(BYTES_OR_NONE.high, 2**52))
 
 
 def with_sound_values(timeline: Timeline) -> Timeline:
-    """With devices, streams, bytes and launch configurations that can be; -1 or None in place of others."""
+    """With devices, streams, bytes, launch configurations and figures of GPUs that can be; -1 or None in place of
+    others."""
     device = timeline.device
     device = replace(
         device,
@@ -28,7 +29,12 @@ def with_sound_values(timeline: Timeline) -> Timeline:
         stream=_within(device.stream, NUMBER),
         bytes=_within(device.bytes, _MOST_BYTES),
     )
-    return replace(timeline, device=device, launch_configs=[_sound(config) for config in timeline.launch_configs])
+    return replace(
+        timeline,
+        device=device,
+        launch_configs=[_sound(config) for config in timeline.launch_configs],
+        device_properties=[_sound_gpu(gpu) for gpu in timeline.device_properties if _can_be(gpu.id)],
+    )
 
 
 def _within(values: Ints, allowed: Between) -> Ints:
@@ -42,6 +48,17 @@ def _sound(config: LaunchConfig) -> LaunchConfig:
         registers_per_thread=_number(config.registers_per_thread),
         shared_memory_bytes=_number(config.shared_memory_bytes),
         occupancy_percent=_number(config.occupancy_percent),
+    )
+
+
+def _sound_gpu(gpu: DeviceProperties) -> DeviceProperties:
+    memory = gpu.memory_bytes
+    return replace(
+        gpu,
+        compute_major=_number(gpu.compute_major),
+        compute_minor=_number(gpu.compute_minor),
+        sm_count=_number(gpu.sm_count),
+        memory_bytes=memory if memory is not None and 0 <= memory <= _MOST_BYTES.high else None,
     )
 
 

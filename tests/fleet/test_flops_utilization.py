@@ -35,3 +35,8 @@ def test_flops_utilization_of_an_unknown_gpu_is_unknown() -> None:
     facts = read_job([JOBS / "ddp_even"]).facts
     assert flops_utilization(facts, None) is None
     assert flops_utilization([dataclasses.replace(one, gpu="other") for one in facts], step) is None
+
+
+def test_flops_that_a_step_cannot_hold_have_no_utilization() -> None:
+    facts = read_job([JOBS / "ddp_even"]).facts
+    assert flops_utilization(facts, JobStep(1e-3, 1e-3, 1e-3, "measured")) is None

@@ -102,7 +102,8 @@ def _asked_of_job(view: ProfileView, sound: list[RankFacts], rank: int, source: 
     if facts is None:
         return found
     facts = dataclasses.replace(facts, rank=rank)  # of two ranks that say the same, the server has one
-    again = found.ask("stored facts", lambda: decode_facts(encode_facts(facts)))
+    # Of stored facts that are refused the profile is opened instead (`fleet.stored_facts`).
+    again = found.ask("stored facts", lambda: decode_facts(encode_facts(facts)), own=(ProfileError,))
     others = [one for number, one in enumerate(sound) if number != rank]
     for name, job in (("job", [facts, *others]), ("job of stored facts", [again or facts, *others]), ("rank", [facts])):
         found.ask(name, lambda job=job: distributed_page(job_of(job), all_answers.REF))

@@ -42,6 +42,10 @@ def test_hostile_inputs_are_answered_or_refused_in_one_sentence(kind: str, count
         ("ranks", 5109),
         # A forecast of the step whose interval begins at 0 ms.
         ("several-jobs", 4),
+        # A batch size and FLOPs of no training: five times the GPUs' peak.
+        ("several-jobs", 479),
+        # A GPU's compute capability of 2**32.
+        ("databases", 2616),
         # A gain above 100 % in a stored trial.
         ("trials", 63),
     ],

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from support.broken_traces import check
 from support.nsys_database import COPY, RANGES, NsysDatabase, thread
 
+from tb_dlprof_plugin.model.profile import Profile
+
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 SMALL = [TRACES / "nsys" / f"{name}.sqlite.gz" for name in ("two_kernels", "cuda_graph_whole", "few_columns")]
 SMALL.append(TRACES / "nvprof" / "pyprof_markers.nvprof.gz")
@@ -71,3 +73,23 @@ def test_a_database_with_other_values_gives_a_profile_or_one_error(tmp_path_fact
             db.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE {rows}', (data.draw(ODD_VALUES),))
     db.close()
     check(path)
+
+
+@pytest.mark.parametrize("column", ["computeMajor", "computeMinor", "smCount", "totalMemory"])
+@pytest.mark.parametrize("value", [-1, 2**31, 2**32, 2**62])
+def test_a_figure_of_a_gpu_that_cannot_be_is_as_if_not_recorded(tmp_path: Path, column: str, value: int) -> None:
+    path = _whole(tmp_path / "gpu.sqlite")
+    with sqlite3.connect(path) as db:
+        if column == "totalMemory":
+            db.execute("ALTER TABLE TARGET_INFO_GPU ADD COLUMN totalMemory")
+        db.execute(f"UPDATE TARGET_INFO_GPU SET {column} = ?", (value,))
+    db.close()
+    profile = check(path)
+    assert isinstance(profile, Profile)
+    (gpu,) = profile.system.gpus
+    kept = {"computeMajor": gpu.compute_major, "computeMinor": gpu.compute_minor, "smCount": gpu.sm_count}
+    found = kept.get(column, gpu.memory_bytes)
+    if column == "totalMemory" and 0 <= value <= 2**52:
+        assert found == value
+    else:
+        assert found in (None, 0)

@@ -46,7 +46,7 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
 
 def flops_utilization(facts: Sequence[RankFacts], step: JobStep | None) -> float | None:
     """FLOPs of the ranks' matrix products over what their GPUs could compute in the step in BF16; None where the shapes
-    of a rank's products, its GPU's peak or the step are not known."""
+    of a rank's products, its GPU's peak or the step are not known, or the step cannot hold them."""
     if step is None or not step.ms or not facts:
         return None
     done = possible = 0.0
@@ -57,4 +57,4 @@ def flops_utilization(facts: Sequence[RankFacts], step: JobStep | None) -> float
             return None
         done += float(flops.mean())
         possible += peak.bf16 * 1e12 * step.ms / 1e3
-    return done / possible
+    return done / possible if done <= possible else None
