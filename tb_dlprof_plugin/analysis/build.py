@@ -50,7 +50,7 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
-from tb_dlprof_plugin.readers.trace_names import rank_of_name
+from tb_dlprof_plugin.readers.trace_names import rank_of_path
 from tb_dlprof_plugin.version import __version__
 
 
@@ -124,10 +124,10 @@ def analyze_ranks(
 def ranks_of(timelines: Sequence[Timeline]) -> list[int]:
     """A rank for each timeline of a file: its own, or its place in the file where any lacks one or two are equal.
 
-    Where there is one, and it does not say its rank, it is that in the file's name.
+    Where there is one, and it does not say its rank, it is that in the name of the file or of its directory.
     """
     own = [timeline.rank for timeline in timelines if timeline.rank is not None]
-    if len(timelines) == 1 and not own and (named := rank_of_name(timelines[0].source)) is not None:
+    if len(timelines) == 1 and not own and (named := rank_of_path(os.path.abspath(timelines[0].source))) is not None:
         return [named]
     if len(own) == len(timelines) and len(set(own)) == len(own):
         return own

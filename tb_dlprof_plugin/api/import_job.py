@@ -26,7 +26,7 @@ from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.stored_summary import stored_with
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
-from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, rank_of_name, stem_of
+from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, rank_of_path, run_folder, stem_of
 from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.event_file import event_file_content, event_file_name
 
@@ -207,19 +207,25 @@ def _may_be_recording(address: str, source: str) -> bool:
 
 
 def _run_name(source: str, address: str) -> str:
-    """The folder below the fixed part of a pattern; of files in that part itself, its last name."""
+    """The folder below the fixed part of a pattern; of files in that part itself, its last name.
+
+    Where each rank has a folder of its own, that above it.
+    """
     fixed = addresses.fixed_part(source if addresses.is_remote(source) else os.path.abspath(source))
     folder = address.rpartition("/")[0] if addresses.is_remote(address) else Path(address).parent.as_posix()
-    below = folder.removeprefix(fixed.rstrip("/")).strip("/")
-    return below or folder.rstrip("/").rpartition("/")[2] or "job"
+    folder = folder.rstrip("/")
+    folder = folder.rpartition("/")[0] if run_folder(Path(folder)) != Path(folder) else folder
+    fixed = fixed.rstrip("/")
+    below = folder[len(fixed) :].strip("/") if folder.startswith(fixed) else ""
+    return below or folder.rpartition("/")[2] or "job"
 
 
 def _cycles(members: Sequence[str]) -> list[int]:
     """Of recordings named <worker>.<time>: each worker's in order of time; else each is a rank's only one."""
-    seen: dict[str, int] = {}
+    seen: dict[tuple[str, int | None], int] = {}
     result = []
     for address in members:
-        worker = re.sub(r"\.\d{10,}$", "", stem_of(address))
+        worker = re.sub(r"\.\d{10,}$", "", stem_of(address)), rank_of_path(address)
         result.append(seen.get(worker, 0))
         seen[worker] = result[-1] + 1
     return result
@@ -272,7 +278,7 @@ def _remove_older(task: _Task, there: dict[str, list[_EventFile]]) -> None:
 
 
 def _unread(task: _Task) -> ImportedRecording:
-    rank = rank_of_name(task.source.address)
+    rank = rank_of_path(task.source.address)
     return ImportedRecording(task.source.address, task.run, () if rank is None else (rank,))
 
 

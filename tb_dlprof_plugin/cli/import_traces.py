@@ -32,7 +32,7 @@ from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
-from tb_dlprof_plugin.readers.trace_names import stem_of
+from tb_dlprof_plugin.readers.trace_names import run_folder, stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -312,7 +312,7 @@ def _grouped(files: list[Path], logdir: Path) -> dict[str, list[Path]]:
     """The files of each run by its name, after its directory's where runs of several directories have one name."""
     runs: dict[tuple[str, Path], list[Path]] = {}
     for file in files:
-        runs.setdefault((_run_name(file), file.resolve().parent), []).append(file)
+        runs.setdefault((_run_name(file), run_folder(file.resolve().parent)), []).append(file)
     return {_distinct(name, folder, list(runs), logdir): members for (name, folder), members in runs.items()}
 
 

@@ -17,12 +17,14 @@ from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers import registry
+from tb_dlprof_plugin.readers.trace_names import rank_of_path
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import read_blobs
 from tb_dlprof_plugin.store.logdir import no_such_path, runs_below
 from tb_dlprof_plugin.store.remote_copies import path_here
 
 _MAGIC = "*?["
+_UNNAMED = " A recording that names no rank has that of its name, as rank1.json.gz or rank1/trace.json.gz, or else 0."
 _NO_LOG_FITS = (
     "The files of NCCL Inspector are of no recorded rank: no line is of the time of the recording, or none is of the "
     "communicator of all ranks."
@@ -123,9 +125,10 @@ def _read(path: Path, found: JobFiles) -> None:
                 what = "recordings"
                 if first.parent != second.parent:
                     first, second, what = first.parent, second.parent, "folders"
+                unnamed = all(rank_of_path(str(one)) is None for one in (other, trace))
                 raise ProfileError(
                     f"{path} holds rank {one.rank} several times, in {first} and in {second}; name one of these {what}"
-                    f"{'' if what == 'folders' else ' for each rank'}."
+                    f"{'' if what == 'folders' else ' for each rank'}.{_UNNAMED if unnamed else ''}"
                 )
         found.facts += facts
 

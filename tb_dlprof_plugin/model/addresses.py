@@ -24,6 +24,8 @@ _BLOCK_BYTES = 16 << 20
 """Of a download: gzip allows no random access, so a file is read from its start to its end."""
 _WHOLE_OR_NOTHING = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory"}
 """Stores in which an object appears when all of it is written."""
+_FOLDER = re.compile(r"\w[\w.-]*")
+"""Names that a file system takes."""
 _ONE_SLASH = re.compile(r"^([a-z][a-z0-9+.-]+):/+(?=[^/])")
 _PACKAGES = {
     "s3": "s3fs",
@@ -109,7 +111,7 @@ def listing(address: str) -> list[Listed]:
 
 @contextlib.contextmanager
 def local_copy(address: str) -> Iterator[Path]:
-    """A file of this machine with what the address holds, under its name, while the block runs.
+    """A file of this machine with what the address holds, under its name and its directory's, while the block runs.
 
     Readers look at a file more than once, and databases are opened at any place.
 
@@ -120,7 +122,9 @@ def local_copy(address: str) -> Iterator[Path]:
         yield Path(address)
         return
     with tempfile.TemporaryDirectory(prefix="tb_dlprof_") as folder:
-        path = Path(folder, address.rstrip("/").rpartition("/")[2] or "file")
+        *_, above, name = ("", *address.rstrip("/").split("/"))
+        path = Path(folder, above if _FOLDER.fullmatch(above) else "", name or "file")
+        path.parent.mkdir(exist_ok=True)
         try:
             files, remote = _file_system(address)
             opened = files.open(remote, "rb", block_size=_BLOCK_BYTES, cache_type="readahead")

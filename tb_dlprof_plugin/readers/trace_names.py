@@ -30,6 +30,7 @@ _ENDING = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$")
 
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_RANK_FOLDER = re.compile(r"rank[-_.]?(\d{1,7})", re.IGNORECASE)
 _RANK_AND_NODE = re.compile(
     r"(?:(?<![a-z])(?:global|local)[-_.]?)?(?<![a-z])(?:rank|node)[-_.]?\d{1,7}(?!\d)", re.IGNORECASE
 )
@@ -45,6 +46,20 @@ def rank_of_name(name: str) -> int | None:
     """The rank in a trace's name, such as "rank3_trace.json.gz" of torchtitan; None where it has none."""
     found = _RANK.search(stem_of(name))
     return int(found[1]) if found else None
+
+
+def rank_of_path(path: str) -> int | None:
+    """The rank in the name of a trace at an address, or else in that of its directory, "rank3/trace.json.gz"."""
+    named = rank_of_name(path)
+    if named is not None:
+        return named
+    found = _RANK_FOLDER.fullmatch(path.replace("\\", "/").rpartition("/")[0].rpartition("/")[2])
+    return int(found[1]) if found else None
+
+
+def run_folder(folder: Path) -> Path:
+    """The directory of a run whose recordings are in this one: that above it where each rank has a directory."""
+    return folder.parent if _RANK_FOLDER.fullmatch(folder.name) else folder
 
 
 def without_rank(stem: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tb_dlprof_plugin import distributed, job_table
+from tb_dlprof_plugin import distributed, import_job, job_table, read_profiles
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.fleet.answers import job_of as answers
 from tb_dlprof_plugin.fleet.job import Delay
@@ -117,6 +118,24 @@ def test_a_folder_with_a_rank_twice_says_where(tmp_path: Path) -> None:
     assert "holds rank 0 several times, in iteration_10 and in iteration_20; name one of these folders" in " ".join(
         err.split()
     )
+
+
+def test_ranks_are_those_of_their_folders_where_traces_name_none(tmp_path: Path) -> None:
+    for rank, source in enumerate(RANKS[:2]):
+        trace = json.loads(gzip.decompress(Path(source).read_bytes()))
+        trace.pop("distributedInfo", None)
+        for name in (f"rank{rank}", f"part{rank}"):
+            (tmp_path / name[:4] / name).mkdir(parents=True)
+            (tmp_path / name[:4] / name / "trace.json").write_text(json.dumps(trace))
+    code, out, _ = _run(str(tmp_path / "rank"), "--format", "json")
+    assert code == 0
+    assert [account["rank"] for account in json.loads(out)["account"]] == [0, 1]
+    code, _, err = _run(str(tmp_path / "part"))
+    assert code != 0
+    assert "A recording that names no rank has that of its name" in " ".join(err.split())
+    (run,) = import_job(str(tmp_path / "rank"), tmp_path / "logdir", engine="here")
+    assert (run.name, run.ranks) == ("rank", [0, 1])
+    assert [one.profile.source.cycle for one in read_profiles(tmp_path / "logdir")] == [0, 0]
 
 
 def test_dumps_of_the_flight_recorder_name_the_rank_that_a_job_waits_for(tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def test_the_traces_of_a_directory_are_those_that_torch_wrote(file) -> None:
     (folder / "kineto").mkdir()
     original = file(TRACE, "kineto/a.trace.json")
     file(TRACE, ".hidden.pt.trace.json")
-    file(TRACE, "other.trace.json")
-    file(TRACE, "notes.json")
+    file(b'{"traceEvents": []}', "other.trace.json")
+    file(b'{"text": "of a day"}', "notes.json")
     assert registry.files_below(folder) == [folder / "b.pt.trace.json", original]
 
 
@@ -120,8 +120,14 @@ def test_traces_that_a_program_named_itself_are_known_by_how_they_begin(file) ->
     folder = file(begun, "rank0_trace.json").parent
     file(gzip.compress(begun), "rank1.json.gz")
     file(b'{"displayTimeUnit": "ns", "traceEvents": []}', "xla.json")
+    file(b'{"metadata": {"repeats": [1]}, "traceEvents": [{"ph": "X", "cat": "cpu_op"}]}', "with_own_keys.json")
+    file(b'{"metadata": {}, "traceEvents": [{"ph": "X", "cat": "browser"}]}', "page.json")
     file(begun, ".hidden.json")
-    assert [path.name for path in registry.files_below(folder)] == ["rank0_trace.json", "rank1.json.gz"]
+    assert [path.name for path in registry.files_below(folder)] == [
+        "rank0_trace.json",
+        "rank1.json.gz",
+        "with_own_keys.json",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.readers.trace_names import (
     ORIGINALS,
     TRACE_ENDINGS,
     is_copy,
+    run_folder,
     stem_of,
     without_rank,
 )
@@ -35,6 +36,11 @@ _HAS_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BEGINS = re.compile(rb'\s*\{\s*"schemaVersion"\s*:')
 """Of traces since PyTorch 1.8.1."""
 _HEAD_BYTES = 4096
+_EVENTS_OF_TORCH = re.compile(
+    rb'\s*\{.*?"traceEvents"\s*:\s*\[.*?"cat"\s*:\s*"(?:cpu_op|python_function|Trace)"', re.DOTALL
+)
+"""Of traces before which a program wrote its own keys, such as those of Hugging Face's collection."""
+_LONG_HEAD_BYTES = 1 << 17
 _LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\Z|.*"ph"\s*:|\{[^}]*\Z)', re.DOTALL)
 
 
@@ -67,13 +73,14 @@ def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | N
 
 def run_name(path: Path) -> str:
     """The trace's name without its endings and its rank; the directory's where nothing else is left."""
-    return without_rank(stem_of(path.name)) or path.resolve().parent.name
+    return without_rank(stem_of(path.name)) or run_folder(path.resolve().parent).name
 
 
 def files_below(folder: Path) -> set[Path]:
     """Traces as torch wrote them in a directory and those below it; no copy for the PyTorch Profiler tab.
 
-    Files that a program named itself (``rank0_trace.json`` of torchtitan) are known by how they begin.
+    Files that a program named itself (``rank0_trace.json`` of torchtitan) are known by how they begin, or by torch's
+    events in their first 128 KiB.
     """
     found = {file for pattern in _PATTERNS for file in folder.rglob(pattern)}
     others = {file for pattern in ("*.json", "*.json.gz") for file in folder.rglob(pattern)} - found
@@ -83,6 +90,9 @@ def files_below(folder: Path) -> set[Path]:
 
 def _is_kineto(file: Path) -> bool:
     try:
-        return _BEGINS.match(head_of(file, _HEAD_BYTES)) is not None
+        head = head_of(file, _HEAD_BYTES)
+        if not head.lstrip().startswith(b"{"):
+            return False
+        return bool(_BEGINS.match(head) or _EVENTS_OF_TORCH.match(head_of(file, _LONG_HEAD_BYTES)))
     except TraceError:
         return False
