@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
 
-_WAIT_MS = 30_000
+_WAIT_MS = 60_000
 _MOST_TABS = 80
 
 

@@ -1,10 +1,10 @@
-"""The step with activation checkpointing of modules: what each keeps for its backward pass is freed when its forward
-pass ends, and made again before its backward pass.
+"""The step with activation checkpointing of modules: what each keeps for its backward pass goes as soon as its forward
+pass has used it, and is made again before its backward pass.
 
-As `torch.utils.checkpoint` without reentrance does it: the module's input and output stay, and what it makes and frees
-within its forward pass is made and freed again, up to the last tensor that is kept (its default `early_stop`). An
-output that the module keeps for itself, as a ReLU does, is there until its backward pass begins, and is then made
-again.
+As `torch.utils.checkpoint` without reentrance does it: the module's input and output stay, an input that no op saved as
+well, and what it makes and frees within its forward pass is made and freed again, up to the last tensor that is kept
+(its default `early_stop`). An output that the module keeps for itself, as a ReLU does, is there until its backward pass
+begins, and is then made again.
 """
 
 from __future__ import annotations
@@ -13,30 +13,39 @@ from collections.abc import Sequence
 
 from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
+from tb_dlprof_plugin.planning.memory.forward_holders import ForwardHolders
 from tb_dlprof_plugin.planning.memory.module_events import ModuleEvents, module_events
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 
 
-def with_checkpoints(program: StepProgram, modules: Sequence[str]) -> StepProgram:
+def with_checkpoints(program: StepProgram, modules: Sequence[str], calls: OpCalls) -> StepProgram:
     """The program with modules that are computed again.
 
     Args:
         program: the step.
         modules: paths; none may lie within another.
+        calls: those of the recording.
 
     Raises:
         UnknownModule: a module made nothing in the forward pass.
     """
     where, rewrite = places(program), Rewrite(program)
+    holders = ForwardHolders(program, where, calls)
     for module in modules:
         own = module_events(program, where, module)
         saved = {slot for slot in own.slots if _is_saved(own, where.made[slot], where.freed[slot])}
         again = {slot: rewrite.copy(slot) for slot in saved}
         output = saved_output(program, where, own, saved)
-        rewrite.put(own.forward_last + 1, [-slot - 1 for slot in sorted(saved) if slot != output])
+        for slot in sorted(saved - {output}):
+            rewrite.put(holders.held_until(slot, {module: own.forward_last}), [-slot - 1])
         if output is not None:
             rewrite.put(own.backward_first, [-output - 1])
+        given = _given(program, where, own)
+        if given is not None:
+            rewrite.drop(where.freed[given])
+            rewrite.put(own.backward_last + 1, [-given - 1])
         rewrite.put(own.backward_first, _recomputed(program, where, own, again, rewrite))
         for slot in saved:
             rewrite.drop(where.freed[slot])
@@ -81,6 +90,24 @@ def _unpacked(program: StepProgram, freed: int, first: int) -> int:
                 break
             place = index
     return place
+
+
+def _given(program: StepProgram, where: Places, own: ModuleEvents) -> int | None:
+    """The slot of the module's input, where nothing saved it: the checkpoint holds it until the module's backward pass
+    is over. None where something did, or shapes were not recorded."""
+    for index in range(own.forward_first, own.forward_last + 1):
+        reads = program.slots[program.events[index] - 1].reads if program.events[index] > 0 else ()
+        if not reads:
+            continue
+        sizes = {rounded(count * item) for count in reads for item in (2, 4)}
+        there = [
+            slot
+            for slot, made in enumerate(where.made)
+            if 0 <= made < own.forward_first < where.freed[slot] and rounded(program.slots[slot].bytes) in sizes
+        ]
+        latest = max(there, key=where.made.__getitem__, default=None)
+        return latest if latest is not None and where.freed[latest] < own.backward_first else None
+    return None
 
 
 def _is_saved(own: ModuleEvents, made: int, freed: int) -> bool:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
+from tb_dlprof_plugin.planning.memory.forward_holders import ForwardHolders
 from tb_dlprof_plugin.planning.memory.module_events import inside, module_events
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, Slot, SlotKind, StepProgram
 
 OPTIMIZER = "optimizer"
@@ -61,6 +61,7 @@ def _without_activations(program: StepProgram, modules: Sequence[str], calls: Op
     where, rewrite = places(program), Rewrite(program)
     ends = {module: module_events(program, where, module).forward_last for module in modules}
     nodes = _nodes(program, where, modules, calls)
+    holders = ForwardHolders(program, where, calls)
     kept = [slot for slot, made in enumerate(where.made) if 0 <= made < program.backward_at <= where.freed[slot]]
     for node in nodes:
         if node.module is not None and node.reads is not None:
@@ -75,7 +76,8 @@ def _without_activations(program: StepProgram, modules: Sequence[str], calls: Op
             rewrite.replace(where.freed[slot], -again - 1)
         else:
             rewrite.drop(where.freed[slot])
-        rewrite.put(_released(program, where, slot, ends, nodes, calls), [-slot - 1])
+        outside = _read_outside(program, where, slot, holders.first_reader(slot), ends, nodes)
+        rewrite.put(holders.held_until(slot, ends) if outside is None else outside, [-slot - 1])
     return rewrite.changed()
 
 
@@ -146,45 +148,15 @@ def _bring_back(rewrite: Rewrite, where: Places, node: _Node, kept: Sequence[int
         rewrite.put(node.last + 1, [-new - 1])
 
 
-def _released(
-    program: StepProgram,
-    where: Places,
-    slot: int,
-    ends: Mapping[str, int],
-    nodes: Sequence[_Node],
-    calls: OpCalls,
-) -> int:
-    """The index before which nothing but the CPU has a saved tensor any more."""
-    size = program.slots[slot].bytes
-    counts = {size // item for item in ITEM_SIZES if size % item == 0}
-    own = calls.modules_and_op(program.slots[slot].call)
-
-    def reads(index: int) -> bool:
-        event = program.events[index]
-        return event > 0 and not counts.isdisjoint(program.slots[event - 1].reads)
-
-    forward = [index for index in range(where.made[slot] + 1, program.backward_at) if program.events[index] > 0]
-    around = {index: calls.modules_and_op(program.slots[program.events[index] - 1].call) for index in forward}
-    reader = next((index for index in forward if reads(index) and around[index] != own), None)
-    if reader is None:
-        return min((end + 1 for end in ends.values() if end > where.made[slot]), default=program.backward_at)
-    module = program.slots[program.events[reader] - 1].module
-    if not any(inside(module, one) for one in ends):
-        outer = [node for node in nodes if node.last < where.freed[slot] and node.module is None]
-        needing = [node for node in outer if rounded(size) in map(rounded, node.reads or ())]
-        if needing:
-            return needing[-1].last + 1
-    depth = next((i for i, (a, b) in enumerate(zip(own, around[reader], strict=False)) if a != b), len(own))
-    last, at = reader, forward.index(reader)
-    holder = around[reader][depth : depth + 1]
-    for index in forward[at:]:
-        of_holder = around[index][depth : depth + 1] == holder
-        # The caller's own next op may read it, too, as a residual connection does.
-        reads_too = len(around[index]) == depth + 1 and reads(index) and around[index][:depth] == own[:depth]
-        if not of_holder and not reads_too:
-            break
-        last = index
-    return last + 1
+def _read_outside(
+    program: StepProgram, where: Places, slot: int, reader: int | None, ends: Mapping[str, int], nodes: Sequence[_Node]
+) -> int | None:
+    """The index before which the node of an op outside of the modules has read a tensor that it saved, too."""
+    if reader is None or any(inside(program.slots[program.events[reader] - 1].module, one) for one in ends):
+        return None
+    outer = [node for node in nodes if node.last < where.freed[slot] and node.module is None]
+    needing = [node for node in outer if rounded(program.slots[slot].bytes) in map(rounded, node.reads or ())]
+    return needing[-1].last + 1 if needing else None
 
 
 def _without_optimizer(program: StepProgram) -> StepProgram:

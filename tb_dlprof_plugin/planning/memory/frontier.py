@@ -18,6 +18,7 @@ from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSetting
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.event_places import places
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, module_events
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.step_program import SlotKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -77,20 +78,22 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
 
 def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSettings) -> list[FrontierPoint]:
     """Sets of modules from none to all that save memory, each with less memory than the one before."""
-    free = replay(program, settings)
+    free, calls = replay(program, settings), OpCalls(view)
     points = [FrontierPoint((), free.peak_allocated, free.peak_reserved, 0.0)]
     chosen: list[str] = []
     cost = 0.0
-    for unit in sorted(_needed(view, program, settings), key=lambda unit: -unit.kept / max(unit.forward_ns, 1.0)):
+    for unit in sorted(
+        _needed(view, program, settings, calls), key=lambda unit: -unit.kept / max(unit.forward_ns, 1.0)
+    ):
         chosen.append(unit.module)
         cost += unit.forward_ns
-        found, last = replay(with_checkpoints(program, chosen), settings), points[-1].peak_allocated
+        found, last = replay(with_checkpoints(program, chosen, calls), settings), points[-1].peak_allocated
         if found.peak_allocated < last - _LEAST_SAVED * last:
             points.append(FrontierPoint(tuple(chosen), found.peak_allocated, found.peak_reserved, cost))
     return points
 
 
-def _needed(view: ProfileView, program: StepProgram, settings: AllocatorSettings) -> list[Unit]:
+def _needed(view: ProfileView, program: StepProgram, settings: AllocatorSettings, calls: OpCalls) -> list[Unit]:
     """The units without which the set of all would save less."""
     where = places(program)
     needed = []
@@ -98,10 +101,10 @@ def _needed(view: ProfileView, program: StepProgram, settings: AllocatorSettings
         with contextlib.suppress(UnknownModule):
             module_events(program, where, unit.module)
             needed.append(unit)
-    least = replay(with_checkpoints(program, [unit.module for unit in needed]), settings).peak_allocated
+    least = replay(with_checkpoints(program, [unit.module for unit in needed], calls), settings).peak_allocated
     for unit in sorted(needed, key=lambda unit: unit.kept):
         without = [other.module for other in needed if other is not unit]
-        if replay(with_checkpoints(program, without), settings).peak_allocated <= least * (1 + _LEAST_SAVED):
+        if replay(with_checkpoints(program, without, calls), settings).peak_allocated <= least * (1 + _LEAST_SAVED):
             needed.remove(unit)
     return needed
 

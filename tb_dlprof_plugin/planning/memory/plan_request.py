@@ -190,7 +190,7 @@ def rewritten(
     for module, count in request.layers.items():
         result = with_layers(result, module, count)
     if request.checkpoint:
-        result = with_checkpoints(result, request.checkpoint)
+        result = with_checkpoints(result, request.checkpoint, OpCalls(view))
     if (request.optimizer or request.shard) and not any(True for _ in result.parameters()):
         raise PlanError("the sizes of the parameters are not known; record with model= and optimizer=.")
     if request.optimizer is not None:

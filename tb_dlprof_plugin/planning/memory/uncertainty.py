@@ -26,13 +26,13 @@ SPREADS = {
     "batch_size": Spread(0.01, 0.08),
     "precision": Spread(0.03, 0.12),
     "optimizer": Spread(0.005, 0.02),
-    "checkpoint": Spread(0.015, 0.16),
+    "checkpoint": Spread(0.015, 0.08),
     "layers": Spread(0.005, 0.02),
     "gradients": Spread(0.005, 0.015),
     "allocator": Spread(0.005, 0.01),
-    # Four models (`benchmarks/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %: wider than
-    # that, because no model was left out.
-    "offload": Spread(0.01, 0.04),
+    # Four models (`benchmarks/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %, and five more
+    # (`library_models_recorded`), by 0.5 and 17 %: nine in ten of these.
+    "offload": Spread(0.01, 0.09),
     # Not measured: as wide as the widest that are, and half again where buffers depend on the library.
     "input": Spread(0.02, 0.12),
     "relu": Spread(0.01, 0.08),

@@ -19,6 +19,7 @@ from tb_dlprof_plugin.planning.memory.change_layers import with_layers
 from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_optimizer
 from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, SlotKind, StepProgram
@@ -144,18 +145,18 @@ def test_more_layers_keep_as_much_each(module: str) -> None:
 
 
 def test_a_checkpointed_layer_keeps_its_output_only() -> None:
-    first = with_checkpoints(three_layers(), ["layers.0"])
+    first = with_checkpoints(three_layers(), ["layers.0"], OpCalls())
     assert peak(first) == peak(three_layers()) - INNER
     # The last layer is computed again when all others are there as before.
-    assert peak(with_checkpoints(three_layers(), ["layers.2"])) == peak(three_layers())
-    everything = with_checkpoints(three_layers(), ["layers.0", "layers.1", "layers.2"])
+    assert peak(with_checkpoints(three_layers(), ["layers.2"], OpCalls())) == peak(three_layers())
+    everything = with_checkpoints(three_layers(), ["layers.0", "layers.1", "layers.2"], OpCalls())
     # In the middle one's backward pass: what it makes again, two outputs, two gradients of outputs and of weights.
     assert peak(everything) == 6 * WEIGHT + INNER + 4 * OUTPUT + 2 * WEIGHT
     assert steady(everything) == steady(three_layers())
 
 
 def test_a_module_that_made_nothing_is_refused() -> None:
-    for change in (lambda p: with_checkpoints(p, ["head"]), lambda p: with_layers(p, "head", 1)):
+    for change in (lambda p: with_checkpoints(p, ["head"], OpCalls()), lambda p: with_layers(p, "head", 1)):
         with pytest.raises(UnknownModule, match="head"):
             change(three_layers())
 

@@ -9,6 +9,7 @@ import pytest
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.change_gradients import with_accumulation, with_kept_gradients
 from tb_dlprof_plugin.planning.memory.change_layers import with_layers
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, SlotKind, StepProgram
 
@@ -70,9 +71,25 @@ def test_a_copy_takes_the_place_of_a_neighbour(module: str, count: int) -> None:
 
 def test_an_output_that_a_module_keeps_for_itself_is_not_saved_by_a_checkpoint() -> None:
     every = [f"layers.{n}" for n in range(LAYERS)]
-    assert peak(with_checkpoints(relu_layers(), every)) == peak(relu_layers())
-    steady = replay(with_checkpoints(relu_layers(), every)).steady
+    assert peak(with_checkpoints(relu_layers(), every, OpCalls())) == peak(relu_layers())
+    steady = replay(with_checkpoints(relu_layers(), every, OpCalls())).steady
     assert steady == replay(relu_layers()).steady
+
+
+def test_a_checkpoint_holds_an_input_that_no_op_saved() -> None:
+    """As a pooling's result that is joined with others: without a checkpoint it goes in the forward pass."""
+    slots = [
+        Slot(OUTPUT, SlotKind.ACTIVATION, module="pool"),
+        Slot(BUFFER, SlotKind.ACTIVATION, module="block", reads=frozenset({OUTPUT // 4})),
+        Slot(MB, SlotKind.ACTIVATION, module="head", reads=frozenset({BUFFER // 4})),
+        Slot(2 * MB, SlotKind.BACKWARD, module="head"),
+        Slot(MB, SlotKind.BACKWARD, module="block"),
+    ]
+    step = StepProgram(slots, [1, 2, -1, 3, 4, 5, -2, -4, -3, -5], optimizer_at=10, backward_at=4)
+    assert peak(step) == max(OUTPUT + BUFFER, BUFFER + 4 * MB)
+    changed = with_checkpoints(step, ["block"], OpCalls())
+    held = changed.events.index(-1)
+    assert held > max(place for place, event in enumerate(changed.events) if event == 5)
 
 
 def test_what_was_made_again_is_gone_when_autograd_sums_the_gradient_of_a_bias() -> None:
@@ -85,7 +102,7 @@ def test_what_was_made_again_is_gone_when_autograd_sums_the_gradient_of_a_bias()
     # The buffer is made before the tensor goes that the layer has kept.
     step = StepProgram(slots, [1, 2, 3, 4, -4, -1, -3, -2], optimizer_at=8, backward_at=2)
     assert peak(step) == 2 * OUTPUT + BUFFER + MB
-    assert peak(with_checkpoints(step, ["layer"])) == OUTPUT + BUFFER
+    assert peak(with_checkpoints(step, ["layer"], OpCalls())) == OUTPUT + BUFFER
 
 
 def test_a_gradient_that_is_added_goes_when_the_node_is_over() -> None:

@@ -41,7 +41,7 @@ def figures(kind: str, figure: str) -> Iterator[tuple[Bytes, int]]:
         ("optimizer", 24, 0.0005, 0.001),
         ("gradients", 12, 0.0005, 0.003),
         ("layers", 6, 0.0005, 0.004),
-        ("checkpoint", 6, 0.002, 0.015),
+        ("checkpoint", 6, 0.0015, 0.015),
         ("batch_size + checkpoint", 6, 0.002, 0.015),
         ("precision bf16", 6, 0.01, 0.02),
         ("allocator", 6, 0.0001, 0.001),
@@ -54,9 +54,25 @@ def test_peaks_of_tensors_are_near_what_was_measured(kind: str, count: int, medi
     assert max(off) <= worst
 
 
-@pytest.mark.parametrize(("kind", "median"), [("all", 0.001), ("batch_size", 0.002), ("checkpoint", 0.03)])
+@pytest.mark.parametrize(
+    ("kind", "median"),
+    [("all", 0.001), ("batch_size", 0.002), ("checkpoint", 0.0005), ("batch_size + checkpoint", 0.01)],
+)
 def test_reserved_memory_is_near_what_was_measured(kind: str, median: float) -> None:
     assert np.median([abs(found.value / truth - 1) for found, truth in figures(kind, "peak_reserved")]) <= median
+
+
+def test_checkpoints_of_models_without_a_part_in_the_rules() -> None:
+    """What a forward pass frees early lies elsewhere in the allocator: reserved memory was up to 25 % off."""
+    found = [row for row in compared(RECORDED.with_name("held_out")) if row["kind"] == "checkpoint"]
+    off = {
+        figure: sorted(abs(getattr(row["plan"], figure).value / row["truth"][figure] - 1) for row in found)
+        for figure in ("peak_allocated", "peak_reserved")
+    }
+    assert len(found) == 6
+    assert off["peak_allocated"][-1] < 0.003
+    assert off["peak_reserved"][-1] < 0.025
+    assert np.median(off["peak_reserved"]) < 0.002
 
 
 @pytest.mark.parametrize("figure", ["peak_allocated", "peak_reserved"])

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.frontier import frontier
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, planner
 from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
 from tb_dlprof_plugin.planning.memory.replay import runs_under
@@ -85,7 +86,7 @@ def test_each_point_of_the_frontier_saves_memory(view: ProfileView) -> None:
     assert points[0].modules == ()
     assert {len(point.modules) for point in points} == {0, 1, 2}
     assert [point.peak_allocated for point in points] == [
-        peak(with_checkpoints(three_layers(), point.modules)) for point in points
+        peak(with_checkpoints(three_layers(), point.modules, OpCalls())) for point in points
     ]
     assert all(after.peak_allocated < before.peak_allocated for before, after in itertools.pairwise(points))
 
