@@ -21,6 +21,11 @@ Cause = Literal[
 ]
 
 
+def cause_text(cause: str) -> str:
+    """A cause as a page shows it: "slow GPU" of "slow_gpu"."""
+    return cause.replace("_", " ").replace("gpu", "GPU")
+
+
 @dataclass(frozen=True, slots=True)
 class JobStep:
     """The job's step without the profiler, one length for all ranks. ``source`` as of a rank's estimate."""

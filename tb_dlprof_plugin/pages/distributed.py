@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount
+from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount, cause_text
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -241,7 +241,7 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
                 one.rank,
                 _ns(one.owed_ms),
                 _ns(one.winnable_ms),
-                one.cause.replace("_", " "),
+                cause_text(one.cause),
                 one.why,
                 one.significant,
                 one.host,

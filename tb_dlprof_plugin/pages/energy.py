@@ -386,7 +386,7 @@ def _headline(measured: StepEnergy | None, split: EnergySplit | None, unknown: d
         text += f", of which the GPU at rest would take {share(measured.idle_percent, 0)}"
     if split is not None:
         kind, joules = max(split.kinds.items(), key=lambda item: item[1])
-        text += f"; most above that go into {_lower(kind.value)} ({share(100.0 * joules / measured.joules, 0)})"
+        text += f"; of the rest most goes into {_lower(kind.value)} ({share(100.0 * joules / measured.joules, 0)})"
     held = [f"{name} in {share(percent, 0)} of the readings" for name, percent in measured.limits.items()]
     return f"{text}. {_sentence(held)}" if held else f"{text}."
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from tb_dlprof_plugin.fleet.job import cause_text
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison, RankChange
 from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, StepParts
 from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, ScaledJob, Scaling
@@ -151,7 +152,7 @@ def other_jobs_page(ref: RunRef, found: JobComparison, series: Scaling | None) -
             JobDelayChange(
                 one.what,
                 (one.rank if one.rank is not None else one.base_rank) or 0,
-                one.cause.replace("_", " "),
+                cause_text(one.cause),
                 _known_ns(one.base_winnable_ms),
                 _known_ns(one.winnable_ms),
                 one.why,

@@ -201,7 +201,7 @@ describe("each page draws its answer", () => {
     await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
     await click(byId("place-distributed"));
     expect(byId("headline")?.textContent).toBe(distributed.headline);
-    expect(byId("job-delays")?.textContent).toContain("slow gpu");
+    expect(byId("job-delays")?.textContent).toContain("slow GPU");
     expect(byId("job-what-if")?.textContent).toContain("rank 3 as fast as the median");
     const rows = [...byId("ranks-table")!.querySelectorAll("tbody tr")];
     expect(rows).toHaveLength(4);
