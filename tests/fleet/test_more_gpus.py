@@ -74,6 +74,16 @@ def test_a_job_on_several_hosts_shows_its_network() -> None:
     assert _row(job.what_if, 8).step_ms < _row(job.what_if, 16).step_ms
 
 
+def test_many_hosts_cost_an_all_reduce_the_steps_of_a_tree_and_not_those_of_a_ring() -> None:
+    """A ring of 128 in place of 64 members has 128 more steps, some 250 us a call."""
+    facts = [replace(one, host=f"h{one.rank // 8}") for one in _facts(ddp, 64)]
+    calls = int(facts[0].collectives.operation.size) // 3
+    job = job_of(facts)
+    assert job.step is not None
+    longer_ms = _row(job.what_if, 128).step_ms - job.step.ms
+    assert 0 < longer_ms < calls * 0.1 + 0.05 * job.step.ms
+
+
 @pytest.mark.parametrize(
     ("gpus", "sentence"), [((6,), "6 GPUs are no multiple of the 4 of the job."), ((4,), "4 GPUs are no multiple")]
 )

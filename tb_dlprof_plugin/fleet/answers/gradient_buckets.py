@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.bucketed_calls import Atoms, Bucketed, atoms_of, bucketed
-from tb_dlprof_plugin.fleet.answers.more_gpus import ring_latency_ns
+from tb_dlprof_plugin.fleet.answers.collective_latency import all_reduce_ns
 from tb_dlprof_plugin.fleet.answers.paced_replay import Course, Paced, paced_replay
 from tb_dlprof_plugin.fleet.answers.paced_scenarios import PacedScenarios
 from tb_dlprof_plugin.fleet.answers.replay import waves
@@ -209,7 +209,7 @@ def _links(facts: Sequence[RankFacts], atoms: Atoms) -> tuple[_Link, ...]:
     size = np.bincount(place, weights=atoms.bytes[atoms.exchange >= 0])
     taken = np.maximum(calls.transfer[calls.first[0] + own].astype(np.float64), 1.0)
     members = max(int(np.bincount(calls.collective).max()), 2)
-    least = ring_latency_ns(members, hosts=len({one.host for one in facts}))
+    least = all_reduce_ns(members, hosts=len({one.host for one in facts}))
     ns_per_byte = float(np.min(taken / size))
     latency = least
     if size.max() >= _APART * size.min():

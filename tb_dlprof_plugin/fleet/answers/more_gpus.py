@@ -1,9 +1,9 @@
 """What-if: the job on more GPUs, each with the same batch, that take part in data parallel training.
 
-Each collective of the data parallel groups is stretched by the model that NCCL itself chooses algorithms by
-(`tuning.cc` of NVIDIA/nccl): its bytes at the bus bandwidth that was recorded, and a latency for each further step of
-the ring. The job is replayed with these transfers, so that what kernels hide stays hidden. More ranks wait longer for
-the last one of each step, by how much their own times vary.
+Each collective of the data parallel groups is stretched by the model that NCCL itself chooses algorithms by: its bytes
+at the bus bandwidth that was recorded, and the latency of the ring or, of an all-reduce across hosts, of the tree,
+which is less where there are many (`collective_latency`). The job is replayed with these transfers, so that what
+kernels hide stays hidden. More ranks wait longer for the last one of each step, by how much their own times vary.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
+from tb_dlprof_plugin.fleet.answers.collective_latency import TREE_RATE, ring_ns, tree_ns
 from tb_dlprof_plugin.fleet.answers.numbering import numbered
 from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import among
@@ -26,20 +27,18 @@ from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 _GROWING = ("dp_replicate", "dp", "dp_shard")
 """The first of these dimensions that a job has gets more members."""
 _STEPS = {Operation.ALL_REDUCE: 2, Operation.ALL_GATHER: 1, Operation.REDUCE_SCATTER: 1}
-"""Steps of a ring of n members are this many times (n - 1)."""
+"""Times that a ring passes all of its members."""
 _OTHER = (Operation.ALL_TO_ALL, Operation.SEND, Operation.RECEIVE, Operation.UNKNOWN)
 """What a group exchanges that no ring carries."""
 _GPUS_OF_HOST = 8
 """That NVLink joins in an HGX board."""
-_NVLINK_STEP_NS = (470.0, 1900.0, 3400.0)
-_NETWORK_STEP_NS = (2700.0, 4000.0, 9600.0)
-"""Latency of a ring's step with the protocols LL, LL128 and Simple: the low end, the estimate and the high end."""
 _FACTORS = (2, 4)
 """How many times as many GPUs are asked about without being named."""
 _MOST_CALLS = 200_000
 """Of a job that is replayed without being asked: each row takes three replays."""
 _SPREAD = (0.0, 0.5, 1.0)
-"""Share of the recorded spread of own times that is chance, at the same three points: recording makes some of it."""
+"""Share of the recorded spread of own times that is chance, at the three points of the latency: recording makes some
+of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,14 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Exchanges:
-    """Rows of the calls that grow, and of each operation, bytes and members of its group."""
+    """Rows of the calls that grow, and of each operation, bytes and members of its group; ``hosts`` are those of a
+    group."""
 
     rows: Ints
     operation: Ints
     bytes: Ints
     members: Ints
+    hosts: float
 
 
 def more_gpus(facts: Sequence[RankFacts], scenarios: Scenarios, growth: Growth) -> tuple[list[WhatIf], list[str]]:
@@ -90,8 +91,9 @@ def more_gpus(facts: Sequence[RankFacts], scenarios: Scenarios, growth: Growth) 
         rows.append(_row(facts, scenarios, exchanges, (world, gpus), growth, dimension, own_spread_ms))
     if rows:
         notes.append(
-            "On more GPUs: each has the same batch; transfers grow as in NCCL's rings at the recorded bus bandwidth, "
-            "or that of the network; the new ranks are as fast as the recorded ones; the host's work does not change."
+            "On more GPUs: each has the same batch; transfers grow as in NCCL's rings and trees at the recorded bus "
+            "bandwidth, or that of the network; the new ranks are as fast as the recorded ones; the host's work does "
+            "not change."
         )
     return rows, notes
 
@@ -133,7 +135,17 @@ def _exchanges(facts: Sequence[RankFacts], scenarios: Scenarios, dimension: str)
     if np.isin(calls.operation[grows], _OTHER).any():
         return None
     rows = np.flatnonzero(grows & calls.coupled & np.isin(calls.operation, list(_STEPS)))
-    return _Exchanges(rows, calls.operation[rows], size[rows], members[rows]) if len(rows) else None
+    if not len(rows):
+        return None
+    return _Exchanges(rows, calls.operation[rows], size[rows], members[rows], _hosts_of_group(facts, dimension))
+
+
+def _hosts_of_group(facts: Sequence[RankFacts], dimension: str) -> float:
+    """Of a group of the dimension, which are alike: as many for a member as its recorded members have."""
+    group = next(each for one in facts for each in one.groups if each.dimension == dimension and len(each.members) != 1)
+    inside = set(group.members)
+    hosts = [one.host for one in facts if not inside or one.rank in inside]
+    return max(1.0, len(set(hosts)) / max(len(hosts), 1) * (len(inside) or len(facts)))
 
 
 def _unknown_link(facts: Sequence[RankFacts], exchanges: _Exchanges, gpus: int, growth: Growth) -> str:
@@ -195,7 +207,7 @@ def _stretch(
         exchanges: the calls.
         worlds: GPUs of the job, and then.
         growth: the network.
-        point: 0 to 2, the latency: see `_NVLINK_STEP_NS`.
+        point: 0 to 2, the latency: see `collective_latency`.
         leaves_host: whether all recorded ones are within a host, and then not all are.
     """
     now = np.maximum(scenarios.calls.transfer[exchanges.rows].astype(np.float64), 1.0)
@@ -205,13 +217,24 @@ def _stretch(
     transfer = now * passes
     if leaves_host and growth.network_gb_s is not None:
         transfer *= np.maximum(_rates(exchanges, now) / growth.network_gb_s, 1.0)
-    steps = np.array([_STEPS.get(one, 0) for one in Operation])[exchanges.operation] * (after - before)
-    # A ring crosses the network once for each further host and pass; where the recorded ones do, all that is added is
-    # taken to.
-    hosts = np.ceil(worlds[1] / _GPUS_OF_HOST) if leaves_host else 1.0
-    far = steps if _hosts(scenarios.facts) > 1 else np.minimum(steps, 2 * (hosts - 1))
-    latency = (steps - far) * _NVLINK_STEP_NS[point] + far * _NETWORK_STEP_NS[point]
-    result: Floats = (transfer + latency) / now
+    steps = np.array([_STEPS.get(one, 0) for one in Operation])[exchanges.operation]
+    hosts = exchanges.hosts
+    if leaves_host:
+        later = np.minimum(np.ceil(worlds[1] / _GPUS_OF_HOST), after)
+    else:
+        later = np.full(len(after), hosts * worlds[1] / worlds[0] if hosts > 1 else 1.0)
+    longer = _modelled(steps, transfer, after, later, point) - _modelled(
+        steps, now, before, np.full(len(before), hosts), point
+    )
+    result: Floats = np.maximum(now + longer, 1.0) / now
+    return result
+
+
+def _modelled(passes: Ints, transfer: Floats, members: Floats, hosts: Floats, point: int) -> Floats:
+    """Nanoseconds by the better algorithm, of calls whose bytes take ``transfer`` in a ring."""
+    ring = transfer + ring_ns(passes.astype(np.float64), members, hosts, point)
+    tree = transfer / TREE_RATE + tree_ns(members, hosts, point)
+    result: Floats = np.where(passes == _STEPS[Operation.ALL_REDUCE], np.minimum(ring, tree), ring)
     return result
 
 
@@ -236,12 +259,6 @@ def _own_spread_ms(facts: Sequence[RankFacts], scenarios: Scenarios) -> float:
     if not deviations or scenarios.step is None or not scenarios.recorded_ns:
         return 0.0
     return float(np.mean(deviations)) / scenarios.recorded_ns * scenarios.step.ms
-
-
-def ring_latency_ns(members: int, hosts: int) -> float:
-    """Expected latency of an all-reduce among so many members on one host, or on several."""
-    step = _NVLINK_STEP_NS if hosts < 2 else _NETWORK_STEP_NS
-    return _STEPS[Operation.ALL_REDUCE] * (members - 1) * step[1]
 
 
 def _last_of(ranks: int) -> float:

@@ -22,7 +22,7 @@ export interface Column<Row> {
   filter?: "text" | "choice";
   /** The cell where it is more than the value. */
   cell?: (row: Row) => ComponentChildren;
-  /** CSS width of the column; the columns without share what is left. */
+  /** CSS width of the column, of the first one the least width; no share such as 1fr, because they are added up. */
   width: string;
   /** A share, with a bar behind it that is full for the largest of the column. */
   bar?: boolean;

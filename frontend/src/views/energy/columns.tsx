@@ -12,7 +12,7 @@ const SHARE = {
 } as const;
 
 export const PARTS: Column<EnergyPart>[] = [
-  { id: "kind", header: "Work", definition: DEFINITIONS.energyKind, value: (row) => row.kind, width: "1fr" },
+  { id: "kind", header: "Work", definition: DEFINITIONS.energyKind, value: (row) => row.kind, width: "220px" },
   {
     id: "joules",
     header: "Energy",
@@ -30,7 +30,7 @@ export const MODULES: Column<EnergyModule>[] = [
     header: "Module",
     definition: DEFINITIONS.modulePath,
     value: (row) => row.path || "whole model",
-    width: "1fr",
+    width: "220px",
   },
   {
     id: "joules",
@@ -44,7 +44,7 @@ export const MODULES: Column<EnergyModule>[] = [
 ];
 
 export const OPS: Column<EnergyOp>[] = [
-  { id: "op", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "1fr" },
+  { id: "op", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "220px" },
   {
     id: "direction",
     header: "Direction",

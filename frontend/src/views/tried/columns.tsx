@@ -9,7 +9,7 @@ export const TRIED: Column<TriedRow>[] = [
     header: "Remedy",
     definition: DEFINITIONS.triedRemedy,
     value: (row) => row.title || row.remedy,
-    width: "1fr",
+    width: "260px",
   },
   {
     id: "before",
@@ -101,5 +101,5 @@ export const NOT_TRIED: Column<NotTriedRow>[] = [
     value: (row) => row.title || row.remedy,
     width: "260px",
   },
-  { id: "why", header: "Why", definition: DEFINITIONS.triedWhyNot, value: (row) => row.why, width: "1fr" },
+  { id: "why", header: "Why", definition: DEFINITIONS.triedWhyNot, value: (row) => row.why, width: "420px" },
 ];
