@@ -50,7 +50,7 @@ class ForwardHolders:
 
         Args:
             slot: the tensor.
-            ends: the last event of the forward pass of each module that is looked at: what nobody reads is held until
+            ends: the last event of the forward pass of each module that is looked at: what no op reads is held until
                 the first of them that ends behind it.
         """
         reader = self.first_reader(slot)
