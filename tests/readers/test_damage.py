@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.marks import long
 
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
@@ -351,7 +352,9 @@ def test_a_header_of_megabytes_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["quotes in a name", "NaN in a list", "a field of another type", "a brace is missing"])
+@pytest.mark.parametrize(
+    "case", ["quotes in a name", long("NaN in a list"), long("a field of another type"), "a brace is missing"]
+)
 def test_time_grows_with_the_file_and_not_with_its_square(tmp_path: Path, case: str) -> None:
     # GIVEN a file in which every event is bad, and one of four times the size
     damage = (REPAIRED.get(case) or LOST[case])[0]
