@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -217,6 +218,8 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    # A service manager or `kill` ends TensorBoard with it, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         main()
     except KeyboardInterrupt:

@@ -128,7 +128,8 @@ def test_the_demo_finds_the_pair_that_was_trained_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_serves_on_a_free_port_and_ends_with_an_interrupt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [long(signal.SIGINT), signal.SIGTERM], ids=["interrupt", "terminate"])
+def test_the_demo_serves_on_a_free_port_and_ends_with_a_signal(tmp_path: Path, how: signal.Signals) -> None:
     with socket.socket() as taken:
         taken.bind(("localhost", 0))
         taken.listen()
@@ -151,7 +152,7 @@ def test_the_demo_serves_on_a_free_port_and_ends_with_an_interrupt(tmp_path: Pat
             query = urllib.parse.urlencode({"a.run": pair[0], "b.run": pair[1]})
             with urllib.request.urlopen(f"{server}data/plugin/tb_dlprof/compare?{query}", timeout=60) as answer:
                 assert json.load(answer)["speedup"] > 2
-            demo.send_signal(2)
+            demo.send_signal(how)
             assert demo.wait(timeout=30) == 0
         finally:
             demo.kill()
