@@ -47,7 +47,7 @@ def _sound(config: LaunchConfig) -> LaunchConfig:
         block=config.block if config.block is not None and all(map(_can_be, config.block)) else None,
         registers_per_thread=_number(config.registers_per_thread),
         shared_memory_bytes=_number(config.shared_memory_bytes),
-        occupancy_percent=_number(config.occupancy_percent),
+        occupancy_percent=_share(config.occupancy_percent),
     )
 
 
@@ -64,6 +64,10 @@ def _sound_gpu(gpu: DeviceProperties) -> DeviceProperties:
 
 def _can_be(value: int) -> bool:
     return 0 <= value <= NUMBER.high
+
+
+def _share(percent: int | None) -> int | None:
+    return percent if percent is not None and 0 <= percent <= 100 else None
 
 
 def _number(value: int | None) -> int | None:

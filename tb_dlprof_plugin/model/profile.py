@@ -228,7 +228,7 @@ class LaunchConfigs:
     block: Numbers
     registers_per_thread: Numbers
     shared_memory_bytes: Numbers
-    occupancy_percent: Numbers
+    occupancy_percent: Annotated[Ints, Between(-1, 100)]
 
     def __len__(self) -> int:
         return len(self.registers_per_thread)
@@ -249,7 +249,7 @@ class KernelCounters:
     block: Numbers
     duration_ns: Annotated[Ints, BYTES_OR_NONE]
     tensor_instructions: Annotated[Ints, BYTES_OR_NONE]
-    occupancy_permille: Numbers
+    occupancy_permille: Annotated[Ints, Between(-1, 1000)]
     dram_bytes: Annotated[Ints, BYTES_OR_NONE]
     flops: Annotated[Ints, BYTES_OR_NONE]
 
