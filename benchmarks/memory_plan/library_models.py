@@ -1,4 +1,7 @@
-"""Five models of torchvision and transformers with random weights, which had no part in any rule of the planner.
+"""Eleven models of torchvision, transformers and timm with random weights, for a planner that does not know them.
+
+`LIBRARY_MODELS` were opened on 2026-11-23, and rules were made with them open since; `LATER_MODELS` were recorded on
+2026-11-24, after those rules.
 
 They are as their libraries write them: modules that are called with keywords and give tuples, attention with a bias,
 losses inside of the model. Each is imported when it is built, so that a library that is missing costs its models alone.
@@ -73,13 +76,51 @@ def _t5() -> nn.Module:
     return T5ForConditionalGeneration(config)  # type: ignore[no-any-return]
 
 
+def _llama() -> nn.Module:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16, use_cache=False
+    )
+    return LlamaForCausalLM(config)  # type: ignore[no-any-return]
+
+
+def _distilbert() -> nn.Module:
+    from transformers import DistilBertConfig, DistilBertForMaskedLM
+
+    return DistilBertForMaskedLM(DistilBertConfig())  # type: ignore[no-any-return]
+
+
+def _timm(name: str) -> Callable[[], nn.Module]:
+    def build() -> nn.Module:
+        import timm
+
+        model: nn.Module = timm.create_model(name, pretrained=False)
+        return model
+
+    return build
+
+
+def _video() -> nn.Module:
+    import torchvision
+
+    return torchvision.models.video.r3d_18(weights=None)  # type: ignore[no-any-return]
+
+
+def _clips(n: int, side: int) -> tuple[Tensor, ...]:
+    return torch.randn(n, 3, 8, side, side), torch.randint(400, (n,))
+
+
 def _pictures(n: int, side: int) -> tuple[Tensor, ...]:
     return torch.randn(n, 3, side, side), torch.randint(1000, (n,))
 
 
-def _causal(n: int, tokens: int) -> tuple[Tensor, ...]:
-    words = torch.randint(10, 50000, (n, tokens))
-    return words, torch.ones_like(words), words
+def _causal(vocabulary: int) -> Callable[[int, int], tuple[Tensor, ...]]:
+    def batch(n: int, tokens: int) -> tuple[Tensor, ...]:
+        words = torch.randint(10, vocabulary, (n, tokens))
+        return words, torch.ones_like(words), words
+
+    return batch
 
 
 def _pairs(n: int, tokens: int) -> tuple[Tensor, ...]:
@@ -93,11 +134,27 @@ LIBRARY_MODELS: tuple[LibraryModel, ...] = (
     ),
     LibraryModel("t5_small", 16, 128, "adamw", r"(en|de)coder\.block\.\d+", _t5, _pairs, words=True),
     LibraryModel("swin_t", 32, 224, "adamw", r"features\.[1357]\.\d+", _torchvision("swin_t"), _pictures),
-    LibraryModel("opt", 8, 256, "adamw", r"model\.decoder\.layers\.\d+", _opt, _causal, words=True),
+    LibraryModel("opt", 8, 256, "adamw", r"model\.decoder\.layers\.\d+", _opt, _causal(50000), words=True),
     LibraryModel(
         "efficientnet_b0", 48, 224, "adam", r"features\.[1-7]\.\d+", _torchvision("efficientnet_b0"), _pictures
     ),
 )
+
+LATER_MODELS: tuple[LibraryModel, ...] = (
+    LibraryModel("llama", 8, 256, "adamw", r"model\.layers\.\d+", _llama, _causal(31000), words=True),
+    LibraryModel(
+        "convnext_tiny", 32, 224, "adamw", r"features\.[1357]\.\d+", _torchvision("convnext_tiny"), _pictures
+    ),
+    LibraryModel(
+        "distilbert", 24, 128, "adam", r"distilbert\.transformer\.layer\.\d+", _distilbert, _causal(30000), words=True
+    ),
+    LibraryModel(
+        "regnet_y_1_6gf", 48, 224, "momentum", r"trunk_output\.block\d\.block\d-\d+", _torchvision("regnet_y_1_6gf"),
+        _pictures,
+    ),
+    LibraryModel("r3d_18", 16, 112, "sgd", r"layer\d\.\d", _video, _clips),
+    LibraryModel("mobilevit_s", 32, 256, "adamw", r"stages\.\d\.\d+", _timm("mobilevit_s"), _pictures),
+)  # fmt: skip
 
 
 def unit_paths(model: LibraryModel, built: Any) -> list[str]:

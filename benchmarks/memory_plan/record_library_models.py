@@ -29,7 +29,7 @@ from torch.utils.checkpoint import checkpoint
 import tb_dlprof_plugin
 
 from .inputs_and_splits import LIMIT_BYTES, largest_batch
-from .library_models import LIBRARY_MODELS, LibraryModel, unit_paths
+from .library_models import LATER_MODELS, LIBRARY_MODELS, LibraryModel, unit_paths
 from .record import clear, smallest_limit
 
 STEPS, OWN = 5, 3
@@ -251,7 +251,7 @@ def main() -> None:
     given = parser.parse_args()
     began_s = time.monotonic()
     given.out.mkdir(parents=True, exist_ok=True)
-    models = [model for model in LIBRARY_MODELS if model.name in given.models]
+    models = [model for model in (*LIBRARY_MODELS, *LATER_MODELS) if model.name in given.models]
     rows: list[dict[str, Any]] = []
     sessions = []
     for i, model in enumerate(models):

@@ -39,7 +39,7 @@ from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.facts import TrialFacts
 from tb_dlprof_plugin.trial.interruption import MadeFolders, one_interrupt
 from tb_dlprof_plugin.trial.protocol import Ready
-from tb_dlprof_plugin.trial.search import Search
+from tb_dlprof_plugin.trial.search import BUDGET_USED, Search
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
 
@@ -57,6 +57,7 @@ class Record(str, Enum):
 
     gains = "gains"
     all = "all"
+    baseline = "baseline"
     none = "none"
 
 
@@ -103,7 +104,7 @@ def try_remedies(
 
     \b
     tb-dlprof try train.py --epochs 1
-    tb-dlprof try --budget 5m --remedies tf32,autocast_bf16 --write-patch faster.patch train.py
+    tb-dlprof try --budget 5m --remedies tf32,bf16_autocast --write-patch faster.patch train.py
     tb-dlprof try -- torchrun --nproc-per-node 2 train.py
     """
     check_output(output)
@@ -255,7 +256,7 @@ class _Trial:
             raise
 
     def _record_gains(self, search: Search) -> None:
-        if self._record is Record.none:
+        if self._record in (Record.none, Record.baseline):
             return
         rows = [*search.rows, *search.sets]
         wanted = [row for row in rows if row.is_gain or (self._record is Record.all and row.gain_percent is not None)]
@@ -347,9 +348,12 @@ def _print(result: TrialResult, trial: _Trial) -> None:
     for row in result.rows:
         if row.error or row.no_effect:
             say(f"{row.remedy}: {_outcome(row)}")
-    skipped = [row for row in result.rows if row.not_tried]
+    waiting = [row.remedy for row in result.rows if row.not_tried == BUDGET_USED]
+    skipped = [row.remedy for row in result.rows if row.not_tried and row.not_tried != BUDGET_USED]
+    if waiting:
+        say(f"Without a turn, for which a larger --budget is needed: {', '.join(waiting)}.")
     if skipped:
-        say(f"Not tried: {', '.join(row.remedy for row in skipped)}; --format json has the reasons.")
+        say(f"Nothing to change here for: {', '.join(skipped)}; --format json has the reasons.")
     for note in result.notes:
         say(note)
     best = result.best
@@ -365,7 +369,8 @@ def _print(result: TrialResult, trial: _Trial) -> None:
     ):
         say("No gain is certain yet: the rows with ? need a larger --budget.")
     elif done:
-        say("No remedy gains anything here: the script is as fast as these can make it.")
+        none = f"None of the {len(done)} remedies that ran makes a step shorter."
+        say(f"{none} {len(waiting)} more had no turn." if waiting else none)
     if result.interrupted:
         say("Interrupted: this is what was measured by then.")
     kept = forecast_record.kept()

@@ -17,7 +17,7 @@ SCREENING = 0.1
 """Share of a gain that half of its interval may be, while it is only to be seen which remedies are better."""
 _SINGLE_SHARE = 0.6
 """Of the budget for remedies alone, once one of them gains; the rest is for sets of them and second processes."""
-_BUDGET_USED = "The budget was used before its turn: give a larger --budget."
+BUDGET_USED = "The budget was used before its turn: give a larger --budget."
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Search(Measuring):
                 left_s = self.left_s - (kept_s if self._that_gain(ordered) else 0.0)
                 start_s = 0.0 if candidate.name in started else self.start_s
                 if left_s < start_s + self.least_s:
-                    row.not_tried = _BUDGET_USED
+                    row.not_tried = BUDGET_USED
                 else:
                     if number >= begun:
                         together = self._together(ordered[number:])
