@@ -106,9 +106,10 @@ def planted(script: Script, budget_s: float, until: float) -> dict[str, Any]:
     rows = [row for row in result.get("rows", []) if row.get("gain_percent") is not None]
     gains = sorted((row for row in rows if row.get("is_gain")), key=lambda row: -float(row["gain_percent"]))
     first = gains[0]["remedy"] if gains else "-"
-    found = first in script.remedies if script.remedies else not gains
+    # Where nothing was measured, nothing was found to be good either.
+    found = first in script.remedies if script.remedies else bool(rows) and not gains
     print(
-        f"{script.name:28} {'found' if found else 'NOT FOUND'}: {first} "
+        f"{script.name:28} {'found' if found else 'NOT FOUND'}: {first}, {len(rows)} measured, "
         f"{gains[0]['gain_percent'] if gains else 0.0:.1f} % {result.get('error', '')}",
         flush=True,
     )

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.closures import closure_ends
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind
+from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, ZERO_GRAD
@@ -30,7 +31,7 @@ class OptimizerWork:
     """Optimizer work in the selected iterations; masks are over `Profile.launches`.
 
     Attributes:
-        steps: times of the CPU in ``Optimizer.step`` (ns), disjoint and in order.
+        steps: times of the CPU in ``Optimizer.step`` (ns), disjoint and in order; without the closure that it calls.
         single: kernels of ops on one tensor each.
         lists: kernels of ``aten::_foreach_*`` ops.
         fused: kernels of ``aten::_fused_*`` ops.
@@ -62,7 +63,7 @@ def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
     calls, launches, strings = profile.calls, profile.launches, profile.strings
     steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(OPTIMIZER_STEP))
     steps &= view.selected_calls(selection)
-    windows = union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps])
+    windows = _without_closures(view, union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps]))
     inside = within(view, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
     of_lists = calls_named(view, CallKind.OP, lambda name: name.startswith(_LISTS))
     lists = _in_op(view, _LISTS)
@@ -79,6 +80,15 @@ def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
         list_ops=int((of_lists & (covered(windows, calls.start_ns, calls.start_ns + 1) > 0)).sum()) / selection.count,
         optimizer=min(names, default="").removeprefix(OPTIMIZER_STEP).partition(".")[0],
     )
+
+
+def _without_closures(view: ProfileView, steps: Intervals) -> Intervals:
+    """The steps from where the closure that they were given has ended."""
+    profile = view.profile
+    calls = profile.calls
+    marks = np.isin(profile.ops.role[calls.op], (Role.FORWARD, Role.BACKWARD))
+    start_ns = calls.start_ns[marks]
+    return closure_ends(*steps, start_ns, start_ns + calls.duration_ns[marks]), steps[1]
 
 
 @per_selection

@@ -1,8 +1,8 @@
-"""Steps that begin inside an optimizer's step, because the optimizer calls the model: a closure, as Lightning has it.
+"""Optimizers that call the model: their step is given a closure, as Lightning and LBFGS do it.
 
-The step before ends in the middle of ``Optimizer.step`` then, and the two ranges cross: neither is around the other,
-and all that the closure ran counts as the optimizer's own as well. The boundary is moved to where the optimizer's step
-begins, by what it did until it called the model.
+What the closure runs is not the optimizer's work, though it lies inside of ``Optimizer.step``. And where a step of the
+training begins in there, the step before ends in the middle of ``Optimizer.step``, and the two ranges cross: neither is
+around the other. The boundary is moved to where the optimizer's step begins, by what it did until it called the model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_dlprof_plugin.analysis.steps import annotation_rows
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.closures import closure_ends
+from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, Timeline
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 
@@ -34,6 +36,24 @@ def with_steps_around_closures(timeline: Timeline) -> Timeline:
         ended = here & (begins < start[optimizer]) & (ends > start[optimizer]) & (ends < stop[optimizer])
         stop[steps[ended]] = start[optimizer]
     return replace(timeline, host=_sorted(host, start, stop - start)) if moved else timeline
+
+
+def outermost_closure_calls(timeline: Timeline, marks: Bools, parent: Ints) -> Bools:
+    """The calls that an optimizer's closure made itself: right below ``Optimizer.step``, before the last mark ended.
+
+    Args:
+        timeline: with the calls.
+        marks: calls of modules and of backward nodes.
+        parent: row of each call's parent, -1 for none.
+    """
+    host = timeline.host
+    stop_ns = host.start_ns + host.duration_ns
+    steps = annotation_rows(timeline, OPTIMIZER_STEP)
+    steps = steps[np.argsort(host.start_ns[steps], kind="stable")]
+    end_ns = np.full(len(host), np.iinfo(np.int64).min, dtype=np.int64)
+    end_ns[steps] = closure_ends(host.start_ns[steps], stop_ns[steps], host.start_ns[marks], stop_ns[marks])
+    result: Bools = (parent >= 0) & (host.start_ns < take_or(end_ns, parent, np.iinfo(np.int64).min))
+    return result
 
 
 def _sorted(host: HostEvents, start_ns: Ints, duration_ns: Ints) -> HostEvents:

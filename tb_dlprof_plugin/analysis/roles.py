@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.analysis.module_paths import module_paths
+from tb_dlprof_plugin.analysis.optimizer_closures import outermost_closure_calls
 from tb_dlprof_plugin.model.frameworks import JAX
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -60,7 +61,9 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     seed = _seed_roles(timeline, kind)
     # Of an op of a training that the format itself describes, nothing is guessed from what is around it.
     described = is_op & np.isin(host.name, list(timeline.stated_ops)) & bool((seed == Role.BACKWARD).any())
-    role = inherit(seed, (seed != Role.OTHER) | described, parent)
+    # What an optimizer's closure runs is not the optimizer's because of the range around it.
+    in_closure = outermost_closure_calls(timeline, (kind == CallKind.MODULE) | (seed == Role.BACKWARD), parent)
+    role = inherit(seed, (seed != Role.OTHER) | described | in_closure, parent)
     forward_call = _forward_calls(timeline, is_op, role, top_call)
     linked = np.zeros(len(host), dtype=np.bool_)
     linked[forward_call[forward_call >= 0]] = True
@@ -71,7 +74,7 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
         # are of either pass.
         forward = rest & (timeline.framework != JAX or timeline.format == "xplane")
     seed = np.where(forward, int(Role.FORWARD), role)
-    role = inherit(seed, (seed != Role.OTHER) | described, parent)
+    role = inherit(seed, (seed != Role.OTHER) | described | in_closure, parent)
 
     # A backward node works for the module that ran its forward op.
     has_forward = forward_call >= 0

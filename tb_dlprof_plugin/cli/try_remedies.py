@@ -280,6 +280,8 @@ class _Trial:
             try:
                 if not own:
                     raise ValueError
+                # Two remedies may ask for the same argument.
+                own = [one for one in own if one not in edits]
                 source.diff([*edits, *own])
             except (ValueError, SyntaxError):
                 best.by_hand.append(name)

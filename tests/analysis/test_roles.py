@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.advice.optimizer_work import optimizer_work
 from tb_dlprof_plugin.model.profile import CallKind, Profile, Role
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def _ops(profile: Profile) -> dict[str, tuple[str, str, str, bool]]:
@@ -46,6 +48,37 @@ def test_each_part_of_a_training_step_gets_its_role_and_module(new_trace) -> Non
         "aten::_foreach_add_": ("optimizer", "", "_foreach_add_", False),
         "aten::_amp_update_scale_": ("optimizer", "", "_amp_update_scale_", False),
     }
+
+
+def test_what_an_optimizers_closure_runs_is_not_the_optimizers(new_trace) -> None:
+    # GIVEN an optimizer's step that calls the model, as Lightning has it
+    trace = new_trace()
+    trace.step(0, 0, 200)
+    trace.optimizer(10, 180)
+    trace.op("aten::to", 12, 3)
+    trace.module("net", 20, 40)
+    trace.op("aten::linear", 25, 20, seq=4)
+    trace.op("aten::mse_loss", 62, 5, seq=5)
+    trace.event("Optimizer.zero_grad#SGD.zero_grad", "user_annotation", 68, 6)
+    trace.op("aten::zero_", 70, 2)
+    trace.backward("MseLossBackward0", 80, 10, 5)
+    trace.backward("AddmmBackward0", 92, 20, 4)
+    trace.op("aten::_foreach_add_", 130, 10)
+
+    profile = trace.profile()
+    found = {name: role for name, (role, *_) in _ops(profile).items()}
+    assert found == {
+        "aten::to": "other",
+        "aten::linear": "forward",
+        "aten::mse_loss": "forward",
+        "aten::zero_": "optimizer",
+        "autograd::engine::evaluate_function: MseLossBackward0": "backward",
+        "autograd::engine::evaluate_function: AddmmBackward0": "backward",
+        "aten::_foreach_add_": "optimizer",
+    }
+    view = ProfileView(profile)
+    work = optimizer_work(view, view.selection())
+    assert [one.tolist() for one in work.steps] == [[112_000], [190_000]]
 
 
 def test_a_backward_node_goes_to_the_op_that_started_last_with_its_number(new_trace) -> None:

@@ -102,7 +102,10 @@ def test_a_loop_that_is_not_plain_is_left_alone(tmp_path: Path, before: str, aft
 def test_loader_settings_go_to_the_loader_that_shuffles(script: ScriptSource) -> None:
     assert changed(script, "loader_workers_2", "pin_memory") == [
         "-    loader = Loader(dataset(), batch_size=8, shuffle=True)",
-        "+    loader = Loader(dataset(), batch_size=8, shuffle=True, num_workers=2, pin_memory=True)",
+        (
+            "+    loader = Loader(dataset(), batch_size=8, shuffle=True, num_workers=2, persistent_workers=True, "
+            "pin_memory=True)"
+        ),
     ]
 
 

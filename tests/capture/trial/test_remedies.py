@@ -75,12 +75,32 @@ def test_an_unfit_training_runs_on_and_its_remedy_says_why(name: str, apply: Cal
     assert (said is None) == (name in works)
 
 
+def test_tf32_is_on_whatever_the_script_set_before_its_model(hooks: TrialHooks) -> None:
+    def precisions() -> list[object]:
+        getter = getattr(torch._C, "_get_fp32_precision_getter", None)
+        exact = [getter("cuda", one) for one in ("matmul", "conv", "rnn")] if getter else []
+        return [torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32, *exact]
+
+    before = precisions()
+    try:
+        remedy = make("tf32")
+        remedy.on_import(hooks)
+        # GIVEN a script with the older switch: since torch 2.9 it leaves precisions that disagree
+        torch.backends.cuda.matmul.allow_tf32 = False
+        remedy.on_model(nn.Linear(2, 2), hooks)
+        assert (torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_tf32) == ("high", True)
+        assert torch.backends.cudnn.allow_tf32
+    finally:
+        hooks.undo()
+    assert precisions() == before
+
+
 def test_loader_remedies_change_the_constructor(apply: Callable[..., Remedy]) -> None:
     for name in ("loader_workers_2", "persistent_workers", "prefetch_factor", "larger_batch"):
         assert apply(name).no_effect() == "The script makes no DataLoader."
     loader = DataLoader(data(), 4, shuffle=True)
     # The remedies that need workers are applied to the script's arguments: the last applied is the first to see them.
-    assert (loader.num_workers, loader.batch_size) == (2, 8)
+    assert (loader.num_workers, loader.persistent_workers, loader.batch_size) == (2, True, 8)
 
 
 def test_persistent_workers_and_prefetching_need_workers(apply: Callable[..., Remedy]) -> None:

@@ -34,27 +34,29 @@ class _LoaderWorkers(LoaderRemedy):
             # Given for no workers, where only 0 is allowed.
             arguments.pop("timeout")
         arguments["num_workers"] = self.workers
+        # Else they start again with each epoch.
+        arguments["persistent_workers"] = True
         return None
 
 
 class LoaderWorkers1(_LoaderWorkers):
     name, title, workers = "loader_workers_1", "1 DataLoader worker", 1
-    keywords = (("num_workers", "1"),)
+    keywords = (("num_workers", "1"), ("persistent_workers", "True"))
 
 
 class LoaderWorkers2(_LoaderWorkers):
     name, title, workers = "loader_workers_2", "2 DataLoader workers", 2
-    keywords = (("num_workers", "2"),)
+    keywords = (("num_workers", "2"), ("persistent_workers", "True"))
 
 
 class LoaderWorkers4(_LoaderWorkers):
     name, title, workers = "loader_workers_4", "4 DataLoader workers", 4
-    keywords = (("num_workers", "4"),)
+    keywords = (("num_workers", "4"), ("persistent_workers", "True"))
 
 
 class LoaderWorkers8(_LoaderWorkers):
     name, title, workers = "loader_workers_8", "8 DataLoader workers", 8
-    keywords = (("num_workers", "8"),)
+    keywords = (("num_workers", "8"), ("persistent_workers", "True"))
 
 
 REMEDIES: tuple[type[Remedy], ...] = (LoaderWorkers1, LoaderWorkers2, LoaderWorkers4, LoaderWorkers8)

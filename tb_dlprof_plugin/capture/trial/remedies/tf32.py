@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.capture.trial.gpu import needs_ampere, needs_gpu
 from tb_dlprof_plugin.capture.trial.remedy import Changes, Remedy
+from tb_dlprof_plugin.capture.warn import probe
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,10 +39,8 @@ class Tf32(Remedy):
         _switch_on(hooks)
 
     def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
-        import torch
-
         # Between both the script has run, and may have set its own.
-        self._was_on = torch.get_float32_matmul_precision() == "medium"
+        self._was_on = _matmul_precision() == "medium"
         if not self._was_on:
             _switch_on(hooks)
 
@@ -65,10 +65,44 @@ class Tf32(Remedy):
 def _switch_on(hooks: TrialHooks) -> None:
     import torch
 
-    before = torch.get_float32_matmul_precision()
+    hooks.on_undo(_restoring())
     torch.set_float32_matmul_precision("high")
-    hooks.on_undo(lambda: torch.set_float32_matmul_precision(before))
-    hooks.set(torch.backends.cudnn, "allow_tf32", True)
+    torch.backends.cudnn.allow_tf32 = True
+
+
+_OPERATIONS = (("cuda", "matmul"), ("mkldnn", "matmul"), ("cuda", "conv"), ("cuda", "rnn"))
+
+
+def _restoring() -> Callable[[], None]:
+    """What sets the precisions to what they are now.
+
+    Since torch 2.9 reading an older switch raises where it and the precisions of the operations do not agree. They do
+    not after `set_float32_matmul_precision("high")` and `backends.cuda.matmul.allow_tf32 = False`.
+    """
+    import torch
+
+    matmul = _matmul_precision()
+    conv = probe(lambda: torch.backends.cudnn.allow_tf32)
+    getter = getattr(torch._C, "_get_fp32_precision_getter", None)
+    setter = getattr(torch._C, "_set_fp32_precision_setter", None)
+    exact = {} if getter is None else {one: probe(functools.partial(getter, *one)) for one in _OPERATIONS}
+
+    def restore() -> None:
+        if matmul is not None:
+            torch.set_float32_matmul_precision(matmul)
+        if conv is not None:
+            torch.backends.cudnn.allow_tf32 = conv
+        for operation, precision in exact.items():
+            if precision is not None and setter is not None:
+                setter(*operation, precision)
+
+    return restore
+
+
+def _matmul_precision() -> str | None:
+    import torch
+
+    return probe(torch.get_float32_matmul_precision)
 
 
 REMEDIES: tuple[type[Remedy], ...] = (Tf32,)
