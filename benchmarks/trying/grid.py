@@ -26,6 +26,9 @@ from .planted_pairs import measure_together
 _OTHERS_GPU = ("tf32", "bf16_autocast", "fused_optimizer", "no_empty_cache")
 _OTHERS_CPU = ("fused_optimizer", "loader_workers_1", "no_checkpointing", "slow_switches_off")
 """Tried on each planted script next to the remedy of its fault."""
+_OF_GOOD_GPU = ("tf32", "foreach_optimizer", "frozen_garbage", "expandable_segments")
+_OF_GOOD_CPU = ("foreach_optimizer", "frozen_garbage", "omp_threads_1")
+"""Tried on each good script: what changes it and should gain nothing."""
 _LONGEST_TRY_S = 240.0
 
 
@@ -101,7 +104,10 @@ def compare(script: Script, remedies: tuple[str, ...], budget_s: float, until: f
 
 def planted(script: Script, budget_s: float, until: float) -> dict[str, Any]:
     """`try` on a planted or a good script."""
-    others = _OTHERS_GPU if script.needs_gpu else _OTHERS_CPU
+    if script.remedies:
+        others = _OTHERS_GPU if script.needs_gpu else _OTHERS_CPU
+    else:
+        others = _OF_GOOD_GPU if script.needs_gpu else _OF_GOOD_CPU
     result = try_script(script, tuple(dict.fromkeys((*script.remedies[:1], *others))), budget_s, until)
     rows = [row for row in result.get("rows", []) if row.get("gain_percent") is not None]
     gains = sorted((row for row in rows if row.get("is_gain")), key=lambda row: -float(row["gain_percent"]))

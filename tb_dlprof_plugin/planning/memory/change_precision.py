@@ -27,6 +27,8 @@ _LINEAR = ("aten::linear", "aten::addmm", "aten::mm")
 _CONVERT = ("aten::softmax", "aten::log_softmax", "aten::cross_entropy_loss")
 """Autocast sets their `dtype` instead of casting the input: the kernel reads half precision and writes FP32
 (`half_to_float` in torch's `SoftMax.cu`), and that of the backward pass the other way round."""
+_CROSS_ENTROPY = "aten::cross_entropy_loss"
+_LOSS_BACKWARD = ("aten::nll_loss_backward", "aten::nll_loss2d_backward")
 _KEEP_RESULT = ("aten::_softmax", "aten::relu", "aten::clamp_min", "aten::sigmoid", "aten::tanh", "aten::exp")
 """Their backward pass reads their result (`derivatives.yaml`), so that it stays where another op keeps a cast of it."""
 _CONVERT_BACKWARD = ("aten::_softmax_backward_data", "aten::_log_softmax_backward_data")
@@ -80,6 +82,8 @@ class _Autocast:
             slots = own.get(op.call)
             if slots and op.casts and not self._converts(op):
                 self._cast_inputs(op, slots)
+            elif slots and op.casts and self._name(op.call) == _CROSS_ENTROPY:
+                self._cross_entropy(slots)
         return self._rewrite.changed()
 
     def _name(self, call: int) -> str:
@@ -170,6 +174,40 @@ class _Autocast:
                 self._rewrite.put(last + 1, [-new - 1])
             else:
                 self._rewrite.put(end, [-new - 1])
+
+    def _cross_entropy(self, slots: list[int]) -> None:
+        """It asks for a log-softmax of its input's own type, which autocast leaves so (`cross_entropy_loss` in torch's
+        `LossNLL.cpp`); the loss behind it reads a cast to FP32, which is there until its backward pass, and whose
+        gradient is cast back."""
+        slot = next((one for one in slots if self._name(self._program.slots[one].call) == "aten::_log_softmax"), None)
+        if slot is None:
+            return
+        one, made, freed = self._program.slots[slot], self._where.made, self._where.freed
+        cast = self._new(one)
+        self._halve(slot)
+        self._rewrite.put(made[slot] + 1, [cast + 1])
+        of_loss = self._first_backward(_LOSS_BACKWARD, made[slot], freed[slot])
+        if of_loss is None or rounded(self._program.slots[of_loss].bytes) != rounded(one.bytes):
+            self._rewrite.put(freed[slot], [-cast - 1])
+            return
+        self._rewrite.put(made[of_loss] + 1, [-cast - 1])
+        behind = self._first_backward(_CONVERT_BACKWARD, made[of_loss], freed[of_loss])
+        if behind is not None:
+            gradient = self._program.slots[of_loss]
+            half = self._new(replace(gradient, bytes=max(gradient.bytes // 2, 1)))
+            self._rewrite.put(made[behind], [half + 1, -of_loss - 1])
+            self._rewrite.drop(freed[of_loss])
+            self._rewrite.put(freed[of_loss], [-half - 1])
+
+    def _first_backward(self, names: tuple[str, ...], after: int, before: int) -> int | None:
+        """The first slot that one of these ops makes in the backward pass between two events."""
+        found = [
+            slot
+            for slot, one in enumerate(self._program.slots)
+            if max(after, self._program.backward_at - 1) < self._where.made[slot] < before
+            and self._name(one.call) in names
+        ]
+        return min(found, key=lambda slot: self._where.made[slot], default=None)
 
     def _item(self, op: FlowOp) -> int:
         """Bytes of an element of a cast input."""
