@@ -104,10 +104,8 @@ def compare(script: Script, remedies: tuple[str, ...], budget_s: float, until: f
 
 def planted(script: Script, budget_s: float, until: float) -> dict[str, Any]:
     """`try` on a planted or a good script."""
-    if script.remedies:
-        others = _OTHERS_GPU if script.needs_gpu else _OTHERS_CPU
-    else:
-        others = _OF_GOOD_GPU if script.needs_gpu else _OF_GOOD_CPU
+    of_gpu, of_cpu = (_OTHERS_GPU, _OTHERS_CPU) if script.remedies else (_OF_GOOD_GPU, _OF_GOOD_CPU)
+    others: tuple[str, ...] = of_gpu if script.needs_gpu else of_cpu
     result = try_script(script, tuple(dict.fromkeys((*script.remedies[:1], *others))), budget_s, until)
     rows = [row for row in result.get("rows", []) if row.get("gain_percent") is not None]
     gains = sorted((row for row in rows if row.get("is_gain")), key=lambda row: -float(row["gain_percent"]))
