@@ -29,6 +29,11 @@ _CLEARING_WORDS = 1.0
 _SHORT_KERNEL_NS = 1_500.0
 """Of a kernel for one small tensor on a GPU of today, whatever it computes."""
 
+RECOMPUTED_HOST = 3.75
+"""The CPU's time that a checkpointed module adds, over that of its forward pass: for each tensor that it saves autograd
+calls hooks in Python, when the forward pass saves it, when it is computed again, and when the backward pass reads it
+(torch/utils/checkpoint.py). The least of 3.8 to 5.5, measured with tensors so small that nothing else counts
+(`benchmarks/memory_plan/checkpoint_cost.py`)."""
 _NEARLY_NOTHING = 1e-9
 
 
@@ -75,7 +80,7 @@ class StepWork:
 
     def checkpoints(self, modules: tuple[str, ...], times: int = 1) -> Work:
         """The forward pass of modules once more, before the first launch of each one's backward pass."""
-        return self._of_modules(modules, [(Role.FORWARD, Role.BACKWARD)], times)
+        return self._of_modules(modules, [(Role.FORWARD, Role.BACKWARD)], times, RECOMPUTED_HOST)
 
     def more_layers(self, module: str, count: int) -> Work:
         """More modules like one: both of its passes, and its part of the optimizer's step."""
@@ -252,8 +257,13 @@ class StepWork:
                     number[i] += len(one.bytes) if add else 0
         return bytes_[1] / max(bytes_[0], 1), number[1] / max(number[0], 1)
 
-    def _of_modules(self, modules: tuple[str, ...], passes: list[tuple[Role, Role]], times: int) -> Work:
-        """Passes of modules so many times more: the launches of one role, before the first of another."""
+    def _of_modules(
+        self, modules: tuple[str, ...], passes: list[tuple[Role, Role]], times: int, host_factor: float = 1.0
+    ) -> Work:
+        """Passes of modules so many times more: the launches of one role, before the first of another.
+
+        ``host_factor`` is the CPU's time for them over that of the recorded ones.
+        """
         profile, ops, calls = self._profile, self._profile.ops, self._profile.calls
         own = np.array([any(inside(path, module) for module in modules) for path in profile.strings], dtype=np.bool_)
         chosen = own[ops.module[self._op]] & self._linked
@@ -263,7 +273,8 @@ class StepWork:
         total = 0.0
         for role, behind in passes:
             rows = np.flatnonzero(chosen & (ops.role[self._op] == role))
-            host = self._op_ns * int((own_calls & (ops.role[calls.op] == role)).sum()) / max(len(rows), 1)
+            count = int((own_calls & (ops.role[calls.op] == role)).sum())
+            host = host_factor * self._op_ns * count / max(len(rows), 1)
             first: dict[tuple[int, str], int] = {}
             for row in np.flatnonzero(chosen & (ops.role[self._op] == behind)).tolist():
                 key = int(self._view.launch_iteration[row]), owner(profile.strings[int(ops.module[self._op[row]])])
