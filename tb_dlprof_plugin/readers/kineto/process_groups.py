@@ -39,7 +39,7 @@ def members_of(ranks: Any, size: Any = None, start: Any = None, stride: Any = No
         ranks = [int(rank) for rank in found[1].split(",")] if found and found[1] else []
     members = ranks if isinstance(ranks, list) else []
     count, first, step = (whole_number(one, _LARGEST_RANK) for one in (size, start, stride))
-    sound = all(whole_number(rank, _LARGEST_RANK) == rank for rank in members)
+    sound = all(0 <= whole_number(rank, _LARGEST_RANK) == rank for rank in members)
     if members and sound and len(members) <= MOST_MEMBERS:
         return tuple(members)
     if 0 < count <= MOST_MEMBERS and first >= 0 and step > 0 and first + step * (count - 1) <= _LARGEST_RANK:
