@@ -14,14 +14,13 @@ import argparse
 import itertools
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from .planted import GOOD, GRIDS, PLANTED, Script
 from .planted_pairs import measure_together
+from .try_command import try_result
 
 _OTHERS_GPU = ("tf32", "bf16_autocast", "fused_optimizer", "no_empty_cache")
 _OTHERS_CPU = ("fused_optimizer", "loader_workers_1", "no_checkpointing", "slow_switches_off")
@@ -34,20 +33,10 @@ _LONGEST_TRY_S = 240.0
 
 def try_script(script: Script, remedies: tuple[str, ...], budget_s: float, until: float) -> dict[str, Any]:
     """The JSON of `tb-dlprof try`, or ``{"error": ...}``."""
-    command = [sys.executable, "-m", "tb_dlprof_plugin.cli.main", "try", "--format", "json", "--record", "none"]
-    command += ["--budget", f"{budget_s:.0f}s", "--precision", "1.5%", "--remedies", ",".join(remedies)]
+    options = ["--record", "none", "--budget", f"{budget_s:.0f}s", "--precision", "1.5%"]
+    options += ["--remedies", ",".join(remedies)]
     left = min(until - time.monotonic() + 30, _LONGEST_TRY_S)
-    done = subprocess.Popen([*command, str(script.path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        out, err = done.communicate(timeout=max(left, 10))
-    except subprocess.TimeoutExpired:
-        # As Ctrl-C: it prints what it knows.
-        done.terminate()
-        out, err = done.communicate()
-    try:
-        return dict(json.loads(out))
-    except ValueError:
-        return {"error": "\n".join(err.strip().splitlines()[-5:])}
+    return try_result([*options, str(script.path)], max(left, 10))
 
 
 def _subsets(remedies: tuple[str, ...]) -> list[tuple[str, ...]]:

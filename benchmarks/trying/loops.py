@@ -22,17 +22,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "benchmarks" / "run_scripts"
 _TORCHRUN = ("--", sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-_LONG = "100000"
+LONG = "100000"
 LOOPS: dict[str, tuple[str, ...]] = {
-    "imagenet": ("imagenet.py", "--epochs", _LONG, "--batches", "40", "--save", "weights.pt"),
-    "gan": ("gan.py", "--steps", _LONG),
-    "lightning": ("lightning_module.py", "--epochs", _LONG, "--batches", "40"),
-    "accelerate": ("accelerate_loop.py", "--steps", _LONG),
-    "transformers": ("transformers_trainer.py", "--steps", _LONG),
-    "torchrun": (*_TORCHRUN, "imagenet.py", "--epochs", _LONG, "--batches", "40", "--save", "weights.pt"),
-    "torchrun lightning": (*_TORCHRUN, "lightning_module.py", "--epochs", _LONG, "--batches", "40"),
-    "torchrun accelerate": (*_TORCHRUN, "accelerate_loop.py", "--steps", _LONG),
-    "torchrun transformers": (*_TORCHRUN, "transformers_trainer.py", "--steps", _LONG),
+    "imagenet": ("imagenet.py", "--epochs", LONG, "--batches", "40", "--save", "weights.pt"),
+    "gan": ("gan.py", "--steps", LONG),
+    "lightning": ("lightning_module.py", "--epochs", LONG, "--batches", "40"),
+    "accelerate": ("accelerate_loop.py", "--steps", LONG),
+    "transformers": ("transformers_trainer.py", "--steps", LONG),
+    "torchrun": (*_TORCHRUN, "imagenet.py", "--epochs", LONG, "--batches", "40", "--save", "weights.pt"),
+    "torchrun lightning": (*_TORCHRUN, "lightning_module.py", "--epochs", LONG, "--batches", "40"),
+    "torchrun accelerate": (*_TORCHRUN, "accelerate_loop.py", "--steps", LONG),
+    "torchrun transformers": (*_TORCHRUN, "transformers_trainer.py", "--steps", LONG),
     "short": ("six_models.py", "--model", "mlp"),
 }
 """Command lines in the folder of the scripts."""

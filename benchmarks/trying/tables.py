@@ -15,44 +15,31 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from .loops import LOOPS, SCRIPTS
+from .loops import LONG, LOOPS, SCRIPTS
+from .try_command import try_result
 
-_LONG = "100000"
 _MODELS = ("mlp", "lenet", "alexnet", "vgg16", "resnet50", "custom")
 _LAST = ("causal_lm", "segmentation", "recommender", "speech")
 TABLES: dict[str, tuple[str, ...]] = {
-    **{name: ("six_models.py", "--model", name, "--steps", _LONG) for name in _MODELS},
-    "resnet50 amp": ("six_models.py", "--model", "resnet50", "--precision", "amp-fp16", "--steps", _LONG),
+    **{name: ("six_models.py", "--model", name, "--steps", LONG) for name in _MODELS},
+    "resnet50 amp": ("six_models.py", "--model", "resnet50", "--precision", "amp-fp16", "--steps", LONG),
     **{name: LOOPS[name] for name in ("imagenet", "gan", "lightning", "accelerate", "transformers")},
-    **{name: (f"{name}.py", "--steps", _LONG) for name in _LAST},
+    **{name: (f"{name}.py", "--steps", LONG) for name in _LAST},
 }
 """Command lines in the folder of the scripts."""
 REMEDIES = ("tf32", "bf16_autocast", "channels_last", "fused_optimizer", "cudnn_benchmark", "loader_workers_4")
 
 
 def try_script(words: tuple[str, ...], folder: Path, budget_s: float, longest_s: float) -> dict[str, Any]:
-    """The JSON of ``tb-dlprof try``, or ``{"error": ...}``; ended as by Ctrl-C after ``longest_s``."""
-    command = [sys.executable, "-W", "ignore", "-m", "tb_dlprof_plugin.cli.main", "try", "--format", "json"]
-    command += ["--record", "baseline", "--logdir", str(folder.parent / "runs"), "--budget", f"{budget_s:.0f}s"]
-    command += ["--precision", "1.5%", "--remedies", ",".join(REMEDIES), *words]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
-    try:
-        out, err = process.communicate(timeout=longest_s)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        out, err = process.communicate()
-    try:
-        return dict(json.loads(out))
-    except ValueError:
-        return {"error": err.strip()[-600:]}
+    """The result of ``tb-dlprof try`` with a recorded baseline, or ``{"error": ...}``."""
+    options = ["--record", "baseline", "--logdir", str(folder.parent / "runs"), "--budget", f"{budget_s:.0f}s"]
+    options += ["--precision", "1.5%", "--remedies", ",".join(REMEDIES)]
+    return try_result([*options, *words], longest_s, folder)
 
 
 def _percent(value: float | None) -> str:

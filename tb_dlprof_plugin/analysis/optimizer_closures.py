@@ -50,9 +50,10 @@ def outermost_closure_calls(timeline: Timeline, marks: Bools, parent: Ints) -> B
     stop_ns = host.start_ns + host.duration_ns
     steps = annotation_rows(timeline, OPTIMIZER_STEP)
     steps = steps[np.argsort(host.start_ns[steps], kind="stable")]
-    end_ns = np.full(len(host), np.iinfo(np.int64).min, dtype=np.int64)
+    never = np.iinfo(np.int64).min
+    end_ns = np.full(len(host), never, dtype=np.int64)
     end_ns[steps] = closure_ends(host.start_ns[steps], stop_ns[steps], host.start_ns[marks], stop_ns[marks])
-    result: Bools = (parent >= 0) & (host.start_ns < take_or(end_ns, parent, np.iinfo(np.int64).min))
+    result: Bools = host.start_ns < take_or(end_ns, parent, never)
     return result
 
 

@@ -18,6 +18,11 @@ class _LoaderWorkers(LoaderRemedy):
     may_change = "Batches stay the same; random augmentation draws other numbers, each worker from a seed of its own."
     group = "loader_workers"
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Without the second they start again with each epoch.
+        self.keywords = (("num_workers", str(self.workers)), ("persistent_workers", "True"))
+
     def why_not(self, facts: TrialFacts) -> str | None:
         missing = super().why_not(facts)
         if missing is not None:
@@ -34,29 +39,24 @@ class _LoaderWorkers(LoaderRemedy):
             # Given for no workers, where only 0 is allowed.
             arguments.pop("timeout")
         arguments["num_workers"] = self.workers
-        # Else they start again with each epoch.
         arguments["persistent_workers"] = True
         return None
 
 
 class LoaderWorkers1(_LoaderWorkers):
     name, title, workers = "loader_workers_1", "1 DataLoader worker", 1
-    keywords = (("num_workers", "1"), ("persistent_workers", "True"))
 
 
 class LoaderWorkers2(_LoaderWorkers):
     name, title, workers = "loader_workers_2", "2 DataLoader workers", 2
-    keywords = (("num_workers", "2"), ("persistent_workers", "True"))
 
 
 class LoaderWorkers4(_LoaderWorkers):
     name, title, workers = "loader_workers_4", "4 DataLoader workers", 4
-    keywords = (("num_workers", "4"), ("persistent_workers", "True"))
 
 
 class LoaderWorkers8(_LoaderWorkers):
     name, title, workers = "loader_workers_8", "8 DataLoader workers", 8
-    keywords = (("num_workers", "8"), ("persistent_workers", "True"))
 
 
 REMEDIES: tuple[type[Remedy], ...] = (LoaderWorkers1, LoaderWorkers2, LoaderWorkers4, LoaderWorkers8)
