@@ -38,6 +38,11 @@ class TrustPage(msgspec.Struct, frozen=True):
     verdict: TrustLevel
     reasons: list[TrustReasonText]
 
+    @property
+    def headline(self) -> str:
+        """How far the recording can be trusted, and the first reason."""
+        return " ".join([f"Recording: {self.verdict}.", *(reason.text for reason in self.reasons[:1])])
+
 
 def trust_verdict(view: ProfileView, selection: Selection) -> TrustVerdict:
     """Of the selected iterations."""

@@ -58,6 +58,7 @@ class TestPage:
         data = PAGES[name].load_page()(view, run.ref, view.selection())
         page = run.page(name)
         assert page.data == data
+        assert repr(page).startswith(f"<{type(data).__name__}: ")
         assert json.loads(page.to_json()) == msgspec.to_builtins(data)
         for table in page.tables:
             made, held = page.table(table), getattr(data, table, None)
