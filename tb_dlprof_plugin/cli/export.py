@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +16,7 @@ from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.run_list import places_of
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, Made, PageExportError, answer_all, html_file
@@ -77,7 +77,8 @@ def export(
         with Progress(target, "computing the pages for") as progress:
             answered = answer_all(runs, progress.update)
         made = html_file(answered, title or answered.title, datetime.now().astimezone())
-        _write(target, made.text)
+        with whole_file(target) as file:
+            file.write(made.text.encode())
     except (ProfileError, TraceError, PageExportError) as error:
         refuse(str(error))
     except OSError as error:
@@ -96,17 +97,6 @@ def _check_target(html: Path, force: bool) -> None:
 
 def _file_name(names: list[str]) -> str:
     return re.sub(r"[^\w.-]+", "-", "-".join(names)).strip("-.") if len(names) <= 2 else "runs"
-
-
-def _write(html: Path, text: str) -> None:
-    """Replaces the file atomically: the old one may be in use."""
-    temporary = html.with_name(f".{html.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_text(text, "utf-8", newline="\n")
-        temporary.replace(html)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, str]) -> None:

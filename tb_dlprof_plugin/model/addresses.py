@@ -20,6 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tb_dlprof_plugin.model.whole_file import whole_file
+
 _BLOCK_BYTES = 16 << 20
 """Of a download: gzip allows no random access, so a file is read from its start to its end."""
 _WHOLE_OR_NOTHING = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory"}
@@ -143,17 +145,13 @@ def write(address: str, content: bytes) -> None:
     Raises:
         AddressError: it cannot be written; nothing is left behind.
     """
-    folder = address.rpartition("/")[0] if is_remote(address) else os.path.dirname(address)
-    temporary = join(folder, f".{secrets.token_hex(8)}.tb_dlprof.tmp")
     try:
         if not is_remote(address):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            try:
-                Path(temporary).write_bytes(content)
-                os.replace(temporary, address)
-            finally:
-                Path(temporary).unlink(missing_ok=True)
+            Path(address).parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(Path(address)) as file:
+                file.write(content)
             return
+        temporary = join(address.rpartition("/")[0], f".{secrets.token_hex(8)}.tb_dlprof.tmp")
         files, path = _file_system(address)
         if scheme_of(address) in _WHOLE_OR_NOTHING:
             files.pipe_file(path, content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.reports.table import FORMATS, Report
 
 BASE_NAME = "dlprof"
@@ -13,7 +14,7 @@ BASE_NAME = "dlprof"
 def write_reports(
     reports: Mapping[str, Report], formats: Sequence[str], folder: Path, base_name: str = BASE_NAME
 ) -> Iterator[Path]:
-    """Writes each report in each format and yields the paths; files of the same names are replaced.
+    """Writes each report in each format and yields the paths; files and links of the same names are replaced.
 
     Args:
         reports: by the names that the files have.
@@ -29,5 +30,7 @@ def write_reports(
     for name, report in reports.items():
         for kind in formats:
             path = folder / f"{base_name.replace(' ', '_')}_{name}.{kind}"
-            path.write_bytes(FORMATS[kind](report))
+            content = FORMATS[kind](report)
+            with whole_file(path) as file:
+                file.write(content)
             yield path

@@ -24,6 +24,7 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError, encode
 from tb_dlprof_plugin.store.header import header_of
@@ -92,14 +93,8 @@ def write_profile(
     now_ns = time.time_ns()
     name = own_event_file_name(now_ns)
     data = event_file_content(profile, now_ns, summary, facts)
-    # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.
-    temporary = folder / f".{secrets.token_hex(8)}.tb_dlprof.tmp"
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(folder / name)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    with whole_file(folder / name) as file:
+        file.write(data)
     return folder / name
 
 

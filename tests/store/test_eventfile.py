@@ -56,7 +56,7 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.store.event_file import write_profile
 profile = analyze_trace(sys.argv[1])
 seen = []
-sys.addaudithook(lambda event, args: seen.append(str(args[0])) if event == "open" and "w" in str(args[1]) else None)
+sys.addaudithook(lambda event, args: seen.append(str(args[0])) if event == "open" and "x" in str(args[1]) else None)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:

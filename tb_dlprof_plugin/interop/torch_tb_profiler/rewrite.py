@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import gzip
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
 from tb_dlprof_plugin.readers.kineto.blocks import read_blocks
 from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
@@ -64,16 +64,8 @@ def rewrite_trace(
     damage = Damage()
     blocks = read_blocks(source, damage, progress)
     head, text = open_events(source, blocks, damage)
-    # No reader of the directory takes this name for a trace.
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with _no_collection(), gzip.open(temporary, "wb", compresslevel=_GZIP_LEVEL) as packed:
-            _copy(head, text, blocks, damage, changes, first, packed.write)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    with whole_file(target) as file, _no_collection(), gzip.GzipFile("", "wb", _GZIP_LEVEL, file) as packed:
+        _copy(head, text, blocks, damage, changes, first, packed.write)
 
 
 @contextlib.contextmanager
