@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / ".make" / "environments"
 TESTERS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "setuptools<80")
-"""Setuptools: TensorBoard before 2.17 imports its pkg_resources."""
+"""Setuptools: TensorBoard before 2.21 imports its pkg_resources, which newer ones do not have."""
 TESTS = ("model", "names", "readers", "analysis", "store", "metrics", "pages", "comparison", "reports", "cli")
 """Folders of tests/."""
 

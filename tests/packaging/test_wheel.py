@@ -109,7 +109,7 @@ def test_the_wheel_bears_the_version_and_needs_no_torch(wheel: Path) -> None:
         metadata = archive.read(name).decode()
     assert f"\nVersion: {__version__}\n" in metadata
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist:") and "extra ==" not in line]
-    assert any(line.startswith("Requires-Dist: tensorboard>=2.13") for line in needed)
+    assert any(line.startswith("Requires-Dist: tensorboard>=2.14.1") for line in needed)
     assert not any("torch" in line for line in needed)
 
 
