@@ -29,8 +29,11 @@ from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, rank_of_path, run_folder, stem_of
 from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.event_file import event_file_content, event_file_name
+from tb_dlprof_plugin.store.run_folder import RunFolderError, run_name_parts
 
-_MADE_BY = re.compile(r"\.rank(\d+)of(\d+)\.import-([0-9a-f]{16})-([0-9a-f]{16})-(\d+)of(\d+)\.")
+_MADE_BY = re.compile(
+    r"events\.out\.tfevents\.\d+\.\d+\.rank(\d+)of(\d+)\.import-([0-9a-f]{16})-([0-9a-f]{16})-(\d+)of(\d+)\.tb_dlprof"
+)
 """In an event file's name: rank, world size (0: unknown), hashes of the recording's address and of all it is made from,
 and which it is of the recording's profiles."""
 _PER_FILE_NS = 1_000_000_000
@@ -186,10 +189,18 @@ def _tasks(sources: Sequence[str], logdir: str, run: str | None, options: ReadOp
         for one, cycle in zip(members, cycles, strict=True):
             # A later cycle's event file has a later name. The fraction of a second is always 0.
             at_ns = (first_ns // _PER_FILE_NS + cycle) * _PER_FILE_NS
-            folder = addresses.join(logdir, *name.split("/"))
+            folder = addresses.join(logdir, *_parts(name))
             session = re.sub(r"[^A-Za-z0-9_.-]", "-", name) or "job"
             key = _hash([one.address, one.size, one.stamp, _code(), name, cycle, at_ns, str(options)])
             yield _Task(one, name, folder, session, cycle, at_ns, key, options)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Of a run's folder. Keys of a store may hold what leads out of the log directory."""
+    try:
+        return run_name_parts(name)
+    except RunFolderError as error:
+        raise AddressError(f"{error}; name one with --run.") from None
 
 
 def _code() -> str:
@@ -248,7 +259,7 @@ def _event_files(logdir: str) -> dict[str, list[_EventFile]]:
     """Those of imports, by the recording's identity: one listing, whatever their number."""
     files: dict[str, list[_EventFile]] = {}
     for one in addresses.listing(logdir) if addresses.is_remote(logdir) or os.path.isdir(logdir) else []:
-        found = _MADE_BY.search(one.address.rpartition("/")[2])
+        found = _MADE_BY.fullmatch(one.address.rpartition("/")[2])
         if found:
             rank, world, number, count = (int(found[part]) for part in (1, 2, 5, 6))
             file = _EventFile(one.address, rank, world or None, found[3], found[4], number, count)
@@ -271,9 +282,9 @@ def _earlier(task: _Task, there: dict[str, list[_EventFile]]) -> ImportedRecordi
 
 
 def _remove_older(task: _Task, there: dict[str, list[_EventFile]]) -> None:
-    """Event files of the same recording in this run that were made from what it held before, or by other code."""
+    """Event files of the same recording in this very run that were made from what it held before, or by other code."""
     for one in there.get(task.identity, ()):
-        if one.key != task.key and one.address.startswith(addresses.join(task.folder, "")):
+        if one.key != task.key and one.address == addresses.join(task.folder, one.address.rpartition("/")[2]):
             addresses.remove(one.address)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -10,12 +11,23 @@ import msgspec
 from tb_dlprof_plugin.model.run_facts import GpuEnergy, RunFacts, System
 from tb_dlprof_plugin.readers.trace_names import ORIGINALS
 
+STDERR = "stderr.log"
+JOB = "job.json"
 NO_COPY = 3
 """Exit status of the analysis process if it wrote the profile but not the copy for the PyTorch Profiler tab."""
 
 
 SPOOL = "tb_dlprof_traces_"
 """How the name of a temporary directory begins in which traces wait whose profiles are written to a store."""
+
+
+def remove_job_folder(folder: Path) -> None:
+    """Remove the folder of an analysis process with the two files that are made in it; what else is in it stays."""
+    for name in (JOB, STDERR):
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 class LightTrace(msgspec.Struct):

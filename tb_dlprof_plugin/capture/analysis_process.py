@@ -25,9 +25,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_dlprof_plugin.capture.analysis_job import NO_COPY, SPOOL, AfterPart, AnalysisJob, LightTrace
+from tb_dlprof_plugin.capture.analysis_job import (
+    NO_COPY,
+    SPOOL,
+    AfterPart,
+    AnalysisJob,
+    LightTrace,
+    remove_job_folder,
+)
 from tb_dlprof_plugin.capture.system import complete_system
 from tb_dlprof_plugin.model import addresses
+from tb_dlprof_plugin.model.whole_file import whole_file
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.model.profile import Profile
@@ -63,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     if why or why_trace or why_copy:
         print(why or why_trace or why_copy, file=sys.stderr)
         return 1 if why or why_trace else NO_COPY
-    shutil.rmtree(job_file.parent, ignore_errors=True)
+    remove_job_folder(job_file.parent)
     remove_spool(job)
     return 0
 
@@ -170,16 +178,12 @@ def finish_trace(job: AnalysisJob, analyzed: bool) -> None:
     if not job.compress:
         os.replace(job.trace, job.final_trace)
         return
-    # The final name must not exist before the file is complete.
-    temporary = job.trace + ".gz.tmp"
-    try:
-        with open(job.trace, "rb") as plain, gzip.open(temporary, "wb", compresslevel=_GZIP_LEVEL) as packed:
-            shutil.copyfileobj(plain, packed, 1 << 20)
-        os.replace(temporary, job.final_trace)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with (
+        open(job.trace, "rb") as plain,
+        whole_file(Path(job.final_trace)) as file,
+        gzip.GzipFile("", "wb", _GZIP_LEVEL, file) as packed,
+    ):
+        shutil.copyfileobj(plain, packed, 1 << 20)
     os.unlink(job.trace)
 
 

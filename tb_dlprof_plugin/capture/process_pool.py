@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import msgspec
 
-from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, AnalysisJob
+from tb_dlprof_plugin.capture.analysis_job import JOB, NO_COPY, STDERR, AfterPart, AnalysisJob
 from tb_dlprof_plugin.capture.export import remove
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.model import addresses
@@ -68,9 +68,9 @@ class AnalysisProcess:
         self.folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_"))
         try:
             job.lock_fd = _lock_fd()
-            job_file = self.folder / "job.json"
+            job_file = self.folder / JOB
             job.write(job_file)
-            with open(self.folder / "stderr.log", "wb") as log:
+            with open(self.folder / STDERR, "wb") as log:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", _WORKER_MODULE, str(job_file)],
                     stdin=subprocess.PIPE if job.awaits_after_s else subprocess.DEVNULL,
@@ -137,7 +137,7 @@ class AnalysisProcess:
         if code < 0:
             name = probe(lambda: signal.Signals(-code).name) or f"signal {-code}"
             return f"its analysis process was killed by {name}"
-        text = (self.folder / "stderr.log").read_text(errors="replace")
+        text = (self.folder / STDERR).read_text(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return lines[-1].rstrip(".") if lines else f"its analysis process ended with status {code}"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches
 from tb_dlprof_plugin.model.profile import KernelKind, Profile
-from tb_dlprof_plugin.pages.stored_summary import write_run
+from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.ncu.counters_file import as_columns, read_counters
 from tb_dlprof_plugin.readers.ncu.measured_launch import MeasuredLaunch
-from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +27,32 @@ class Joined:
     percent: float
 
 
-def add_counters(folder: Path, files: Sequence[Path]) -> list[Joined]:
+def add_counters(run: RunFolder, files: Sequence[Path]) -> list[Joined]:
     """Write each profile of a run again, with the counters in place of those that it had.
 
     Raises:
         TraceError: a file holds no counters, or the run no profile that has a kernel of them.
         ProfileError: a profile of the run cannot be read.
+        RunFolderError: another command writes the run, or it lies behind a link.
         OSError: the run cannot be written.
     """
     measured = [launch for file in files for launch in read_counters(file)]
-    before = [path for path in event_files(folder) if path.parent == folder] if folder.is_dir() else []
-    if not before:
-        raise TraceError(f"{folder} holds no profile that the counters could belong to; name a run with --run.")
-    stored = [(path, one.profile) for path in before for one in read_profiles(path)]
-    joined = [_with_counters(profile, measured) for _, profile in stored]
+    if not run.event_files():
+        raise TraceError(f"{run.path} holds no profile that the counters could belong to; name a run with --run.")
+    with run.locked():
+        return _join(run, files, measured)
+
+
+def _join(run: RunFolder, files: Sequence[Path], measured: list[MeasuredLaunch]) -> list[Joined]:
+    before = run.event_files()
+    joined = [_with_counters(one.profile, measured) for file in before for one in read_profiles(file.path)]
     if not any(launches for _, launches, _ in joined):
         raise TraceError(
-            f"no kernel of {', '.join(map(str, files))} is in {folder}: name the run of the same program, or let ncu "
+            f"no kernel of {', '.join(map(str, files))} is in {run.path}: name the run of the same program, or let ncu "
             "print full names (--print-kernel-base demangled)."
         )
-    result = [Joined(write_run(folder, profile), profile, launches, percent) for profile, launches, percent in joined]
-    for path in before:
-        path.unlink()
-    return result
+    paths, _ = run.replace(lambda: write_runs(run.path, [profile for profile, _, _ in joined]), before)
+    return [Joined(path, *one) for path, one in zip(paths, joined, strict=True)]
 
 
 def _with_counters(profile: Profile, measured: list[MeasuredLaunch]) -> tuple[Profile, int, float]:

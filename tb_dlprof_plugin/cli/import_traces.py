@@ -24,7 +24,7 @@ from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-from tb_dlprof_plugin.pages.stored_summary import write_run
+from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.ncu.counters_file import recognises as recognises_counters
@@ -34,8 +34,8 @@ from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
 from tb_dlprof_plugin.readers.trace_names import run_folder, stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
 
 _LONGEST_MODEL = 200
 
@@ -73,7 +73,10 @@ def import_traces(
         str | None,
         typer.Option(help="Name of one run for all traces; by default one run for each trace, named after its file."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace profiles that the run already has.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace the profiles that the run has. Runs below it and all other files stay."),
+    ] = False,
     rank: Annotated[int | None, typer.Option(help="Rank; the traces' own by default.")] = None,
     facts_from: Annotated[
         Path | None,
@@ -130,7 +133,14 @@ def import_traces(
     if not files:
         groups = {}
     for name, members in groups.items():
-        whole, profiles = _make_run(logdir / name, members, reading, force, pytorch_views)
+        try:
+            whole, profiles = _make_run(RunFolder.named(logdir, name), members, reading, force, pytorch_views)
+        except RunFolderError as error:
+            _tell(f"{error}.")
+            whole, profiles = False, []
+        except OSError as error:
+            _tell(f"{logdir / name} cannot be written ({error.strerror}); give another --logdir.")
+            whole, profiles = False, []
         failed |= not whole
         for path, profile in profiles:
             written.append(_imported(name, path, profile))
@@ -150,8 +160,8 @@ def import_traces(
 def _add_counters(logdir: Path, run: str, files: list[Path], output: OutputFormat) -> list[ImportedProfile]:
     """The profiles of the run, with the counters."""
     try:
-        joined = add_counters(logdir / run, files)
-    except (TraceError, ProfileError, OSError) as error:
+        joined = add_counters(RunFolder.named(logdir, run), files)
+    except (TraceError, ProfileError, RunFolderError, OSError) as error:
         refuse(str(error).rstrip("."))
     for one in joined:
         if output is OutputFormat.text:
@@ -172,27 +182,31 @@ class _Reading:
 
 
 def _make_run(
-    folder: Path, traces: list[Path], reading: _Reading, force: bool, pytorch_views: bool
+    run: RunFolder, traces: list[Path], reading: _Reading, force: bool, pytorch_views: bool
 ) -> tuple[bool, list[tuple[Path, Profile]]]:
     """Writes the profiles of one run; False if any trace failed, which does not affect the others.
 
     The profiles that were written follow, each with its event file.
+
+    Raises:
+        RunFolderError: the run is not to be replaced, or another command writes it.
+        OSError: the run cannot be written.
     """
-    before = event_files(folder) if folder.is_dir() else []
-    if before and not force:
-        _tell(f"{folder} already has {len(before)} profiles; give --force to replace them, or another --run.")
-        return False, []
-    written: list[tuple[Path, Profile]] = []
+    folder = run.path
+    if not force:
+        run.check_free("another --run", with_traces=False)
+    before = run.event_files()
     profiles, whole = [], True
     for trace in traces:
         try:
             with Progress(trace) as progress:
                 profiles += [_of_model(one, reading.model) for one in _analyzed(trace, reading, progress)]
             if pytorch_views and profiles[-1].source.format == kineto.NAME:
+                run.check_no_link()
                 folder.mkdir(parents=True, exist_ok=True)
                 write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
-        except OSError as error:
-            _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
+        except FileExistsError as error:
+            _tell(f"{error.filename} {error.strerror}.")
             return False, []
         except TraceError as error:
             _tell(str(error))
@@ -201,15 +215,16 @@ def _make_run(
     if before and not whole:
         _tell(f"{folder} was left as it is.")
         return False, []
-    try:
-        for profile in _as_cycles(profiles, reading.known):
-            written.append((write_run(folder, profile), profile))
-        for old in before:
-            old.unlink()
-    except OSError as error:
-        _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
-        return False, written
-    return whole, written
+    if not profiles:
+        return whole, []
+    profiles = _as_cycles(profiles, reading.known)
+    with run.locked():
+        if not force:
+            run.check_free("another --run", with_traces=False)
+        paths, removed = run.replace(lambda: write_runs(folder, profiles), run.event_files())
+    if removed:
+        _tell(f"{folder} was replaced; removed: {', '.join(removed)}.")
+    return whole, list(zip(paths, profiles, strict=True))
 
 
 def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
@@ -333,9 +348,11 @@ def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]], logdir: Pat
 
 def _run_name(file: Path) -> str:
     try:
-        return format_of(file).run_name(file)
+        name = format_of(file).run_name(file)
     except TraceError:
-        return stem_of(file.name)  # It is refused when it is read, which costs no other run.
+        name = stem_of(file.name)  # It is refused when it is read, which costs no other run.
+    # Dots alone, as of "...pt.trace.json.gz", would be the log directory or the one above it.
+    return name if name.strip(".") else file.name
 
 
 def _known(event_file: Path | None) -> Profile | None:

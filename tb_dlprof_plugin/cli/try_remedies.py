@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import secrets
 import sys
@@ -23,15 +24,15 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
 from tb_dlprof_plugin.cli.run.output_dir import script_name
-from tb_dlprof_plugin.cli.run.results import remove_old, wait_for_analyses
+from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
-from tb_dlprof_plugin.pages.stored_summary import write_run
+from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
 from tb_dlprof_plugin.trial import forecast_record
 from tb_dlprof_plugin.trial.baseline_recording import record
 from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
@@ -86,7 +87,9 @@ def try_remedies(
     ] = Record.gains,
     write_patch: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the best set as a patch of the script; it is not applied."),
+        typer.Option(
+            metavar="FILE", help="Write the best set as a patch of the script into a new file; it is not applied."
+        ),
     ] = None,
     fail_on_gain: Annotated[
         float | None,
@@ -117,6 +120,8 @@ def try_remedies(
         )
     if sys.platform == "win32":
         refuse("try does not run on Windows: it freezes one process while another one runs")
+    if write_patch is not None and os.path.lexists(write_patch):
+        refuse(f"{write_patch} exists already; name a new file with --write-patch")
     chosen = _chosen(remedies, without)
     budget_s, percent = _seconds(budget), _percent(precision)
     try:
@@ -127,8 +132,7 @@ def try_remedies(
     result = trial.run(chosen, budget_s, percent)
     print_page(result, output, text=lambda: _print(result, trial), main=lambda: rows_table(TriedRemedy, result.rows))
     if write_patch is not None and result.best.patch:
-        write_patch.write_text(result.best.patch)
-        tell(f"tb-dlprof: {write_patch} has the patch; `git apply {write_patch}` or `patch -p1 < {write_patch}`.")
+        _write_new(write_patch, result.best.patch)
     elif write_patch is not None:
         tell("tb-dlprof: there is nothing to write as a patch.")
     if result.interrupted:
@@ -139,6 +143,15 @@ def try_remedies(
         raise typer.Exit(GAINS)
 
 
+def _write_new(path: Path, patch: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(patch)
+    except OSError as error:
+        refuse(f"{path} cannot be written ({error.strerror}); the patch is in the result of `tb-dlprof tried`")
+    tell(f"tb-dlprof: {path} has the patch; `git apply {path}` or `patch -p1 < {path}`.")
+
+
 class _Trial:
     """One trial; its processes and folders are gone at the end, however it ends."""
 
@@ -147,6 +160,7 @@ class _Trial:
         self.failed = False
         self._script = script_name(line)
         self.directory = logdir / f"{self._script.removesuffix('.py')}_try"
+        self._logdir_path = logdir
         self._line = line
         self._logdir = MadeFolders()
         if record_runs is not Record.none:
@@ -221,7 +235,8 @@ class _Trial:
         """Record a run of the logdir; None where that fails, with a message."""
         if self._record is Record.none:
             return None
-        directory = (self.directory / name).absolute()
+        run = self._run_of(name)
+        directory = run.path.absolute()
         tell(f"tb-dlprof: {name}: recording")
         environment: dict[str, str] = {}
         for one in remedies:
@@ -233,27 +248,33 @@ class _Trial:
             return {VARIABLE: str(folder)}
 
         try:
-            old = frozenset(event_files(directory)) if directory.is_dir() else frozenset()
             self._logdir.make(directory)
-            record(
-                self._laboratory,
-                [one.name for one in remedies],
-                environment,
-                write_request,
-                lambda folder: _all_recorded(read_statuses(folder)),
-                lambda folder: _finish(folder, directory),
-                _RECORDING_S,
-            )
-            remove_old(old)
-            stored = read_profiles(directory)
+            with run.locked(0):
+                old = run.recorded_files()
+                record(
+                    self._laboratory,
+                    [one.name for one in remedies],
+                    environment,
+                    write_request,
+                    lambda folder: _all_recorded(read_statuses(folder)),
+                    lambda folder: _finish(folder, directory),
+                    _RECORDING_S,
+                )
+                _, removed = run.replace(lambda: None, old)
+                if removed:
+                    tell(f"tb-dlprof: {run.path} was replaced; removed: {', '.join(removed)}.")
+                stored = [one for file in run.event_files() for one in read_profiles(file.path)]
             return ProfileView(stored[0].profile) if stored else None
-        except (VariantError, ProfileError, OSError) as error:
+        except (VariantError, ProfileError, RunFolderError, OSError) as error:
             tell(f"tb-dlprof: {name} was not recorded: {error}.")
-            self._logdir.remove(directory)
+            self._logdir.discard(run)
             return None
         except KeyboardInterrupt:
-            self._logdir.remove(directory)
+            self._logdir.discard(run)
             raise
+
+    def _run_of(self, name: str) -> RunFolder:
+        return RunFolder(self._logdir_path, f"{self.directory.name}/{name}")
 
     def _record_gains(self, search: Search) -> None:
         if self._record in (Record.none, Record.baseline):
@@ -291,17 +312,18 @@ class _Trial:
 
     def _store(self, result: TrialResult) -> None:
         """The result lies with the profile of the baseline."""
-        directory = self.directory / "baseline"
-        if self._record is Record.none or not directory.is_dir():
+        run = self._run_of("baseline")
+        if self._record is Record.none or not run.path.is_dir():
             return
         try:
-            old = event_files(directory)
-            stored = read_profiles(directory)
-            for one in stored:
-                write_run(directory, dataclasses.replace(one.profile, trial=result))
-            for path in old if stored else ():
-                path.unlink(missing_ok=True)
-        except (ProfileError, OSError) as error:
+            with run.locked():
+                old = run.event_files()
+                stored = [one.profile for file in old for one in read_profiles(file.path)]
+                run.replace(
+                    lambda: write_runs(run.path, [dataclasses.replace(one, trial=result) for one in stored]),
+                    old if stored else [],
+                )
+        except (ProfileError, RunFolderError, OSError) as error:
             tell(f"tb-dlprof: the result was not stored: {error}.")
 
 

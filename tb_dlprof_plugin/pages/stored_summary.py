@@ -11,6 +11,7 @@ import math
 import os
 import time
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
 from tb_dlprof_plugin.store.profile_store import reopened
+from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MOST_BYTES = 1_000_000
@@ -44,6 +46,22 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
         OSError: the directory cannot be written.
     """
     return write_profile(directory, profile, *stored_with(profile))
+
+
+def write_runs(directory: Path, profiles: Sequence[Profile]) -> list[Path]:
+    """`write_run` of all profiles, or of none.
+
+    Raises:
+        OSError: the directory cannot be written; what was written of them is removed again.
+    """
+    written: list[Path] = []
+    try:
+        for profile in profiles:
+            written.append(write_run(directory, profile))
+    except BaseException:
+        remove_all([file for file in event_files_in(directory) if file.path in written])
+        raise
+    return written
 
 
 def write_run_to(address: str, profile: Profile) -> str:

@@ -84,11 +84,6 @@ def stem_of(name: str) -> str:
     return _ENDING.sub("", name) or name
 
 
-def names_of(stem: str) -> list[str]:
-    """All names that traces of this stem can have in a run's directory."""
-    return [stem + ending for ending in TRACE_ENDINGS] + [f"{ORIGINALS}/{stem}{ending}" for ending in ORIGINAL_ENDINGS]
-
-
 def is_copy(path: Path) -> bool:
     """Whether a file is a copy for another viewer; False for what cannot be read."""
     try:

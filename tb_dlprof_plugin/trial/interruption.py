@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
@@ -49,10 +50,11 @@ class MadeFolders:
         self._made += reversed(missing)
         folder.mkdir(parents=True, exist_ok=True)
 
-    def remove(self, folder: Path) -> None:
-        """Remove it with all in it, if it was made here."""
-        if folder.absolute() in self._made:
-            shutil.rmtree(folder, ignore_errors=True)
+    def discard(self, run: RunFolder) -> None:
+        """Remove what was recorded of a run whose folder was made here; the user's files in it stay."""
+        if run.path.absolute() in self._made:
+            with contextlib.suppress(OSError, RunFolderError):
+                run.discard()
 
     def remove_empty(self) -> None:
         """Remove those that are empty."""

@@ -235,13 +235,18 @@ def test_an_unchanged_script_becomes_a_run(tmp_path: Path) -> None:
     """With a stand-in for JAX whose profiler writes a real recording."""
     (tmp_path / "jax.py").write_text(FAKE_JAX)
     (tmp_path / "train.py").write_text(LOOP)
+    mine = tmp_path / "runs" / "train" / "plugins" / "profile" / "train" / "host.xplane.pb"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
     done = run("--iter-start", "3", "--iter-stop", "6", "train.py", "20", cwd=tmp_path)
     assert done.status == 0, done.err
     assert done.out.splitlines() == [*(f"iteration {n}" for n in range(3, 7)), "x is 20 lowered train_step"]
     assert "train.py, " in done.err
     (stored,) = profiles(tmp_path / "runs" / "train")
     assert (stored.source.format, stored.source.framework) == ("xplane", "jax")
-    kept = tmp_path / "runs" / "train" / "plugins" / "profile" / "train" / "host.xplane.pb"
+    # Sessions of the user stay as they are.
+    assert mine.read_text() == "mine"
+    kept = tmp_path / "runs" / "train" / "plugins" / "profile" / "train-2" / "host.xplane.pb"
     assert kept.read_bytes() == FIXTURE.read_bytes()
     assert not list((tmp_path / "runs" / "train").glob(".recording*"))
 

@@ -94,7 +94,8 @@ def test_a_run_that_exists_is_left_alone_unless_forced(run, training, tmp_path: 
     assert run(trace, "--logdir", tmp_path).exit_code == 0
     before = list((tmp_path / "w").iterdir())
     again = run(trace, "--logdir", tmp_path)
-    assert (again.exit_code, "already has 1 profiles; give --force" in again.stderr) == (2, True)
+    assert again.exit_code == 2
+    assert "already has 1 profile; give another --run, or --force, which removes 1 file" in again.stderr
     assert list((tmp_path / "w").iterdir()) == before
     assert run(trace, "--logdir", tmp_path, "--force").exit_code == 0
     after = list((tmp_path / "w").iterdir())

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDING = Path(__file__).parents[1] / "readers" / "xplane" / "jax_h200.xplane.pb.gz"
@@ -24,6 +25,9 @@ def test_counters_replace_estimates_and_are_marked(tmp_path: Path) -> None:
     runner, logdir = CliRunner(), str(tmp_path / "runs")
     assert runner.invoke(app, ["import", str(RECORDING), "--logdir", logdir, "--run", "jax"]).exit_code == 0
     profile = read_profiles(tmp_path / "runs" / "jax")[0].profile
+    # A run of its own, below the one that gets the counters.
+    below = write_profile(tmp_path / "runs" / "jax" / "below", profile)
+    (tmp_path / "runs" / "jax" / "notes.txt").write_text("mine")
     kernels, launches, configs = profile.kernels, profile.launches, profile.launch_configs
     rows = []
     for at, (kernel, config) in enumerate(zip(launches.kernel.tolist(), launches.config.tolist(), strict=True)):
@@ -41,7 +45,9 @@ def test_counters_replace_estimates_and_are_marked(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert f"counters for {len(rows)} of its launches, 100 % of the kernel time" in " ".join(done.output.split())
 
-    (stored,) = read_profiles(tmp_path / "runs" / "jax")
+    stored, kept = sorted(read_profiles(tmp_path / "runs" / "jax"), key=lambda one: one.path == below)
+    assert (kept.path, stored.path.parent) == (below, tmp_path / "runs" / "jax")
+    assert (tmp_path / "runs" / "jax" / "notes.txt").read_text() == "mine"
     view = ProfileView(stored.profile)
     shown = [row for row in kernels_page(view, RunRef("jax", "s", 0, 0), view.selection()).rows if row.kind == "kernel"]
     assert {(row.tensor_core, row.rule, row.occupancy_percent, row.occupancy_measured) for row in shown} == {

@@ -38,7 +38,6 @@ from tb_dlprof_plugin import distributed
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.fail_on import FailOn
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.cli.run import output_dir
 from tb_dlprof_plugin.cli.run import script as script_process
 from tb_dlprof_plugin.cli.run import session as session_module
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory, script_name
@@ -46,7 +45,10 @@ from tb_dlprof_plugin.cli.run.results import Written, job_of_written, read_writt
 from tb_dlprof_plugin.cli.run.session import RunSession
 from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals, print_where
 from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.store import run_folder
 from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.run_files import RunFile
+from tb_dlprof_plugin.store.run_folder import RunFolder
 from tb_dlprof_plugin.version import __version__
 
 INTERRUPT = textwrap.dedent("""
@@ -122,15 +124,15 @@ def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path, monkeypatch
 
 
 def test_a_logdir_that_may_not_be_listed_is_refused_before_the_script_starts(tmp_path: Path, monkeypatch) -> None:
-    def closed(directory: Path) -> frozenset[Path]:
+    def closed(directory: Path) -> list[RunFile]:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(output_dir, "_profiles", closed)
+    monkeypatch.setattr(run_folder, "event_files_in", closed)
     write(tmp_path, "print('started')", training=False)
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["run", "train.py"])
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "tb-dlprof: runs cannot be written (Permission denied); choose another --logdir.\n"
+    assert done.stderr == "tb-dlprof: runs/train cannot be written (Permission denied); choose another --logdir.\n"
 
 
 def test_a_file_that_cannot_be_executed_is_told(tmp_path: Path) -> None:
@@ -506,7 +508,8 @@ def test_a_taken_name_that_is_given_is_refused(tmp_path: Path, earlier: Path, mo
     monkeypatch.chdir(tmp_path)
     refused = CliRunner().invoke(app, ["run", "--run-name", "train", "train.py"])
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "runs/train holds a profile already; give another --run-name, or --force to replace it" in refused.stderr
+    assert "runs/train already has 1 profile; give another --run-name, or --force, which removes" in refused.stderr
+    assert f"({earlier.name}) and nothing else" in refused.stderr
     assert earlier.exists()
 
 
@@ -605,7 +608,7 @@ RECORDED_JOB = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
 
 def test_the_summary_of_several_ranks_has_the_sentence_of_the_job(capsys) -> None:
     run_directory = RECORDED_JOB / "ddp_slow_gpu"
-    written = read_written(run_directory, frozenset())
+    written = read_written(RunFolder(RECORDED_JOB, "ddp_slow_gpu"), [])
     job = job_of_written(run_directory, written)
     print_summary(written, "train.py", job=job)
     print_where(run_directory, ranks=len(written))
@@ -642,7 +645,7 @@ def _session_of(job: str, status: int, monkeypatch, folder: Path, fail_on: FailO
             return status
 
     monkeypatch.setattr(session_module, "Script", Ended)
-    output = OutputDirectory(RECORDED_JOB / job, frozenset(), "train.py")
+    output = OutputDirectory(RunFolder(RECORDED_JOB, job), [], "train.py")
     request = RunRequest(str(output.directory), 0.0)
     return RunSession(["train.py"], output, request, folder, Level.normal, [], [], folder, "dlprof", False, fail_on)
 

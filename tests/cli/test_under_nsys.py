@@ -14,17 +14,18 @@ from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
 from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_folder import RunFolder
 
 
 def nsys_run(tmp_path: Path, **values: object) -> NsysRun:
-    output = OutputDirectory(tmp_path / "runs" / "server", frozenset(), "server")
+    output = OutputDirectory(RunFolder(tmp_path / "runs", "server"), [], "server")
     return NsysRun(["./server", "--port", "1"], output, Level.normal, **values)  # type: ignore[arg-type]
 
 
 def test_only_gpu_work_and_ranges_are_recorded_unless_more_is_asked_for(tmp_path: Path) -> None:
     assert nsys_run(tmp_path).line("/opt/nsys", pytorch=False) == [
         "/opt/nsys", "profile", "--trace=cuda,nvtx,cudnn,cublas", "--sample=none", "--cpuctxsw=none",
-        "--force-overwrite=true", f"--output={tmp_path}/runs/server/server", "./server", "--port", "1",
+        f"--output={tmp_path}/runs/server/server", "./server", "--port", "1",
     ]  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def test_each_option_is_nsys_own(tmp_path: Path) -> None:
         between_marks=True,
         options="--gpu-metrics-devices=0 -w true",
     )
-    assert run.line("nsys", pytorch=True)[7:-3] == [
+    assert run.line("nsys", pytorch=True)[6:-3] == [
         "--cuda-graph-trace=node", "--pytorch=autograd-shapes-nvtx", "--delay=2", "--duration=1",
         "--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--gpu-metrics-devices=0", "-w", "true",
     ]  # fmt: skip
@@ -94,7 +95,12 @@ def test_the_report_becomes_a_run_and_the_status_is_the_program_s(run, monkeypat
     assert result.exit_code == 3
     (stored,) = read_profiles(tmp_path / "runs" / "mine")
     assert (stored.profile.source.format, len(stored.profile.launches)) == ("nsys", 1)
-    assert (tmp_path / "runs" / "mine" / "mine.nsys-rep").exists()
+    report = tmp_path / "runs" / "mine" / "mine.nsys-rep"
+    # A report that is there is never written over.
+    report.write_text("mine")
+    assert run("--nsys", "--run-name", "mine", "--force", "--", "true").exit_code == 3
+    assert len(read_profiles(report.parent)) == 1
+    assert (report.read_text(), (report.parent / "mine-2.nsys-rep").exists()) == ("mine", True)
 
 
 def test_without_a_report_the_run_fails(run, monkeypatch, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from support.stored_profiles import bombs, varint
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store import run_files
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.web import trace_files
 from tb_dlprof_plugin.web.errors import RequestError
@@ -117,7 +118,7 @@ def pipe(folder: Path) -> str:
     found = trace_files.traces_in(folder)
     path.unlink()
     os.mkfifo(path)
-    trace_files._found = lambda _: found
+    run_files.traces_in = lambda _: found
     return _measured(lambda: _piece(folder, found[0].name))
 
 

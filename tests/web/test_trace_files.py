@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from tb_dlprof_plugin.store import run_files
 from tb_dlprof_plugin.store.event_file import write_profile
-from tb_dlprof_plugin.web import trace_files
+from tb_dlprof_plugin.store.run_files import RunFile
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.trace_files import PIECE_BYTES, piece_of, run_directory, traces_in
 
@@ -74,13 +75,13 @@ def test_a_pipe_in_the_place_of_a_trace_is_not_waited_for(run: Path, monkeypatch
     found = traces_in(run)
     path = found[0].path
 
-    def swapped(_: Path) -> list[trace_files.Found]:
+    def swapped(_: Path) -> list[RunFile]:
         path.unlink()
         os.mkfifo(path)
         return found
 
-    monkeypatch.setattr(trace_files, "_found", swapped)
-    with pytest.raises(RequestError, match="is no file any more"):
+    monkeypatch.setattr(run_files, "traces_in", swapped)
+    with pytest.raises(RequestError, match="no regular file any more"):
         piece_of(run, found[0].name, 0, None)
 
 

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames, check_base_name, format_names, report_names
-from tb_dlprof_plugin.cli.run.output_dir import choose_output_directory
+from tb_dlprof_plugin.cli.run.output_dir import output_directory
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line, end_like
 from tb_dlprof_plugin.cli.run.session import RunSession
 from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
@@ -73,7 +73,12 @@ def run(
         str | None,
         typer.Option(help="Name of the run.  [default: the script's, with a number where it is taken]"),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", "-f", help="Replace a run of the same name.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", "-f", help="Replace the run of the same name, once the new one is written; all other files stay."
+        ),
+    ] = False,
     mode: Annotated[
         Mode,
         typer.Option(
@@ -127,7 +132,9 @@ def run(
         typer.Option(metavar="NAMES", help="DLProf's reports to write at the end, separated by commas; or all."),
     ] = None,
     formats: FormatNames = "csv",
-    output_path: Annotated[Path, typer.Option(help="Directory for reports and model data; made if missing.")] = Path(),
+    output_path: Annotated[
+        Path, typer.Option(help="Directory for reports and model data; made if missing. Old ones are replaced.")
+    ] = Path(),
     base_name: BaseName = None,
     dump_model_data: Annotated[
         bool,
@@ -182,37 +189,36 @@ def run(
             refuse("--fail-on is for ranks that the script's own recording finds; leave it out with --nsys")
     elif nsys_opts or cuda_graph_nodes:
         refuse("--nsys-opts and --cuda-graph-nodes are for --nsys; add it, or leave them out")
-    output = choose_output_directory(logdir, run_name, line, force)
-    request = RunRequest(
-        run_directory=str(output.directory),
-        began_s=time.time(),
-        session=f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}",
-        first=iter_start,
-        last=iter_stop,
-        delay_s=delay,
-        duration_s=duration,
-        between_marks=profile_range,
-        simple=mode is Mode.simple,
-        under_nsys=nsys,
-    )
-    folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))
-    try:
-        if nsys:
-            counted = iter_start is not None or iter_stop is not None
-            status = NsysRun(
-                line, output, verbosity.level, mode is Mode.simple, cuda_graph_nodes, delay, duration, profile_range,
-                nsys_opts, request if counted else None, folder if counted else None,
-            ).run()  # fmt: skip
-        else:
-            status = RunSession(
-                line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
-                dump_model_data, fail_on,
-            ).run()  # fmt: skip
-    except ScriptError as error:
-        refuse(str(error))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        output.remove_if_empty()
+    with output_directory(logdir, run_name, line, force) as output:
+        request = RunRequest(
+            run_directory=str(output.directory),
+            began_s=time.time(),
+            session=f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}",
+            first=iter_start,
+            last=iter_stop,
+            delay_s=delay,
+            duration_s=duration,
+            between_marks=profile_range,
+            simple=mode is Mode.simple,
+            under_nsys=nsys,
+        )
+        folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))
+        try:
+            if nsys:
+                counted = iter_start is not None or iter_stop is not None
+                status = NsysRun(
+                    line, output, verbosity.level, mode is Mode.simple, cuda_graph_nodes, delay, duration,
+                    profile_range, nsys_opts, request if counted else None, folder if counted else None,
+                ).run()  # fmt: skip
+            else:
+                status = RunSession(
+                    line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
+                    dump_model_data, fail_on,
+                ).run()  # fmt: skip
+        except ScriptError as error:
+            refuse(str(error))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     raise typer.Exit(end_like(status))
 
 

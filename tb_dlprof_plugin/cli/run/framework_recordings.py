@@ -6,6 +6,7 @@ The files stay below the run's directory, where the Profile tab (xprof) finds th
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shlex
 import shutil
@@ -16,17 +17,22 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.analysis import analyze_ranks
-from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
+from tb_dlprof_plugin.capture.launcher.protocol import RECORDING, ProcessStatus
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.log_directory import ENDINGS, SESSIONS
+from tb_dlprof_plugin.store.run_files import entry_named
 
 
 def import_recordings(processes: Sequence[ProcessStatus], run_directory: Path, session: str) -> list[str]:
     """Write the profiles of all processes that JAX' or TensorFlow's profiler recorded; a sentence for each failure."""
-    recorded = [one for one in processes if one.folder and one.phase == "recorded"]
+    folders = [(process, folder) for process in processes if (folder := _folder_of(process, run_directory)) is not None]
+    recorded = [(process, folder) for process, folder in folders if process.phase == "recorded"]
     failures = []
-    named = [(process, file) for process in recorded for file in _kept(process, run_directory, len(recorded) > 1)]
+    target = _unused(run_directory.joinpath(*SESSIONS), run_directory.name)
+    named = [
+        (process, file) for process, folder in recorded for file in _kept(process, folder, target, len(recorded) > 1)
+    ]
     if recorded and not named:
         failures.append("The profiler wrote no file: the script's own messages may say why.")
     for process, file in named:
@@ -40,16 +46,26 @@ def import_recordings(processes: Sequence[ProcessStatus], run_directory: Path, s
         except (TraceError, OSError) as error:
             command = f"tb-dlprof import {shlex.quote(str(file))} --logdir {shlex.quote(str(run_directory.parent))}"
             failures.append(f"The profile of {file} was not written: {error} Run `{command}`.")
-    for process in processes:
-        if process.folder:
-            shutil.rmtree(process.folder, ignore_errors=True)
+    for _, folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
     return failures
 
 
-def _kept(process: ProcessStatus, run_directory: Path, several: bool) -> list[Path]:
+def _folder_of(process: ProcessStatus, run_directory: Path) -> Path | None:
+    """Where its profiler wrote; None where no folder of a recording has that name."""
+    folder = entry_named(run_directory, process.folder) if process.folder else None
+    return folder if folder is not None and folder.name.startswith(RECORDING) else None
+
+
+def _unused(folder: Path, name: str) -> Path:
+    """A session of that name, or with a number: the sessions that are there stay as they are."""
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(folder / one for one in names if not os.path.lexists(folder / one))
+
+
+def _kept(process: ProcessStatus, folder: Path, target: Path, several: bool) -> list[Path]:
     """Moves the files of a process to where the Profile tab looks for them; of several processes by their ranks."""
-    target = run_directory.joinpath(*SESSIONS, run_directory.name)
-    found = sorted(file for ending in ENDINGS for file in Path(process.folder).rglob(f"*{ending}"))
+    found = sorted(file for ending in ENDINGS for file in folder.rglob(f"*{ending}"))
     kept = []
     for file in found:
         name = f"rank{process.rank:05d}.{file.name}" if several else file.name

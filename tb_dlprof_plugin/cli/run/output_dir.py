@@ -5,58 +5,90 @@ from __future__ import annotations
 import contextlib
 import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.store.event_file import event_files
+from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.store.run_files import RunFile
+from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
 
 
 @dataclass(frozen=True, slots=True)
 class OutputDirectory:
-    """The run's directory, absolute; the event files that were in it before; the script's name."""
+    """The run; what an earlier recording left of it; the script's name."""
 
-    directory: Path
-    before: frozenset[Path]
+    run: RunFolder
+    before: Sequence[RunFile]
     script: str
 
-    def remove_if_empty(self) -> None:
-        """Remove a directory that nothing was written to."""
-        with contextlib.suppress(OSError):
-            self.directory.rmdir()
+    @property
+    def directory(self) -> Path:
+        """The run's folder, absolute."""
+        return self.run.path.absolute()
+
+    def remove_before(self, quiet: bool) -> None:
+        """Remove what the earlier recording left, and say what that was. The new run is written."""
+        try:
+            _, removed = self.run.replace(lambda: None, self.before)
+        except (RunFolderError, OSError) as error:
+            tell(f"tb-dlprof: the earlier profiles of {self.directory} were not removed: {error}.")
+            return
+        if removed and not quiet:
+            tell(f"tb-dlprof: {self.directory} was replaced; removed: {', '.join(removed)}.")
 
 
-def choose_output_directory(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> OutputDirectory:
-    """Create the run's directory; ends the command with one sentence if that fails, before the script starts.
+@contextlib.contextmanager
+def output_directory(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> Iterator[OutputDirectory]:
+    """Create the run's folder; ends the command with one sentence if that fails, before the script starts.
 
-    The default name is the script's; if that is taken, and not to be replaced, the next with a number.
+    The default name is the script's; if that is taken, and not to be replaced, the next with a number. No other command
+    of ours writes the run during the block. A folder that nothing was written to is removed at its end.
     """
     script = script_name(command)
-    if name is not None and (not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts):
-        refuse(f"--run-name {name!r} is not the name of a directory below the logdir")
-    run = logdir
-    try:
-        run = logdir / (name or _free_name(logdir, script.removesuffix(".py") or "run", force))
-        directory = run.absolute()
-        before = _profiles(directory)
-        if before and not force:
-            refuse(f"{run} holds a profile already; give another --run-name, or --force to replace it")
-        directory.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
-    except FileExistsError:
-        refuse(f"{run} is a file, where the run's directory would be; choose another --logdir or --run-name")
-    except OSError as error:
-        refuse(f"{run} cannot be written ({error.strerror}); choose another --logdir")
-    return OutputDirectory(directory, before, script)
+    if name is not None:
+        try:
+            RunFolder.named(logdir, name)
+        except RunFolderError as error:
+            refuse(f"--run-name {error}")
+    stem = script.removesuffix(".py")
+    default = stem if stem.strip(".") else "run"
+    names = [default] if name is None else [name]
+    is_numbered = name is None and not force
+    with contextlib.ExitStack() as stack:
+        for candidate in itertools.chain(names, (f"{default}-{number}" for number in itertools.count(2))):
+            try:
+                run, before = stack.enter_context(_taken(logdir, candidate, force, explain=not is_numbered))
+                break
+            except RunFolderError as error:
+                if not is_numbered:
+                    refuse(error)
+            except FileExistsError:
+                refuse(
+                    f"{logdir / candidate} is a file, where the run's directory would be; choose another --logdir or "
+                    "--run-name"
+                )
+            except OSError as error:
+                refuse(f"{logdir / candidate} cannot be written ({error.strerror}); choose another --logdir")
+        yield OutputDirectory(run, before, script)
 
 
-def _free_name(logdir: Path, name: str, force: bool) -> str:
-    """The name; if it is taken, and not to be replaced, the next with a number."""
-    if force:
-        return name
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(one for one in names if not _profiles(logdir / one))
+@contextlib.contextmanager
+def _taken(logdir: Path, name: str, force: bool, explain: bool) -> Iterator[tuple[RunFolder, list[RunFile]]]:
+    run = RunFolder.named(logdir, name)
+    with run.locked(0):
+        try:
+            if not force:
+                run.check_free("another --run-name", with_traces=explain)
+            before = run.recorded_files()
+            if before:
+                run.check_no_link()
+            tempfile.TemporaryFile(dir=run.path).close()
+            yield run, before
+        finally:
+            with contextlib.suppress(OSError):
+                run.path.rmdir()
 
 
 def script_name(command: Sequence[str]) -> str:
@@ -68,9 +100,3 @@ def script_name(command: Sequence[str]) -> str:
         if before == "-m":
             return word
     return Path(command[1] if len(command) > 1 and Path(command[1]).is_dir() else command[0]).name
-
-
-def _profiles(directory: Path) -> frozenset[Path]:
-    if not directory.is_dir():
-        return frozenset()
-    return frozenset(path for path in event_files(directory) if path.parent == directory)

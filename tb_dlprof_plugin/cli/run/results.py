@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
-import shutil
 import signal
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.api.distributed import distributed
+from tb_dlprof_plugin.capture.analysis_job import STDERR, remove_job_folder
 from tb_dlprof_plugin.capture.launcher.protocol import Analysis, ProcessStatus
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
 from tb_dlprof_plugin.store.choice import newest_of_ranks
-from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files
-from tb_dlprof_plugin.store.logdir import EventFileStore, read_profiles
+from tb_dlprof_plugin.store.logdir import EventFileStore
+from tb_dlprof_plugin.store.run_files import RunFile, entry_named
+from tb_dlprof_plugin.store.run_folder import RunFolder
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.trial.process_state import runs
 
+_WAITING = re.compile(r"\.(?P<stem>.+)\.waiting\.json", re.DOTALL)
+"""The name of a trace whose analysis has not ended."""
 _QUIET_S = 1.0
 """A wait shorter than this is not worth a line."""
 _SIGNALS_OF_SHELLS = 128
@@ -72,15 +76,15 @@ def wait_for_analyses(processes: list[ProcessStatus], run_directory: Path, show_
     return failures
 
 
-def read_written(run_directory: Path, before: frozenset[Path]) -> list[Written]:
-    """The profiles of the event files that are not ``before``, by rank, each rank's newest.
+def read_written(run: RunFolder, before: Sequence[RunFile]) -> list[Written]:
+    """The profiles of the event files that were not there ``before``, by rank, each rank's newest.
 
     Raises:
         ProfileError: one cannot be read.
     """
-    name = run_directory.name
-    new = [path for path in event_files(run_directory) if path not in before and path.parent == run_directory]
-    store = EventFileStore({name: new})
+    name = run.path.name
+    earlier = {file.name for file in before}
+    store = EventFileStore({name: [file.path for file in run.event_files() if file.name not in earlier]})
     return [Written(store.view(blob), blob.ref) for blob in newest_of_ranks(store.of_run(name))]
 
 
@@ -91,20 +95,6 @@ def job_of_written(run_directory: Path, written: list[Written]) -> Job | None:
         ProfileError: what is stored of them cannot be read. ValueError: a rank was recorded twice.
     """
     return distributed(run_directory) if len(written) > 1 else None
-
-
-def remove_old(before: frozenset[Path]) -> None:
-    """Remove the event files of an earlier run, and the traces that they came from."""
-    for path in before:
-        traces: set[Path] = set()
-        with contextlib.suppress(ProfileError):
-            for stored in read_profiles(path):
-                name = stored.profile.source.trace_file
-                traces |= {path.parent / one for one in (name, *names_of(stem_of(name)))}
-        for old in (path, *traces):
-            # A directory if a profile names no trace.
-            if old.is_file():
-                old.unlink()
 
 
 def why_nothing(processes: list[ProcessStatus], script: str, status: int, between_marks: bool) -> str:
@@ -197,16 +187,22 @@ def _has_ended(analysis: Analysis) -> bool:
 
 def _failure(analysis: Analysis, run_directory: Path) -> str:
     why = "its analysis was ended"
-    with contextlib.suppress(OSError):
-        text = (Path(analysis.folder) / "stderr.log").read_text(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        why = lines[-1].rstrip(".") if lines else why
-    trace = analysis.final_trace
-    if not os.path.exists(trace) and os.path.exists(analysis.trace):
-        trace = trace.removesuffix(".gz")
+    # The script's process wrote these paths into a file: they are compared with what is there.
+    folder = entry_named(Path(tempfile.gettempdir()), analysis.folder)
+    if folder is not None:
         with contextlib.suppress(OSError):
-            os.replace(analysis.trace, trace)
-    shutil.rmtree(analysis.folder, ignore_errors=True)
+            text = (folder / STDERR).read_text(errors="replace")
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            why = lines[-1].rstrip(".") if lines else why
+        remove_job_folder(folder)
+    trace = analysis.final_trace
+    kept = entry_named(run_directory, analysis.trace)
+    waiting = None if kept is None else _WAITING.fullmatch(kept.name)
+    if kept is not None and waiting is not None:
+        trace = str(run_directory / f"{waiting['stem']}.pt.trace.json")
+        with contextlib.suppress(OSError):
+            if not os.path.lexists(trace):
+                kept.rename(trace)
     command = f"tb-dlprof import {shlex.quote(trace)} --logdir {shlex.quote(str(run_directory.parent))}"
     return f"The profile of {trace} was not written: {why}. Run `{command} --run {shlex.quote(run_directory.name)}`."
 

@@ -17,7 +17,6 @@ from tb_dlprof_plugin.cli.run.results import (
     Written,
     job_of_written,
     read_written,
-    remove_old,
     wait_for_analyses,
     why_nothing,
 )
@@ -26,6 +25,7 @@ from tb_dlprof_plugin.cli.run.summary import TOP_FINDINGS, print_details, print_
 from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.reports.files import write_reports
 from tb_dlprof_plugin.reports.model_data import model_data
 from tb_dlprof_plugin.reports.registry import make_report
@@ -107,12 +107,12 @@ class RunSession:
             failures += import_recordings(processes, self.output.directory, self.request.session)
         for failure in failures:
             tell(f"tb-dlprof: {failure}")
-        written = read_written(self.output.directory, self.output.before)
+        written = read_written(self.output.run, self.output.before)
         if not written:
             if not failures:
                 tell(f"tb-dlprof: {why_nothing(processes, self.output.script, status, self.request.between_marks)}")
             return False
-        remove_old(self.output.before)
+        self.output.remove_before(quiet=self.level is Level.quiet)
         paths = self._write_files(written[0])
         job = job_of_written(self.output.directory, written)
         self._print(written, processes, paths, job)
@@ -129,7 +129,8 @@ class RunSession:
             paths = list(write_reports(made, self.formats, self.output_path, self.base_name))
             if self.dump_model_data:
                 path = self.output_path / f"{self.base_name.replace(' ', '_')}_model_data.json"
-                path.write_bytes(msgspec.json.encode(model_data(view, ref)))
+                with whole_file(path) as file:
+                    file.write(msgspec.json.encode(model_data(view, ref)))
                 paths.append(path)
         except OSError as error:
             tell(f"tb-dlprof: {self.output_path} cannot be written ({error.strerror}); run `tb-dlprof report` again.")

@@ -8,11 +8,14 @@ directory.
 from __future__ import annotations
 
 import contextlib
+import glob
+import itertools
 import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -21,7 +24,7 @@ from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
-from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old, why_nothing
+from tb_dlprof_plugin.cli.run.results import Written, read_written, why_nothing
 from tb_dlprof_plugin.cli.run.script import environment
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
 from tb_dlprof_plugin.cli.run.verbosity import Level
@@ -38,7 +41,7 @@ _PYTORCH = "autograd-shapes-nvtx"
 _HELP_S = 60
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NsysRun:
     """What is run, and how it is recorded. Times in seconds; ``request`` asks for single iterations, and ``folder`` is
     where it and the processes' statuses lie."""
@@ -58,8 +61,7 @@ class NsysRun:
     def line(self, nsys: str, pytorch: bool) -> list[str]:
         """The command line; ``pytorch`` says that this nsys can turn on PyTorch's ranges."""
         line = [
-            nsys, "profile", f"--trace={_TRACED}", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
-            f"--output={self._report}",
+            nsys, "profile", f"--trace={_TRACED}", "--sample=none", "--cpuctxsw=none", f"--output={self._report}",
         ]  # fmt: skip
         if self.graph_nodes:
             line.append("--cuda-graph-trace=node")
@@ -92,13 +94,16 @@ class NsysRun:
         written = self._import(status)
         if not written:
             return status or 1
-        remove_old(self.output.before)
+        self.output.remove_before(quiet=self.level is Level.quiet)
         self._print(written)
         return status
 
-    @property
+    @cached_property
     def _report(self) -> Path:
-        return self.output.directory / self.output.directory.name
+        """Without its ending, which nsys adds; one that is there already is not written over."""
+        folder = self.output.directory
+        names = itertools.chain([folder.name], (f"{folder.name}-{number}" for number in itertools.count(2)))
+        return next(folder / name for name in names if not any(folder.glob(f"{glob.escape(name)}.*")))
 
     def _import(self, status: int) -> list[Written]:
         names = [self._report.with_name(self._report.name + ending) for ending in REPORT_ENDINGS]
@@ -113,13 +118,13 @@ class NsysRun:
             return []
         options = ReadOptions(Markers.NONE if self.simple else Markers.AUTO)
         try:
-            profiles = analyze_ranks(report, session=self._report.name, options=options)
+            profiles = analyze_ranks(report, session=self.output.directory.name, options=options)
             for profile in _with_timed_steps(profiles, processes):
                 write_run(self.output.directory, profile)
         except (TraceError, OSError) as error:
             tell(f"tb-dlprof: {error}")
             return []
-        return read_written(self.output.directory, self.output.before)
+        return read_written(self.output.run, self.output.before)
 
     def _print(self, written: list[Written]) -> None:
         if self.level is Level.quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -35,8 +36,8 @@ def replace_by_copy(trace: Path, progress: Callable[[float], None] | None = None
     name = original_name(stem_of(trace.name), packed=trace.suffix == ".gz")
     original = run / name
     if original != trace:
-        if original.exists():
-            raise FileExistsError(17, "exists already; move it away", str(original))
+        if os.path.lexists(original):
+            raise FileExistsError(errno.EEXIST, "exists already; move it to another folder", str(original))
         original.parent.mkdir(exist_ok=True)
         os.rename(trace, original)
     try:

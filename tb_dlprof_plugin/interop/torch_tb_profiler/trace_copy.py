@@ -24,6 +24,7 @@ Everything else, and so its Trace view, stays as torch wrote it.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from bisect import bisect_left
@@ -39,7 +40,7 @@ from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import Changes, Event, rewrite_trace
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind, Profile, Verdict
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP
-from tb_dlprof_plugin.readers.trace_names import COPY_MARK
+from tb_dlprof_plugin.readers.trace_names import COPY_MARK, is_copy
 
 MADE_FOR = "torch-tb-profiler 0.4.3"
 NAME_ARGUMENT = "kernel name"
@@ -81,8 +82,12 @@ def write_tab_copy(
 
     Raises:
         TraceError: the trace cannot be read.
-        OSError: the copy cannot be written.
+        OSError: the copy cannot be written, or its name is that of a file that is no copy.
     """
+    if os.path.lexists(copy) and not is_copy(Path(copy)):
+        raise FileExistsError(
+            errno.EEXIST, "exists, and is no copy for the PyTorch Profiler tab; move it to another folder", str(copy)
+        )
     first = {COPY_MARK: MADE_FOR, **({"original": original} if original else {})}
 
     def begin(header: dict[str, Any]) -> Changes:

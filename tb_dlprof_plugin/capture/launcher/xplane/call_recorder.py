@@ -11,12 +11,13 @@ import atexit
 import contextlib
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tb_dlprof_plugin.capture.launcher.protocol import Phase, ProcessStatus, RunRequest, read_statuses
+from tb_dlprof_plugin.capture.launcher.protocol import RECORDING, Phase, ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.capture.launcher.xplane.step_function import StepFunction
 from tb_dlprof_plugin.capture.launcher.xplane.window import Window
 
@@ -203,8 +204,8 @@ class CallRecorder:
     def _start_profiler(self) -> None:
         status = self._status
         status.rank, status.world_size = self._profiler.place()
-        folder = os.path.join(self._request.run_directory, f".recording.{status.pid}")
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(self._request.run_directory, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix=RECORDING, dir=self._request.run_directory)
         status.folder = folder
         self._profiler.start(folder)
         self._running = True
