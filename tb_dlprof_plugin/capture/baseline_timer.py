@@ -16,6 +16,11 @@ import torch
 from tb_dlprof_plugin.capture.warn import probe
 
 _MOST_MARKS = 520
+_events: list[torch.cuda.Event] = []
+"""All that were made. A process that is forked, such as a loader's worker, has no CUDA: to collect an event that became
+garbage before the fork would abort it. So no event ever becomes garbage."""
+_unused: dict[int, list[torch.cuda.Event]] = {}
+"""Those of `_events` that can be recorded again, by GPU."""
 
 
 class StepTimer:
@@ -23,22 +28,23 @@ class StepTimer:
 
     def __init__(self) -> None:
         # None: the interval between the marks around it is not a timed step.
-        self._marks: deque[Any] = deque(maxlen=_MOST_MARKS)
+        self._marks: deque[Any] = deque()
         self._steps = 0
 
     def begin(self) -> None:
         """A timed step begins, and none ended just now."""
-        self._marks.append(None)
-        self._marks.append(probe(_now))
+        self._append(None)
+        self._append(probe(_now))
 
     def mark(self) -> None:
         """A timed step ended; the next one begins."""
-        self._marks.append(probe(_now))
+        self._append(probe(_now))
         self._steps += 1
 
     def new_cycle(self) -> None:
         """Forget all steps."""
-        self._marks.clear()
+        while self._marks:
+            _give_back(self._marks.popleft())
         self._steps = 0
 
     @property
@@ -57,6 +63,11 @@ class StepTimer:
         found = [probe(lambda a=a, b=b: _between_ns(a, b)) for a, b in pairs]  # type: ignore[misc]
         return [round(duration) for duration in found if duration is not None]
 
+    def _append(self, mark: Any) -> None:
+        self._marks.append(mark)
+        if len(self._marks) > _MOST_MARKS:
+            _give_back(self._marks.popleft())
+
 
 def _now() -> Any:
     if not torch.cuda.is_initialized():
@@ -64,9 +75,19 @@ def _now() -> Any:
     if torch.cuda.is_current_stream_capturing():
         # An event would become a part of the user's graph.
         return None
-    event = torch.cuda.Event(enable_timing=True)
+    unused = _unused.get(torch.cuda.current_device())
+    if unused:
+        event = unused.pop()
+    else:
+        event = torch.cuda.Event(enable_timing=True)
+        _events.append(event)
     event.record()
     return event
+
+
+def _give_back(mark: Any) -> None:
+    if isinstance(mark, torch.cuda.Event):
+        _unused.setdefault(mark.device.index, []).append(mark)
 
 
 def _passed(mark: Any) -> bool:
