@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import random
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.cli.run.script import INJECTED
 from tb_dlprof_plugin.trial.experiment import Bench, Measured
+from tb_dlprof_plugin.trial.isolation import choose
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError, scratch_folder
 
 SCRIPT = Path(__file__).parent / "planted" / "good_cpu_mlp.py"
@@ -42,7 +44,7 @@ while True:
 def measure(trials: int, deadline_s: float, script: Path, precision: float, seconds: float) -> list[Measured]:
     """Trials of the script against itself, each with a fresh process, until the deadline of `time.monotonic`."""
     folder = scratch_folder()
-    laboratory = Laboratory([sys.executable, str(script)], folder, INJECTED)
+    laboratory = Laboratory([sys.executable, str(script)], folder, INJECTED, choose(os.getcwd()))
     found: list[Measured] = []
     baseline = Variant(laboratory)
     try:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -39,6 +41,7 @@ from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.facts import TrialFacts
 from tb_dlprof_plugin.trial.interruption import MadeFolders, one_interrupt
+from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, Kind, choose
 from tb_dlprof_plugin.trial.protocol import Ready
 from tb_dlprof_plugin.trial.search import BUDGET_USED, Search
 from tb_dlprof_plugin.trial.statistics import Gain
@@ -49,6 +52,8 @@ NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 _RECORDING_S = 300.0
 _PERHAPS = 2.0
 """Percent: a gain that is likely to be one, even where it is not certain."""
+_LARGE_BYTES = 100_000_000
+"""A working folder that is copied for each process without a question."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -97,13 +102,20 @@ def try_remedies(
             metavar="PERCENT", help=f"Exit with {GAINS} if the best set saves at least this much for certain."
         ),
     ] = None,
+    in_place: Annotated[
+        bool,
+        typer.Option("--in-place", help="Do not isolate the script: what it writes, changes and removes stays so."),
+    ] = False,
+    copy: Annotated[
+        bool, typer.Option("--copy", help="Do not ask before a large working folder is copied, where that is needed.")
+    ] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List all remedies, and end.")] = False,
     output: Output = OutputFormat.text,
 ) -> None:
     """Try remedies on an unchanged training script.
 
     Each remedy is switched on from outside and runs in turns with the unchanged script, without a profiler; its first
-    steps are compared with the script's. What the script writes goes to a temporary folder: its files stay as they are.
+    steps are compared with the script's. What the script writes is thrown away: its files stay as they are.
 
     \b
     tb-dlprof try train.py --epochs 1
@@ -128,7 +140,7 @@ def try_remedies(
         line = command_line(command)
     except ScriptError as error:
         refuse(str(error))
-    trial = _Trial(command, line, logdir, record_runs)
+    trial = _Trial(command, line, logdir, record_runs, _isolation(in_place, copy))
     result = trial.run(chosen, budget_s, percent)
     print_page(result, output, text=lambda: _print(result, trial), main=lambda: rows_table(TriedRemedy, result.rows))
     if write_patch is not None and result.best.patch:
@@ -155,8 +167,10 @@ def _write_new(path: Path, patch: str) -> None:
 class _Trial:
     """One trial; its processes and folders are gone at the end, however it ends."""
 
-    def __init__(self, command: Sequence[str], line: Sequence[str], logdir: Path, record_runs: Record) -> None:
-        self._command, self._record = command, record_runs
+    def __init__(
+        self, command: Sequence[str], line: Sequence[str], logdir: Path, record_runs: Record, isolation: Isolation
+    ) -> None:
+        self._command, self._record, self._isolation = command, record_runs, isolation
         self.failed = False
         self._script = script_name(line)
         self.directory = logdir / f"{self._script.removesuffix('.py')}_try"
@@ -177,7 +191,7 @@ class _Trial:
         began = time.monotonic()
         result = TrialResult(command=list(self._command))
         with one_interrupt() as held:
-            laboratory = self._laboratory = self._new_laboratory()
+            laboratory = self._laboratory = Laboratory(self._line, scratch_folder(), INJECTED, self._isolation)
             search = Search(laboratory, Bench(precision), began + budget_s, _Told())
             try:
                 self._measure(search, result, candidates)
@@ -199,15 +213,8 @@ class _Trial:
             forecast_record.add(result, self.torch_version, time.strftime("%Y-%m-%d"))
         return result
 
-    def _new_laboratory(self) -> Laboratory:
-        writable = () if self._record is Record.none else (str(self.directory.absolute()),)
-        return Laboratory(self._line, scratch_folder(), INJECTED, writable)
-
     def _measure(self, search: Search, result: TrialResult, candidates: Sequence[Remedy]) -> None:
-        if not self._laboratory.guarded:
-            search.notes.append(
-                "This kernel has no Landlock: what native code of the script writes is not kept away from its files."
-            )
+        tell(f"tb-dlprof: {self._isolation.sentence}")
         ready = search.start_baseline()
         result.baseline_ms = search.baseline_step_ms
         self.torch_version = ready.torch_version
@@ -236,7 +243,8 @@ class _Trial:
         if self._record is Record.none:
             return None
         run = self._run_of(name)
-        directory = run.path.absolute()
+        # The script cannot write elsewhere; what was recorded is moved once it is whole.
+        recorded = self._laboratory.folder / "recorded" / name
         tell(f"tb-dlprof: {name}: recording")
         environment: dict[str, str] = {}
         for one in remedies:
@@ -244,34 +252,30 @@ class _Trial:
 
         def write_request(folder: Path) -> Mapping[str, str]:
             session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
-            RunRequest(run_directory=str(directory), began_s=time.time(), session=session).write(folder)
+            RunRequest(run_directory=str(recorded), began_s=time.time(), session=session).write(folder)
             return {VARIABLE: str(folder)}
 
         try:
-            self._logdir.make(directory)
+            recorded.mkdir(parents=True)
+            record(
+                self._laboratory,
+                [one.name for one in remedies],
+                environment,
+                write_request,
+                lambda folder: _all_recorded(read_statuses(folder)),
+                lambda folder: _finish(folder, recorded),
+                _RECORDING_S,
+            )
+            self._logdir.make(run.path)
             with run.locked(0):
-                old = run.recorded_files()
-                record(
-                    self._laboratory,
-                    [one.name for one in remedies],
-                    environment,
-                    write_request,
-                    lambda folder: _all_recorded(read_statuses(folder)),
-                    lambda folder: _finish(folder, directory),
-                    _RECORDING_S,
-                )
-                _, removed = run.replace(lambda: None, old)
+                _, removed = run.replace(lambda: run.take(recorded), run.recorded_files())
                 if removed:
                     tell(f"tb-dlprof: {run.path} was replaced; removed: {', '.join(removed)}.")
                 stored = [one for file in run.event_files() for one in read_profiles(file.path)]
             return ProfileView(stored[0].profile) if stored else None
         except (VariantError, ProfileError, RunFolderError, OSError) as error:
             tell(f"tb-dlprof: {name} was not recorded: {error}.")
-            self._logdir.discard(run)
             return None
-        except KeyboardInterrupt:
-            self._logdir.discard(run)
-            raise
 
     def _run_of(self, name: str) -> RunFolder:
         return RunFolder(self._logdir_path, f"{self.directory.name}/{name}")
@@ -325,6 +329,21 @@ class _Trial:
                 )
         except (ProfileError, RunFolderError, OSError) as error:
             tell(f"tb-dlprof: the result was not stored: {error}.")
+
+
+def _isolation(in_place: bool, copy: bool) -> Isolation:
+    """What the machine allows; the user is asked before a large folder is copied."""
+    try:
+        isolation = choose(os.getcwd(), in_place)
+    except IsolationError as error:
+        refuse(error)
+    if isolation.kind is Kind.copy and isolation.copied_bytes > _LARGE_BYTES and not copy:
+        question = f"{isolation.sentence} Copy it?"
+        if not sys.stdin.isatty():
+            refuse(f"{isolation.sentence} Give --copy to allow that, or --in-place to run the script where it is")
+        if not typer.confirm(visible(question), err=True):
+            raise typer.Exit(NOT_TRIED)
+    return isolation
 
 
 class _Told:

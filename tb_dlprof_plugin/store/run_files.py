@@ -24,7 +24,6 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 
 would wait for."""
 _EVENT_FILE = re.compile(r"events\.out\.tfevents\.\d{10}\.\d{9}\..+\.tb_dlprof", re.DOTALL)
 """As `event_file_name` makes it."""
-_LEFTOVER = re.compile(r"\..+\.\d{16,20}\.(waiting|light)\.json(\.tmp)?|\.[0-9a-f]{16}\.tb_dlprof\.tmp", re.DOTALL)
 _RECORDED_AT = re.compile(r"\.\d{16,20}")
 """After the worker's name in the name of a trace that the hook wrote: its time (unix ns)."""
 
@@ -89,11 +88,6 @@ def traces_in(folder: Path) -> list[RunFile]:
         if not (folder / ORIGINALS).is_symlink():
             files += _files(folder / ORIGINALS, f"{ORIGINALS}/", _visible(ORIGINAL_ENDINGS))
     return sorted(files, key=lambda file: file.name)
-
-
-def leftovers_in(folder: Path) -> list[RunFile]:
-    """What an interrupted recording of the hook left in a folder: traces that wait, and files that are not whole."""
-    return list(_files(folder, "", lambda name: bool(_LEFTOVER.fullmatch(name))))
 
 
 def recorded_traces(folder: Path, sources: Iterable[Source]) -> list[RunFile]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +17,9 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from tb_dlprof_plugin.model.profile import Source
-from tb_dlprof_plugin.readers.trace_names import ORIGINALS
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import read_profiles
-from tb_dlprof_plugin.store.run_files import RunFile, event_files_in, leftovers_in, recorded_traces, remove_all
+from tb_dlprof_plugin.store.run_files import RunFile, event_files_in, recorded_traces, remove_all
 
 _PATIENCE_S = 60.0
 """For another command that writes the same run, which takes a second unless it records."""
@@ -116,16 +117,18 @@ class RunFolder:
         result = write()
         return result, remove_all(old)
 
-    def discard(self) -> None:
-        """Removes what the hook wrote into a folder that was made for it, and the folder if nothing else is in it.
+    def take(self, recorded: Path) -> None:
+        """Moves all files of a folder into this one, event files last; each has its name once it is whole.
 
         Raises OSError.
         """
-        self.check_no_link()
-        remove_all([*self.recorded_files(), *leftovers_in(self.path)])
-        for folder in (self.path / ORIGINALS, self.path):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        files = (path for path in recorded.rglob("*") if path.is_file())
+        for path in sorted(files, key=lambda path: "tfevents" in path.name):
+            target = self.path / path.relative_to(recorded)
+            target.parent.mkdir(exist_ok=True)
+            temporary = target.with_name(f".{secrets.token_hex(8)}.tb_dlprof.tmp")
+            shutil.move(path, temporary)
+            temporary.replace(target)
 
     def check_no_link(self) -> None:
         """Raises RunFolderError where the folder, or one between it and the log directory, is a link."""

@@ -36,7 +36,7 @@ def record(
         VariantError: it cannot be started, or recorded nothing in that time.
     """
     folder = laboratory.new_folder()
-    request = TrialRequest(tuple(remedies), "", str(folder), (str(laboratory.folder), *laboratory.writable))
+    request = TrialRequest(tuple(remedies), "")
     process = laboratory.start(folder, request, {**environment, **write_request(folder)})
     until = time.monotonic() + timeout_s
     try:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
-
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -35,7 +33,7 @@ def one_interrupt() -> Iterator[Callable[[], None]]:
 
 
 class MadeFolders:
-    """Folders that were made here, and may be removed again."""
+    """Folders that were made here, and are removed again where nothing came to be in them."""
 
     def __init__(self) -> None:
         self._made: list[Path] = []
@@ -49,12 +47,6 @@ class MadeFolders:
             above = above.parent
         self._made += reversed(missing)
         folder.mkdir(parents=True, exist_ok=True)
-
-    def discard(self, run: RunFolder) -> None:
-        """Remove what was recorded of a run whose folder was made here; the user's files in it stay."""
-        if run.path.absolute() in self._made:
-            with contextlib.suppress(OSError, RunFolderError):
-                run.discard()
 
     def remove_empty(self) -> None:
         """Remove those that are empty."""

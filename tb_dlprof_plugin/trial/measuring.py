@@ -18,6 +18,8 @@ from tb_dlprof_plugin.trial.verdict import compare
 
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
 """A variant may take so many times as long to start as the baseline, and so many seconds more: it may compile."""
+_LEAST_START_S = 60.0
+"""The baseline may take so long until its first steps are done, or the budget, where that is longer."""
 _OTHER_SEED = 1
 _MARGIN = 1.1
 """Of the baseline's memory that must be free for a second process."""
@@ -116,7 +118,7 @@ class Measuring:
         """
         self.listener.phase("The unchanged script starts")
         began = self.clock()
-        self.ready = self.baseline.start(max(600.0, self.left_s))
+        self.ready = self.baseline.start(max(_LEAST_START_S, self.left_s))
         self.start_s = self.clock() - began
         warming = self.clock()
         self.baseline_step_ms = 1e3 * self.bench.warm_up(self.baseline, self._start_timeout_s)

@@ -32,8 +32,6 @@ class TrialRequest:
     Attributes:
         remedies: names of those that are applied.
         socket: of the controller; "": there is no gate, the remedies are applied and the script runs on.
-        scratch: folder for all that the script writes.
-        writable: other folders that may be written.
         seed: what random generators are seeded with when torch is imported.
         seed_offset: added to the seeds that the script itself gives.
         steps: that are checked before the gate.
@@ -42,8 +40,6 @@ class TrialRequest:
 
     remedies: tuple[str, ...]
     socket: str
-    scratch: str
-    writable: tuple[str, ...] = ()
     seed: int = 20240229
     seed_offset: int = 0
     steps: int = CHECKED_STEPS
@@ -57,7 +53,7 @@ class TrialRequest:
     def read(cls, folder: Path) -> TrialRequest:
         """Raises OSError, or ValueError or TypeError where the file is no request."""
         given = json.loads((folder / _REQUEST).read_bytes())
-        return cls(**{**given, "remedies": tuple(given["remedies"]), "writable": tuple(given["writable"])})
+        return cls(**{**given, "remedies": tuple(given["remedies"])})
 
 
 @dataclass

@@ -10,73 +10,84 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.trial.landlock import restriction
+from tb_dlprof_plugin.trial.overlay import View, remove_folder
 from tb_dlprof_plugin.trial.process_tree import end_below
 
 _DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
 """PR_SET_PDEATHSIG and PR_SET_CHILD_SUBREAPER."""
 NOT_STARTED = 127
 """Exit status where there is no such command, as a shell's."""
+NOT_ISOLATED = 126
+"""Exit status where the kernel refuses the isolation."""
 _START = "import sys; sys.path.append(sys.argv[1]); from tb_dlprof_plugin.trial.supervisor import main; main()"
-_SAID = {True: "restricted", False: "unrestricted"}
 _ROOT = str(Path(__file__).resolve().parents[2])
 
 
-def supervised(command: Sequence[str], scratch: Path, writable: Sequence[str], restricted: bool) -> list[str]:
+@dataclass(frozen=True)
+class _Task:
+    command: list[str]
+    scratch: str
+    folder: str
+    layers: str
+    writable: list[str] | None
+
+
+def supervised(
+    command: Sequence[str], scratch: str, folder: str, layers: str = "", writable: Sequence[str] | None = None
+) -> list[str]:
     """The command that runs ``command`` under supervision; its standard input has to be a pipe.
 
     Args:
         command: that starts the script.
         scratch: folder that is removed where ``try`` ends without having done so.
-        writable: other folders that the script may write.
-        restricted: whether the kernel refuses it all others.
+        folder: working folder of the command.
+        layers: where an overlay keeps what the command writes outside of ``scratch``; "": there is no overlay.
+        writable: folders that Landlock lets it write; None: all.
     """
+    task = _Task(list(command), scratch, folder, layers, None if writable is None else list(writable))
     # Neither variables nor packages of the user's are for this process, and it writes nothing.
-    return [
-        sys.executable,
-        "-I",
-        "-S",
-        "-B",
-        "-c",
-        _START,
-        _ROOT,
-        str(scratch),
-        _SAID[restricted],
-        *writable,
-        "--",
-        *command,
-    ]
+    return [sys.executable, "-I", "-S", "-B", "-c", _START, _ROOT, json.dumps(asdict(task))]
 
 
 def main() -> None:
-    """Run what follows ``--``, and end as it ends."""
-    _, _, scratch, restricted, *rest = sys.argv
-    middle = rest.index("--")
-    writable, command = rest[:middle], rest[middle + 1 :]
-    restrict = restriction([scratch, *writable]) if restricted == _SAID[True] else None
+    """Run the command of the task in the arguments, and end as it ends."""
+    task = _Task(**json.loads(sys.argv[2]))
+    restrict = None if task.writable is None else restriction(task.writable)
     _process_control(_ADOPT_ORPHANS, 1)
 
     def prepare() -> None:
         _process_control(_DIE_WITH_PARENT, signal.SIGKILL)
-        if restrict is not None:
-            restrict()
+        try:
+            os.chdir(task.folder)
+            if task.layers:
+                View(task.layers, (task.scratch,)).enter()
+            if restrict is not None:
+                restrict()
+            elif task.writable is not None:
+                raise OSError(errno.ENOSYS, "Landlock")
+        except OSError as error:
+            os.write(2, f"the script cannot be isolated: {error}\n".encode(errors="replace"))
+            os._exit(NOT_ISOLATED)
 
     try:
-        script = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=prepare)
+        script = subprocess.Popen(task.command, stdin=subprocess.DEVNULL, preexec_fn=prepare)
     except (OSError, subprocess.SubprocessError) as error:
-        os.write(2, f"{command[0]} cannot be started: {error}\n".encode(errors="replace"))
+        os.write(2, f"{task.command[0]} cannot be started: {error}\n".encode(errors="replace"))
         os._exit(NOT_STARTED)
     gone = threading.Event()
-    waiting = threading.Thread(target=_end_with_command, args=(scratch, gone), daemon=True)
+    waiting = threading.Thread(target=_end_with_command, args=(task.scratch, gone), daemon=True)
     waiting.start()
     status = _status_of(script.pid)
     end_below(os.getpid())
@@ -91,7 +102,7 @@ def _end_with_command(scratch: str, gone: threading.Event) -> None:
             pass
     gone.set()
     end_below(os.getpid())
-    shutil.rmtree(scratch, ignore_errors=True)
+    remove_folder(scratch)
     os._exit(0)
 
 

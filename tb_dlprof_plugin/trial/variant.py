@@ -15,14 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
-from tb_dlprof_plugin.trial import landlock
+from tb_dlprof_plugin.trial.isolation import Isolation
+from tb_dlprof_plugin.trial.overlay import remove_folder
 from tb_dlprof_plugin.trial.process_tree import end, freeze_below, thaw_below
 from tb_dlprof_plugin.trial.protocol import VARIABLE, Block, Ready, TrialRequest, decode, lines
-from tb_dlprof_plugin.trial.supervisor import supervised
 
 _POLL_S = 0.05
 _LAST_LINES = 30
 _LONGEST_LINE = 300
+_NEARLY_FULL_BYTES = 1 << 20
 
 
 class VariantError(VisibleMessage):
@@ -37,21 +38,15 @@ class Laboratory:
         command: that starts the script.
         folder: scratch; removed at the end.
         injected: folder with the ``sitecustomize`` that attaches the remedies.
-        writable: folders besides the scratch folder that processes may write: the logdir.
+        isolation: what becomes of what the script writes.
     """
 
     command: Sequence[str]
     folder: Path
     injected: Path
-    writable: tuple[str, ...] = ()
-    steps: int = 0
-    guarded: bool = field(init=False)
-    """Whether the kernel refuses writes elsewhere."""
+    isolation: Isolation
     _count: int = field(default=0, init=False)
     _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        self.guarded = landlock.version() > 0
 
     def new_folder(self) -> Path:
         """Of the next process."""
@@ -72,7 +67,7 @@ class Laboratory:
         with (folder / "log.txt").open("wb") as log:
             try:
                 process = subprocess.Popen(
-                    supervised(self.command, self.folder, self.writable, restricted=self.guarded),
+                    self.isolation.command(self.command, self.folder, folder),
                     env={**self._environment(folder), **more},
                     # Its end is this process's end, to the supervisor.
                     stdin=subprocess.PIPE,
@@ -90,7 +85,7 @@ class Laboratory:
         for process in self._running:
             if process.returncode is None:
                 end(process)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
     def _environment(self, folder: Path) -> dict[str, str]:
         env = dict(os.environ)
@@ -181,9 +176,7 @@ class Variant:
         self._listener.bind(address)
         self._listener.listen(1024)
         self._listener.settimeout(_POLL_S)
-        # What one process writes, no other one may find: a script resumes from its checkpoint.
-        writable = (str(self.laboratory.folder), *self.laboratory.writable)
-        request = TrialRequest(self.remedies, address, str(folder), writable, seed_offset=self._seed_offset)
+        request = TrialRequest(self.remedies, address, seed_offset=self._seed_offset)
         self._process = self.laboratory.start(folder, request, self._environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
 
@@ -234,7 +227,7 @@ class Variant:
         if process is not None:
             end(process)
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_folder(self._folder)
             self._folder = None
 
     def _run(self, steps: int, timeout_s: float) -> Block:
@@ -301,7 +294,10 @@ class Variant:
                 if status is not None:
                     raise VariantError(self._why(status)) from None
                 if time.monotonic() > deadline:
-                    raise VariantError(f"its first steps took longer than {timeout_s:.0f} s") from None
+                    raise VariantError(
+                        f"its first steps took longer than {timeout_s:.0f} s; give a larger --budget, unless it trains "
+                        "without an optimizer of torch"
+                    ) from None
                 continue
             buffer = bytearray()
             rank.settimeout(_POLL_S * 100)
@@ -341,6 +337,10 @@ class Variant:
         if status == 0:
             return "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
         how = f"signal {-status}" if status < 0 else f"status {status}"
+        if not last and shutil.disk_usage(self.laboratory.folder).free < _NEARLY_FULL_BYTES:
+            last = (
+                f"the folder for temporary files, {self.laboratory.folder.parent}, is full; set TMPDIR to another one"
+            )
         return f"it ended with {how}" + (f": {last}" if last else "")
 
     def _last_line(self) -> str:

@@ -22,7 +22,7 @@ from support.script_runs import TB_DLPROF, Done, environment, execute, write
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.trial import landlock
+from tb_dlprof_plugin.trial import isolation
 
 _ENDS_WITHIN_S = 15.0
 _STARTS_WITHIN_S = 120.0
@@ -48,7 +48,7 @@ WRITES = """
     os.symlink("notes.txt", "link.txt")
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"x")
-    # What is not Python: refused or not, nothing may be left of it.
+    # What is not Python.
     if "--native" in sys.argv:
         subprocess.run("echo more >> notes.txt; touch made.txt; rm -f kept.txt", shell=True, stderr=subprocess.DEVNULL)
         try:
@@ -142,10 +142,10 @@ def test_no_file_is_written_changed_or_removed(writing: Path, tmp_path: Path) ->
     assert json.loads(done.out)["baseline_ms"] > 0
 
 
-def test_without_landlock_the_layer_of_copies_alone_keeps_files(
+def test_in_a_copy_no_file_is_written_changed_or_removed(
     writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "version", lambda: 0)
+    monkeypatch.setattr(isolation, "_works", lambda one: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.chdir(writing.parent)
     before = state(writing.parent)
@@ -153,9 +153,35 @@ def test_without_landlock_the_layer_of_copies_alone_keeps_files(
     assert state(writing.parent) == before
     assert list((tmp_path / "tmp").iterdir()) == []
     assert done.exit_code == 0, done.output
-    result = json.loads(done.stdout)
-    assert result["baseline_ms"] > 0
-    assert any("no Landlock" in one for one in result["notes"])
+    assert json.loads(done.stdout)["baseline_ms"] > 0
+    assert f"a copy of {writing.parent}" in done.stderr
+
+
+def test_a_large_folder_is_copied_only_where_that_is_asked_for(writing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "_works", lambda one: False)
+    monkeypatch.chdir(writing.parent)
+    with (writing.parent / "data.bin").open("wb") as file:
+        file.truncate(200_000_000)
+    done = CliRunner().invoke(app, ["try", *BRIEF, str(writing)])
+    assert done.exit_code == 2
+    assert "200 MB" in done.stderr
+    assert "--copy" in done.stderr
+
+
+def test_a_training_without_an_optimizer_of_torch_is_seen_at_once(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        while True:
+            model(torch.randn(4, 8)).sum().backward()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter -= 1e-6 * parameter.grad
+        """,
+    )
+    done = try_script(script, "--budget", "6s", "--record", "none", XDG_DATA_HOME=str(tmp_path))
+    assert done.status == 1
+    assert "without an optimizer of torch" in done.out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

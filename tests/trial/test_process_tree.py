@@ -52,7 +52,10 @@ def start(tmp_path: Path) -> Iterator[Supervised]:
     started: list[subprocess.Popen[bytes]] = []
 
     def shell(script: str, restricted: bool = False, command: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
-        words = supervised(command or ("sh", "-c", script), tmp_path / "scratch", (), restricted)
+        scratch = str(tmp_path / "scratch")
+        words = supervised(
+            command or ("sh", "-c", script), scratch, scratch, writable=[scratch] if restricted else None
+        )
         started.append(
             subprocess.Popen(
                 words, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=tmp_path / "scratch"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -15,7 +16,6 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
-from tb_dlprof_plugin.capture.trial import outputs
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 from tb_dlprof_plugin.capture.trial.gate import Gate
 from tb_dlprof_plugin.capture.trial.observation import Observation
@@ -30,14 +30,19 @@ def attach(folder: str) -> None:
     Raises:
         Exception: whatever goes wrong; the caller reports it.
     """
-    TrialProcess(TrialRequest.read(Path(folder))).begin()
+    TrialProcess(Path(folder), TrialRequest.read(Path(folder))).begin()
+
+
+_PASSES_WITHOUT_STEP, _WITHOUT_STEP_S = 256, 3.0
+"""Backward passes and seconds without a step of an optimizer: more than anyone accumulates gradients over."""
 
 
 class TrialProcess:
     """The remedies and the gate of one process."""
 
-    def __init__(self, request: TrialRequest) -> None:
-        self._request = request
+    def __init__(self, folder: Path, request: TrialRequest) -> None:
+        self._folder, self._request = folder, request
+        self._began_s: float | None = None
         self._pid = os.getpid()
         self._remedies = AppliedRemedies(request.remedies)
         self._ends = StepBoundary()
@@ -49,11 +54,10 @@ class TrialProcess:
 
     def begin(self) -> None:
         """Install everything."""
-        outputs.redirect_libraries()
         fix_seeds(self._request.seed, self._request.seed_offset)
         self._remedies.start()
         if self._gate is not None:
-            self._observation = Observation()
+            self._observation = Observation(self._after_backward)
         register_optimizer_step_post_hook(self._after_step)
         self._count_skipped_steps()
 
@@ -62,6 +66,16 @@ class TrialProcess:
         if not is_compiling() and os.getpid() == self._pid and self._ends.ends(optimizer):
             before, self._skipped = self._skipped, self._remedies.skipped_steps
             self._step(skipped=self._skipped > before)
+
+    def _after_backward(self, passes: int) -> None:
+        """Say so where the training has no optimizer of torch: it would never come to the gate."""
+        if passes == 1:
+            self._began_s = time.monotonic()
+        took_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
+        if passes >= _PASSES_WITHOUT_STEP and not self._steps and took_s > _WITHOUT_STEP_S:
+            said = f"it trains without an optimizer of torch: {passes} backward passes and no step of one"
+            (self._folder / f"{self._pid}.torch.status.json").write_text(json.dumps({"said": said}))
+            self._began_s = None
 
     def _count_skipped_steps(self) -> None:
         """A step that GradScaler leaves out is a step, too."""
@@ -79,9 +93,6 @@ class TrialProcess:
     def _step(self, skipped: bool) -> None:
         number, self._steps = self._steps, self._steps + 1
         self._remedies.step_ended(number)
-        if number == 0:
-            # Once more: for what was imported after torch.
-            outputs.redirect_libraries()
         if self._gate is None or self._observation is None:
             return
         if self._gate.open:

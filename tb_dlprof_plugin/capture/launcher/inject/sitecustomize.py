@@ -29,6 +29,8 @@ _FRAMEWORKS = {
 _TRIAL_ATTACH = "tb_dlprof_plugin.capture.trial.attach"
 _DIE_WITH_PARENT = 1
 _KILLED = 9
+_OTHER_FILE_SYSTEM = 18
+"""EXDEV."""
 
 
 class _AfterImport:
@@ -109,16 +111,36 @@ def _imported(module: str) -> Any:
             sys.path.remove(_ROOT)
 
 
-def _begin_trial() -> None:
-    """The script's files stay as they are, and it ends with the command, however that ends."""
-    from pathlib import Path
-
-    request = _imported("tb_dlprof_plugin.trial.protocol").TrialRequest.read(Path(_TRIAL))
-    _imported("tb_dlprof_plugin.capture.trial.outputs").install(request.scratch, request.writable)
+def _die_with_parent() -> None:
+    """A script that is tried ends with the command, however that ends."""
     if sys.platform == "linux":
-        import ctypes
+        try:
+            import ctypes
 
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, _KILLED, 0, 0, 0)
+            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, _KILLED, 0, 0, 0)
+        except (ImportError, OSError):
+            pass
+
+
+def _rename_folders() -> None:
+    """A folder that was there before can be renamed. The overlay of a user without privileges refuses that as a move to
+    another file system, as `mv` and `shutil.move` expect and Python's callers of `os.rename` do not."""
+    original = os.rename
+
+    def rename(src: Any, dst: Any, *, src_dir_fd: Any = None, dst_dir_fd: Any = None) -> None:
+        try:
+            original(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        except OSError as error:
+            plain = src_dir_fd is None and dst_dir_fd is None
+            if error.errno != _OTHER_FILE_SYSTEM or not plain or os.path.islink(src) or not os.path.isdir(src):
+                raise
+            import shutil
+
+            shutil.copytree(src, dst, symlinks=True, dirs_exist_ok=os.path.isdir(dst) and not os.listdir(dst))
+            shutil.rmtree(src)
+
+    os.supports_dir_fd.add(rename)
+    os.rename = os.replace = rename
 
 
 def _report_failure(framework: str, folder: str, error: Exception) -> None:
@@ -158,12 +180,8 @@ def _run_hidden_sitecustomize() -> None:
 # The script sees the path that it would see without us.
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 if _TRIAL:
-    try:
-        _begin_trial()
-    except Exception as _error:
-        # Not one line of the script may run unguarded.
-        _report_failure("python", _TRIAL, _error)
-        os._exit(1)
+    _die_with_parent()
+    _rename_folders()
 if _FOLDER or _TRIAL:
     for _framework in _FRAMEWORKS:
         if _framework in sys.modules:
