@@ -14,6 +14,7 @@ FOLDERS = ("HERE", "HOME", "ELSEWHERE", "MEMORY")
 """Variables of the environment: the working folder, two other ones, and one in shared memory."""
 _BEFORE = """
 import ctypes, glob, json, mmap, multiprocessing, os, pathlib, shutil, socket, sqlite3, subprocess, sys, tempfile
+from multiprocessing.shared_memory import SharedMemory
 HERE, HOME, ELSEWHERE, MEMORY = (os.environ[name] for name in ("HERE", "HOME", "ELSEWHERE", "MEMORY"))
 libc = ctypes.CDLL(None, use_errno=True)
 def checked(status):
@@ -53,8 +54,7 @@ SCRIPTS = {
     "pathlib.Path('n.txt').touch(); pathlib.Path('n.txt').unlink()",
     "fifo": "os.mkfifo('pipe'); assert os.path.exists('pipe')",
     "socket": "s = socket.socket(socket.AF_UNIX); s.bind('s'); s.listen(); socket.socket(socket.AF_UNIX).connect('s')",
-    "shared memory": "from multiprocessing import shared_memory; s = shared_memory.SharedMemory(os.path.basename(MEMORY), True, 9); "
-    "os._exit(0)",
+    "shared memory": "s = SharedMemory(os.path.basename(MEMORY) + 's', True, 9); os._exit(0)",
     "named segment": "fd = os.open(MEMORY + '/kept.bin', os.O_RDWR); "
     "os.write(fd, b'xx'); os.remove(MEMORY + '/notes.txt')",
     "system V": "checked(libc.shmget(0, 4096, 0o1600))",
