@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.trial.process_tree import end
 from tb_dlprof_plugin.trial.protocol import TrialRequest
-from tb_dlprof_plugin.trial.variant import Laboratory, VariantError
+from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, why_ended
 
 _POLL_S = 0.1
 
@@ -45,7 +45,7 @@ def record(
                 raise VariantError(f"nothing was recorded within {timeout_s:.0f} s")
             time.sleep(_POLL_S)
         if process.returncode not in (None, 0):
-            raise VariantError(f"the script ended with status {process.returncode} while it was recorded")
+            raise VariantError(why_ended(laboratory, folder, process.returncode))
         finish(folder)
     finally:
         end(process)

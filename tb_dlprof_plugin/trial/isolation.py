@@ -23,6 +23,8 @@ from tb_dlprof_plugin.trial.overlay import remove_folder
 
 _PROBE_S = 30.0
 _SHARED_MEMORY = Path("/dev/shm")
+_OF_LIBRARIES = ("sem.mp-", "torch_", "psm_", "nccl-", "cuda.shm.", "__KMP_REGISTERED_LIB_")
+"""How names of segments begin that libraries choose at random: no script opens another program's by accident."""
 _LINKED = (".git", ".hg", ".svn")
 """Folders that a copy does not need: the copy has a link to them."""
 
@@ -63,7 +65,7 @@ class Isolation:
             return "The script runs in an overlay: what it writes anywhere is thrown away."
         if self.kind is Kind.in_place:
             return "The script runs in place: what it writes, changes or removes stays so."
-        memory = "" if self.shared_memory else ", nor to /dev/shm, which holds files, so that loader workers may fail"
+        memory = "" if self.shared_memory else ", nor to /dev/shm, which holds other files: loader workers may fail"
         return (
             f"This machine allows no overlay, so each process runs in a copy of {self.folder} "
             f"({self.copied_bytes / 1e6:.0f} MB, {self.copied_files} files) and cannot write elsewhere{memory}."
@@ -112,6 +114,14 @@ def choose(folder: str, in_place: bool = False) -> Isolation:
         "the script cannot be kept from changing files: this machine allows neither an overlay (user namespaces) nor "
         "Landlock; --in-place runs it all the same, and what it writes stays"
     )
+
+
+def _memory_is_free() -> bool:
+    """Whether shared memory has no file that the script could change: Landlock cannot tell old files from new ones."""
+    try:
+        return all(one.name.startswith(_OF_LIBRARIES) for one in _SHARED_MEMORY.iterdir())
+    except OSError:
+        return False
 
 
 def _works(isolation: Isolation) -> bool:

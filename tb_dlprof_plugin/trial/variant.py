@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
-from tb_dlprof_plugin.trial.isolation import Isolation
+from tb_dlprof_plugin.trial.isolation import Isolation, Kind
 from tb_dlprof_plugin.trial.overlay import remove_folder
 from tb_dlprof_plugin.trial.process_tree import end, freeze_below, thaw_below
 from tb_dlprof_plugin.trial.protocol import VARIABLE, Block, Ready, TrialRequest, decode, lines
@@ -23,6 +23,7 @@ from tb_dlprof_plugin.trial.protocol import VARIABLE, Block, Ready, TrialRequest
 _POLL_S = 0.05
 _LAST_LINES = 30
 _LONGEST_LINE = 300
+_NEVER_STEPPED = "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
 _NEARLY_FULL_BYTES = 1 << 20
 
 
@@ -277,10 +278,12 @@ class Variant:
             status = 1
         if status == 0:
             raise _EndedError
-        raise VariantError(self._why(status))
+        assert self._folder is not None
+        raise VariantError(why_ended(self.laboratory, self._folder, status))
 
     def _arrivals(self, deadline: float, timeout_s: float) -> list[Ready]:
         assert self._process is not None
+        assert self._folder is not None
         assert self._listener is not None
         found: list[tuple[Ready, socket.socket, bytearray]] = []
         while not found or len(found) < max(one[0].world_size for one in found):
@@ -292,7 +295,9 @@ class Variant:
                 if failed:
                     raise VariantError(failed) from None
                 if status is not None:
-                    raise VariantError(self._why(status)) from None
+                    raise VariantError(
+                        why_ended(self.laboratory, self._folder, status) if status else _NEVER_STEPPED
+                    ) from None
                 if time.monotonic() > deadline:
                     raise VariantError(
                         f"its first steps took longer than {timeout_s:.0f} s; give a larger --budget, unless it trains "
@@ -331,28 +336,26 @@ class Variant:
                 return visible(str(said))
         return ""
 
-    def _why(self, status: int) -> str:
-        """A sentence about how the script ended before it had done its first steps, or within a block."""
-        last = self._last_line()
-        if status == 0:
-            return "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
-        how = f"signal {-status}" if status < 0 else f"status {status}"
-        if not last and shutil.disk_usage(self.laboratory.folder).free < _NEARLY_FULL_BYTES:
-            last = (
-                f"the folder for temporary files, {self.laboratory.folder.parent}, is full; set TMPDIR to another one"
-            )
-        return f"it ended with {how}" + (f": {last}" if last else "")
 
-    def _last_line(self) -> str:
-        """The error in what the script printed last."""
-        assert self._folder is not None
-        with contextlib.suppress(OSError):
-            text = (self._folder / "log.txt").read_bytes()[-20000:].decode(errors="replace")
-            found = [line.strip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
-            named = [line for line in found if "Error" in line.split(":")[0] or "Exception" in line.split(":")[0]]
-            chosen = (named or found or [""])[-1]
-            return visible(chosen)[:_LONGEST_LINE]
-        return ""
+def why_ended(laboratory: Laboratory, folder: Path, status: int) -> str:
+    """How the script of the process in a folder ended with an error, as the rest of a sentence."""
+    last = _last_line(folder)
+    if not last and shutil.disk_usage(laboratory.folder).free < _NEARLY_FULL_BYTES:
+        last = f"the folder for temporary files, {laboratory.folder.parent}, is full; set TMPDIR to another one"
+    if "PermissionError" in last and laboratory.isolation.kind is Kind.copy:
+        last += "; it runs in a copy of its folder and can write nowhere else, unless with --in-place"
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    return f"it ended with {how}" + (f": {last}" if last else "")
+
+
+def _last_line(folder: Path) -> str:
+    """The error in what the script printed last."""
+    with contextlib.suppress(OSError):
+        text = (folder / "log.txt").read_bytes()[-20000:].decode(errors="replace")
+        printed = [line.strip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
+        errors = [line for line in printed if "Error" in line.split(":")[0] or "Exception" in line.split(":")[0]]
+        return visible((errors or printed or [""])[-1])[:_LONGEST_LINE]
+    return ""
 
 
 class _EndedError(Exception):
