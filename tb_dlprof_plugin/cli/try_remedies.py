@@ -6,7 +6,6 @@ import dataclasses
 import os
 import re
 import secrets
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence

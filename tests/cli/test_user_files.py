@@ -22,6 +22,7 @@ from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.run.framework_recordings import import_recordings
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.readers.trace_names import ORIGINALS
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_folder import RunFolder
@@ -332,16 +333,20 @@ def test_an_analysis_removes_its_own_files_from_its_folder(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_folder_that_was_made_for_a_run_is_removed_without_files_of_the_user(cpu_trace, tmp_path: Path) -> None:
-    run = RunFolder(tmp_path, "train_try/tf32")
-    write_profile(run.path, of(cpu_trace.profile(), f"{RECORDED}.pt.trace.json"))
-    for name in (f"{RECORDED}.pt.trace.json", f".{RECORDED}.waiting.json", f".17.{TIME}.light.json", "notes.txt"):
-        (run.path / name).write_text("")
-    run.discard()
-    assert [path.name for path in run.path.iterdir()] == ["notes.txt"]
-    (run.path / "notes.txt").unlink()
-    run.discard()
-    assert not run.path.exists()
+def test_what_was_recorded_elsewhere_is_moved_into_the_run_beside_the_files_of_the_user(
+    cpu_trace, tmp_path: Path
+) -> None:
+    recorded, run = tmp_path / "recorded", RunFolder(tmp_path / "logs", "train_try/tf32")
+    write_profile(recorded, of(cpu_trace.profile(), f"{RECORDED}.pt.trace.json"))
+    (recorded / ORIGINALS).mkdir()
+    (recorded / ORIGINALS / f"{RECORDED}.trace.json").write_text("{}")
+    run.path.mkdir(parents=True)
+    (run.path / "notes.txt").write_text("mine")
+    run.take(recorded)
+    assert len(run.event_files()) == 1
+    assert (run.path / ORIGINALS / f"{RECORDED}.trace.json").read_text() == "{}"
+    assert (run.path / "notes.txt").read_text() == "mine"
+    assert [path for path in recorded.rglob("*") if path.is_file()] == []
 
 
 # ---- files at the place of an output
