@@ -44,11 +44,8 @@ def filled(text: str) -> str:
 
 def _pages(text: str, name: str) -> str:
     kinds = answers()
-    rows = [
-        (f"`{page}`", ROUTES[page].title, ", ".join(f"`{table}`" for table in tables_of(kinds[page])))
-        for page in (*PAGES, *_OTHER_PAGES)
-    ]
-    return _table(("page", "what it shows", "its tables, the main one first"), rows)
+    rows = [(f"`{page}`", ROUTES[page].title, f"`{tables_of(kinds[page])[0]}`") for page in (*PAGES, *_OTHER_PAGES)]
+    return _table(("page", "what it shows", "main table"), rows)
 
 
 def _remedies(text: str, name: str) -> str:
