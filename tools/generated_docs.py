@@ -50,10 +50,10 @@ def _pages(text: str, name: str) -> str:
 
 def _remedies(text: str, name: str) -> str:
     rows = [
-        (f"`{remedy.name}`", remedy.title, remedy.may_change, ", ".join(f"`{rule}`" for rule in remedy.rules))
+        (f"`{remedy.name}`", remedy.may_change, ", ".join(f"`{rule}`" for rule in remedy.rules))
         for remedy in classes().values()
     ]
-    return _table(("remedy", "what", "what it may change", "rules whose advice it is"), rows)
+    return _table(("remedy", "possible changes", "rules that advise it"), rows)
 
 
 def _commands(text: str, name: str) -> str:
