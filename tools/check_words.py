@@ -86,9 +86,9 @@ _TYPESCRIPT = re.compile(
     r">[^<>{}=;()]*[.\w ][^<>{}=;()]*<"
 )
 _SKIPPED = re.compile(
-    r"(^|/)(node_modules|recorded\w*)/|^docs/rules/|_pb2\.pyi?$|(^|/)(test_)?check_words\.py$|^docs/definitions\.md$"
+    r"(^|/)(node_modules|recorded\w*)/|^docs/rules/|_pb2\.pyi?$|(^|/)(test_)?check_words\.py$|^docs/(style|definitions)\.md$"
 )
-"""Stored and generated files, and this one with its test, which list the words."""
+"""Stored and generated files, and those that list the words."""
 
 
 def main(arguments: list[str]) -> int:
