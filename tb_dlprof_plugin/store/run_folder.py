@@ -175,7 +175,7 @@ def _lock(folder: Path) -> int | None:
         return None
     except OSError:
         return descriptor
-    # Whoever had the lock may have removed the folder at its end.
+    # The process that had the lock may have removed the folder at its end.
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
             return descriptor

@@ -11,8 +11,8 @@ import tutorials
 PAGES = sorted(tutorials.PAGES.glob("*.md"))
 
 
-def test_there_are_five_tutorials_with_commands() -> None:
-    assert len(PAGES) == 5
+def test_there_are_six_tutorials_with_commands() -> None:
+    assert len(PAGES) == 6
     for page in PAGES:
         scripts = re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
         assert sum(len(tutorials.commands(script)) for script in scripts) >= 2, page.name

@@ -21,7 +21,7 @@ METHODS = {
     "SpooledTemporaryFile", "export_chrome_trace", "export_stacks", "export_memory_timeline", "savez",
     "savez_compressed", "savetxt", "tofile", "memmap", "pipe_file", "rm_file", "extractall",
 }  # fmt: skip
-"""Names of functions and methods that change a file system, whoever has them."""
+"""Names of functions and methods that change a file system, of any module or class."""
 OF_MODULES = {
     "os": {"remove", "replace"}, "shutil": {"move", "copy", "make_archive", "unpack_archive"}, "torch": {"save"},
     "numpy": {"save"}, "np": {"save"}, "addresses": {"write", "remove"},
