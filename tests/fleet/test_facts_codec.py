@@ -143,6 +143,17 @@ def test_calls_that_overlap_and_what_is_unknown_come_back(new_rank: NewRank) -> 
     assert_same(facts, decode_facts(encode_facts(facts)))
 
 
+def test_facts_that_shrink_more_than_any_recorded_ones_come_back(new_rank: NewRank) -> None:
+    facts = new_rank(0, [{"start": 100 * k, "end": 100 * k + 50} for k in range(20_000)])
+    assert_same(facts, decode_facts(encode_facts(facts)))
+
+
+def test_groups_with_more_members_than_there_is_room_for_have_none(new_rank: NewRank) -> None:
+    groups = [Group(str(k), "", tuple(range(k, 2**17)), "dp") for k in range(4)]
+    found = decode_facts(encode_facts(new_rank(0, [], groups=groups)))
+    assert [len(group.members) for group in found.groups] == [2**17, 0, 0, 0]
+
+
 def test_facts_without_calls_come_back(new_rank: NewRank) -> None:
     facts = new_rank(0, [])
     assert_same(facts, decode_facts(encode_facts(facts)))
