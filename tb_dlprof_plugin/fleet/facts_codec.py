@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ParamSpec, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,8 +44,8 @@ FORMAT = 4
 _ZLIB_BEGINS = b"\x78"
 _MOST_COLUMNS = 64
 """Of a table; the largest has 25."""
-_BYTES_OF_CALL, _BYTES_OF_STEP = 4, 40
-"""Fewer than any recorded call and step have: the least are 6 and 100."""
+_BYTES_OF_ROW, _BYTES_OF_STEP = 4, 40
+"""Fewer than any recorded call, and step, has: the least are 6 and 100."""
 _PIECE_BYTES = 2_500
 """Of the columns of one step, without their numbers: a dictionary of those that all steps share and of its own."""
 _SAME_CALLS = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
@@ -53,9 +53,6 @@ _SAME = frozenset((*_SAME_CALLS, "number", "key", "count"))
 """Columns that are mostly equal on ranks of one program."""
 _DIFFERENCES = ("iteration", "sequence")
 _MOST_SHARED = 1000
-SharedParts: TypeAlias = dict[Hashable, Any]
-"""Columns and members of groups of other ranks by what was stored, for equal ones of further ranks: they take time and
-room once."""
 _SMALL_BLOCK = 64
 _PATH_UNIT_NS = 1000
 _NO_PATH = NO_PATH // _PATH_UNIT_NS
@@ -63,6 +60,24 @@ _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 _E = TypeVar("_E")
 _R = TypeVar("_R")
 _P = ParamSpec("_P")
+
+
+@dataclass(slots=True)
+class SharedParts:
+    """Columns and members of groups by what was stored, for equal ones of other ranks: they take room once."""
+
+    columns: dict[Hashable, Ints] = field(default_factory=dict)
+    members: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+
+    def ids(self) -> set[int]:
+        """Of the objects."""
+        return {id(part) for part in (*self.columns.values(), *self.members.values())}
+
+    def cut(self, columns: int, members: int) -> None:
+        """Leaves as many as there were before."""
+        for parts, count in ((self.columns, columns), (self.members, members)):
+            while len(parts) > count:
+                parts.popitem()
 
 
 _Table: TypeAlias = Annotated[dict[str, Column], msgspec.Meta(max_length=_MOST_COLUMNS)]
@@ -126,11 +141,12 @@ class _Opened:
 
     def members(self, group: _Group, shared: SharedParts) -> tuple[int, ...]:
         """Of a group. Thousands of ranks store the same."""
-        key = "members", bytes(group.member_runs)
-        if key not in shared:
-            runs = _listed(group.member_runs, _NUMBERS, self.allowance)
-            shared[key] = members_of_runs(runs, self.allowance.may_take)
-        members: tuple[int, ...] = shared[key]
+        key = bytes(group.member_runs)
+        if key in shared.members:
+            return shared.members[key]
+        members = members_of_runs(_listed(group.member_runs, _NUMBERS, self.allowance), self.allowance.may_take)
+        if members:  # another rank may have room for them
+            shared.members[key] = members
         return members
 
 
@@ -237,6 +253,8 @@ def decode_ranks(
         return []
     if allowances is None:
         allowances = [Allowance(len(each)) for each in data]
+    if shared is None:
+        shared = SharedParts()
     opened = [_tried(_opened, each, oldest, allowance) for each, allowance in zip(data, allowances, strict=True)]
     sound = [one for one in opened if isinstance(one, _Opened)]
     together: list[RankFacts] | ProfileError = _tried(_decoded, sound, numbers, shared)
@@ -270,13 +288,17 @@ def too_large(reason: TooLarge) -> ProfileError:
     return ProfileError(f"what is stored of it {reason}, which no rank does; check where the file comes from")
 
 
-def _decoded(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts | None) -> list[RankFacts]:
+def _decoded(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts) -> list[RankFacts]:
     if not opened:
         return []
-    before = set(map(id, (shared or {}).values()))
-    facts = _facts(opened, numbers, shared)
-    check(facts)
-    after = set(map(id, (shared or {}).values()))
+    before, counts = shared.ids(), (len(shared.columns), len(shared.members))
+    try:
+        facts = _facts(opened, numbers, shared)
+        check(facts)
+    except Exception:
+        shared.cut(*counts)
+        raise
+    after = shared.ids()
     for one, of in zip(facts, opened, strict=True):
         parts = sizes_of_parts(one)
         of.allowance.keep(
@@ -299,12 +321,11 @@ def _opened(data: bytes, oldest: int, allowance: Allowance) -> _Opened:
             f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
             "traces again"
         )
-    tables = (stored.steps, stored.kernels, stored.gradients, *(() if pieces else (stored.collectives,)))
-    for table in tables:
+    whole = () if pieces else (stored.collectives,)
+    for table in (stored.steps, stored.kernels, stored.gradients, *whole):
         allowance.take(NUMBER_BYTES * rows_of(table.values()))
-    allowance.check_rows(rows_of([stored.steps["number"]]), _BYTES_OF_STEP)
-    if not pieces:
-        allowance.check_rows(rows_of([stored.collectives["start_ns"]]), _BYTES_OF_CALL)
+        rows = max((rows_of((column,)) for column in table.values()), default=0)
+        allowance.check_rows(rows, _BYTES_OF_STEP if table is stored.steps else _BYTES_OF_ROW)
     return _Opened(
         stored,
         allowance,
@@ -346,13 +367,12 @@ def _deflated(columns: dict[str, Column], level: int) -> bytes:
     return result + deflate.compress(content[done:]) + deflate.flush()
 
 
-def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts | None) -> list[RankFacts]:
+def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts) -> list[RankFacts]:
     all_steps = [_table(Steps, columns) for columns in _unpacked([one.stored.steps for one in opened], shared)]
     all_kernels = _unpacked([one.stored.kernels for one in opened], shared)
     if not all(fits(steps) and len(steps.number) for steps in all_steps):
         raise ValueError("its steps differ in number")
     all_calls = _calls(opened, all_steps, numbers, shared)
-    members = {} if shared is None else shared
     return [
         RankFacts(
             rank=stored.rank,
@@ -366,7 +386,7 @@ def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: Sh
             steps=steps,
             step_length=None if stored.step_length is None else StepLength(*stored.step_length),
             groups=tuple(
-                Group(group.name, group.description, one.members(group, members), group.dimension)
+                Group(group.name, group.description, one.members(group, shared), group.dimension)
                 for group in one.groups
             ),
             collectives=calls,
@@ -406,7 +426,7 @@ def _calls(
     opened: Sequence[_Opened],
     all_steps: Sequence[Steps],
     numbers: Container[int] | None,
-    shared: SharedParts | None,
+    shared: SharedParts,
 ) -> list[Collectives]:
     """Of each rank the calls of the steps with these numbers."""
     wanted = [[numbers is None or number in numbers for number in steps.number.tolist()] for steps in all_steps]
@@ -439,7 +459,7 @@ def _parts(opened: _Opened, wanted: list[bool]) -> list[dict[str, Column]]:
         allowance.take(_PIECE_BYTES)
         parts.append(stored.collectives | _COLUMNS.decode(allowance.unpack(piece, ZLIB)))
         allowance.take(NUMBER_BYTES * rows_of(parts[-1].values()))
-    allowance.check_rows(rows_of([part["start_ns"] for part in parts]), _BYTES_OF_CALL)
+    allowance.check_rows(rows_of([part["start_ns"] for part in parts]), _BYTES_OF_ROW)
     return parts
 
 
@@ -451,7 +471,7 @@ def _names_in(parts: list[dict[str, Column]]) -> tuple[str, ...]:
 
 
 def _joined(
-    names: tuple[str, ...], all_parts: list[list[dict[str, Column]]], shared: SharedParts | None
+    names: tuple[str, ...], all_parts: list[list[dict[str, Column]]], shared: SharedParts
 ) -> dict[str, list[Ints]]:
     """Of each column the numbers of each rank, its steps one under the other."""
     result: dict[str, list[Ints]] = {name: [] for name in names}
@@ -475,16 +495,15 @@ def _joined(
 
 def _known(shared: SharedParts | None, name: str, columns: list[Column]) -> Ints | None:
     """What another rank has in this column, if that is equal."""
-    return None if shared is None or name not in _SAME else shared.get(_key(name, columns))
+    return None if shared is None or name not in _SAME else shared.columns.get(_key(name, columns))
 
 
 def _kept(shared: SharedParts | None, name: str, columns: list[Column], numbers: Ints) -> Ints:
     """The numbers, from now on those of equal columns of other ranks."""
-    if shared is None or name not in _SAME or len(shared) >= _MOST_SHARED:
+    if shared is None or name not in _SAME or len(shared.columns) >= _MOST_SHARED:
         return numbers
     numbers.flags.writeable = False
-    kept: Ints = shared.setdefault(_key(name, columns), numbers)
-    return kept
+    return shared.columns.setdefault(_key(name, columns), numbers)
 
 
 def _key(name: str, columns: list[Column]) -> Hashable:

@@ -161,7 +161,7 @@ def _read(
     blobs: Iterable[StoredBlob], ranks: int, numbers: Ints | None, of_job: JobAllowance
 ) -> tuple[dict[int, RankFacts | str], Ints | None]:
     """The facts or an error by stored rank, in their order, and the steps whose calls they have."""
-    shared: SharedParts = {}
+    shared = SharedParts()
     allowances: dict[tuple[str, int], dict[int, Allowance]] = {}
     oldest = FORMAT if ranks <= _OPENED else 1
     chosen = numbers is not None
