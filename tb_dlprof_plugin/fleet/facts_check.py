@@ -13,6 +13,8 @@ from tb_dlprof_plugin.model.profile import Ints
 
 Table: TypeAlias = Steps | Collectives | KernelTimes | Gradients
 _LARGEST = 2**61
+_MOST_DIMENSIONS = 64
+"""Of a mesh; a large job has five."""
 _NO_QUANTITIES = ("key", "work_hash")
 
 
@@ -47,6 +49,8 @@ def check(facts: Sequence[RankFacts]) -> None:
     for one in facts:
         if not (fits(one.steps) and fits(one.collectives) and fits(one.kernels) and fits(one.gradients)):
             raise ValueError("columns differ in length")
+        if len(one.mesh) > _MOST_DIMENSIONS:
+            raise ValueError("its mesh has more dimensions than any")
         if not 0 < one.launch_share <= 1:
             raise ValueError("the share of launching is none")
         if not abs(one.base_ns) < _LARGEST:

@@ -7,17 +7,18 @@ call before are over. Calls of each step are deflated by themselves: of a job of
 
 from __future__ import annotations
 
-import functools
 import itertools
 import zlib
-from collections.abc import Callable, Container, Hashable, Sequence
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.fleet.facts_check import check, columns_of, fits, names_of
-from tb_dlprof_plugin.fleet.packed_columns import NO_NUMBERS, Column, numbers_of, packed
+from tb_dlprof_plugin.fleet.facts_size import sizes_of_parts
+from tb_dlprof_plugin.fleet.packed_columns import NO_NUMBERS, Column, numbers_of, packed, rows_of
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
     PATH_COLUMNS,
@@ -35,38 +36,64 @@ from tb_dlprof_plugin.fleet.rank_facts import (
 from tb_dlprof_plugin.fleet.world import is_world_size
 from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, NUMBER_BYTES, ZLIB, Allowance, TooLarge
 from tb_dlprof_plugin.store.codec import ProfileError
 
 FORMAT = 4
 """1 had no paths of host and GPU, 1 and 2 were deflated as a whole, 1 to 3 had no gradients."""
 _ZLIB_BEGINS = b"\x78"
-_MOST_BYTES = 64_000_000
-"""Unpacked; 20,000 collectives have 0.8 MB."""
-_LARGEST = 2**61
+_MOST_COLUMNS = 64
+"""Of a table; the largest has 25."""
+_BYTES_OF_ROW, _BYTES_OF_STEP = 4, 40
+"""Fewer than any recorded call, and step, has: the least are 6 and 100."""
+_PIECE_BYTES = 2_500
+"""Of the columns of one step, without their numbers: a dictionary of those that all steps share and of its own."""
 _SAME_CALLS = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
 _SAME = frozenset((*_SAME_CALLS, "number", "key", "count"))
 """Columns that are mostly equal on ranks of one program."""
 _DIFFERENCES = ("iteration", "sequence")
 _MOST_SHARED = 1000
-SharedColumns: TypeAlias = dict[Hashable, Ints]
-"""Columns of other ranks by what was stored, for equal ones of further ranks: they take time and room once."""
 _SMALL_BLOCK = 64
 _PATH_UNIT_NS = 1000
 _NO_PATH = NO_PATH // _PATH_UNIT_NS
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
+_E = TypeVar("_E")
+_R = TypeVar("_R")
+_P = ParamSpec("_P")
 
 
-_COLUMNS = msgspec.msgpack.Decoder(dict[str, Column])
+@dataclass(slots=True)
+class SharedParts:
+    """Columns and members of groups by what was stored, for equal ones of other ranks: they take room once."""
+
+    columns: dict[Hashable, Ints] = field(default_factory=dict)
+    members: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+
+    def ids(self) -> set[int]:
+        """Of the objects."""
+        return {id(part) for part in (*self.columns.values(), *self.members.values())}
+
+    def cut(self, columns: int, members: int) -> None:
+        """Leaves as many as there were before."""
+        for parts, count in ((self.columns, columns), (self.members, members)):
+            while len(parts) > count:
+                parts.popitem()
+
+
+_Table: TypeAlias = Annotated[dict[str, Column], msgspec.Meta(max_length=_MOST_COLUMNS)]
+_COLUMNS: msgspec.msgpack.Decoder[dict[str, Column]] = msgspec.msgpack.Decoder(_Table)
 
 
 class _Group(msgspec.Struct, array_like=True):
     name: str
     description: str
-    member_runs: list[int]
+    member_runs: msgspec.Raw
     dimension: str
 
 
 class _Stored(msgspec.Struct, array_like=True):
+    """Lists are decoded one by one (`_listed`), when it is clear that there is room for them."""
+
     format: int
     rank: int
     world_size: int
@@ -77,17 +104,17 @@ class _Stored(msgspec.Struct, array_like=True):
     framework: str
     backend: str
     step_length: tuple[float, float, float, str] | None
-    groups: list[_Group]
-    strings: list[str]
-    mesh: list[tuple[str, int]]
-    notes: list[str]
-    steps: dict[str, Column]
-    collectives: dict[str, Column]
-    kernels: dict[str, Column]
+    groups: msgspec.Raw
+    strings: msgspec.Raw
+    mesh: msgspec.Raw
+    notes: msgspec.Raw
+    steps: _Table
+    collectives: _Table
+    kernels: _Table
     launch_share: float = 1.0
     batch_size: int = UNKNOWN
     wrapper: str = ""
-    gradients: dict[str, Column] = {}
+    gradients: _Table = {}
     bucket_bytes: int = UNKNOWN
 
 
@@ -97,7 +124,41 @@ class _Steps(msgspec.Struct, array_like=True):
 
     format: int
     head: bytes
+    steps: msgspec.Raw
+
+
+@dataclass(slots=True)
+class _Opened:
+    """The facts of a rank, unpacked; the numbers of its columns are not decoded."""
+
+    stored: _Stored
+    allowance: Allowance
+    groups: list[_Group]
+    strings: list[str]
+    mesh: list[tuple[str, int]]
+    notes: list[str]
     steps: list[bytes]
+
+    def members(self, group: _Group, shared: SharedParts) -> tuple[int, ...]:
+        """Of a group. Thousands of ranks store the same."""
+        key = bytes(group.member_runs)
+        if key in shared.members:
+            return shared.members[key]
+        members = members_of_runs(_listed(group.member_runs, _NUMBERS, self.allowance), self.allowance.may_take)
+        if members:  # another rank may have room for them
+            shared.members[key] = members
+        return members
+
+
+_GROUPS = msgspec.msgpack.Decoder(list[_Group])
+_TEXTS = msgspec.msgpack.Decoder(list[str])
+_PLACES = msgspec.msgpack.Decoder(list[tuple[str, int]])
+_NUMBERS = msgspec.msgpack.Decoder(list[int])
+_PIECES = msgspec.msgpack.Decoder(list[bytes])
+
+
+class OtherFormat(ProfileError):
+    """Facts of an earlier format than is asked for, or of a later one."""
 
 
 def encode_facts(facts: RankFacts) -> bytes:
@@ -116,10 +177,10 @@ def encode_facts(facts: RankFacts) -> bytes:
         framework=facts.framework,
         backend=facts.backend,
         step_length=None if length is None else (length.ms, length.low_ms, length.high_ms, length.source),
-        groups=[_Group(g.name, g.description, regular_runs(g.members), g.dimension) for g in facts.groups],
-        strings=list(facts.strings),
-        mesh=list(facts.mesh),
-        notes=list(facts.notes),
+        groups=_raw([_Group(g.name, g.description, _raw(regular_runs(g.members)), g.dimension) for g in facts.groups]),
+        strings=_raw(facts.strings),
+        mesh=_raw(facts.mesh),
+        notes=_raw(facts.notes),
         steps=packed(columns_of(facts.steps)),
         collectives=shared,
         kernels=packed(columns_of(facts.kernels)),
@@ -129,8 +190,17 @@ def encode_facts(facts: RankFacts) -> bytes:
         gradients=packed(_small_gradients(facts.gradients)) if len(facts.gradients) else {},
         bucket_bytes=facts.bucket_bytes,
     )
-    head = zlib.compress(msgspec.msgpack.encode(stored), 9)
-    return msgspec.msgpack.encode(_Steps(FORMAT, head, [_deflated(piece) for piece in pieces]))
+    for level in (9, 0):
+        head = zlib.compress(msgspec.msgpack.encode(stored), level)
+        data = msgspec.msgpack.encode(_Steps(FORMAT, head, _raw([_deflated(piece, level) for piece in pieces])))
+        if not isinstance(decode_ranks([data])[0], ProfileError):
+            break
+        # It takes too much for its size.
+    return data
+
+
+def _raw(content: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.msgpack.encode(content))
 
 
 def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, Column], list[dict[str, Column]]]:
@@ -147,14 +217,14 @@ def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, Column], list[d
 
 
 def decode_facts(
-    data: bytes, numbers: Container[int] | None = None, shared: SharedColumns | None = None, oldest: int = 1
+    data: bytes, numbers: Container[int] | None = None, shared: SharedParts | None = None, oldest: int = 1
 ) -> RankFacts:
     """What `encode_facts` stored, of this version or an earlier one.
 
     Args:
         data: the bytes.
         numbers: of the steps whose calls are wanted; all by default.
-        shared: columns of other ranks, to which those of this are added.
+        shared: parts of other ranks, to which those of this are added.
         oldest: format that will do; `FORMAT` is today's.
 
     Raises:
@@ -169,55 +239,122 @@ def decode_facts(
 def decode_ranks(
     data: Sequence[bytes],
     numbers: Container[int] | None = None,
-    shared: SharedColumns | None = None,
+    shared: SharedParts | None = None,
     oldest: int = 1,
+    allowances: Sequence[Allowance] | None = None,
 ) -> list[RankFacts | ProfileError]:
     """`decode_facts` of several ranks together, each the facts or why they cannot be read.
 
     Thousands of small ranks take a third of the time in this way: a call of numpy takes longer than a short column.
+
+    ``allowances`` are what each may take, by default what its size allows.
     """
     if not data:
         return []
+    if allowances is None:
+        allowances = [Allowance(len(each)) for each in data]
+    if shared is None:
+        shared = SharedParts()
+    opened = [_tried(_opened, each, oldest, allowance) for each, allowance in zip(data, allowances, strict=True)]
+    sound = [one for one in opened if isinstance(one, _Opened)]
+    together: list[RankFacts] | ProfileError = _tried(_decoded, sound, numbers, shared)
+    if isinstance(together, ProfileError) and len(data) > 1:
+        for allowance in allowances:
+            allowance.reset()
+        alone = zip(data, allowances, strict=True)
+        return [decode_ranks([each], numbers, shared, oldest, [allowance])[0] for each, allowance in alone]
+    decoded: Iterator[RankFacts | ProfileError] = iter([together] if isinstance(together, ProfileError) else together)
+    result = [next(decoded) if isinstance(one, _Opened) else one for one in opened]
+    for one, allowance in zip(result, allowances, strict=True):
+        if isinstance(one, ProfileError):
+            allowance.reset()
+    return result
+
+
+def _tried(decode: Callable[_P, _R], *args: _P.args, **named: _P.kwargs) -> _R | ProfileError:
+    """What a function decodes, or why it cannot."""
     try:
-        return [*_decoded(data, numbers, shared, oldest)]
+        return decode(*args, **named)
     except ProfileError as error:
-        damaged = error
-    except (zlib.error, msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
-        damaged = ProfileError(f"the stored facts are damaged ({error}); import the traces again")
-    if len(data) == 1:
-        return [damaged]
-    return [one for each in data for one in decode_ranks([each], numbers, shared, oldest)]
+        return error
+    except TooLarge as error:
+        return too_large(error)
+    except (msgspec.DecodeError, ValueError, IndexError, KeyError, OverflowError, RecursionError) as error:
+        return ProfileError(f"the stored facts are damaged ({error}); import the traces again")
 
 
-def _decoded(
-    data: Sequence[bytes], numbers: Container[int] | None, shared: SharedColumns | None, oldest: int
-) -> list[RankFacts]:
-    opened = [_opened(each) for each in data]
-    for stored, _ in opened:
-        if not oldest <= stored.format <= FORMAT:
-            raise ProfileError(
-                f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
-                "traces again"
-            )
-    facts = _facts(opened, numbers, shared)
-    check(facts)
+def too_large(reason: TooLarge) -> ProfileError:
+    """The sentence about facts that ask for too much."""
+    return ProfileError(f"what is stored of it {reason}, which no rank does; check where the file comes from")
+
+
+def _decoded(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts) -> list[RankFacts]:
+    if not opened:
+        return []
+    before, counts = shared.ids(), (len(shared.columns), len(shared.members))
+    try:
+        facts = _facts(opened, numbers, shared)
+        check(facts)
+    except Exception:
+        shared.cut(*counts)
+        raise
+    after = shared.ids()
+    for one, of in zip(facts, opened, strict=True):
+        parts = sizes_of_parts(one)
+        of.allowance.keep(
+            sum(size for part, size in parts.items() if part not in after),
+            sum(size for part, size in parts.items() if part in after and part not in before),
+        )
+        before |= parts.keys()
     return facts
 
 
-def _opened(data: bytes) -> tuple[_Stored, list[bytes]]:
-    if data[:1] == _ZLIB_BEGINS:
-        return msgspec.msgpack.decode(_inflated(data), type=_Stored), []
-    packed = msgspec.msgpack.decode(data, type=_Steps)
-    return msgspec.msgpack.decode(_inflated(packed.head), type=_Stored), packed.steps
+def _opened(data: bytes, oldest: int, allowance: Allowance) -> _Opened:
+    pieces: list[bytes] = []
+    head = data
+    if data[:1] != _ZLIB_BEGINS:
+        packed = msgspec.msgpack.decode(data, type=_Steps)
+        head, pieces = packed.head, _listed(packed.steps, _PIECES, allowance)
+    stored = msgspec.msgpack.decode(allowance.unpack(head, ZLIB), type=_Stored)
+    if not oldest <= stored.format <= FORMAT:
+        raise OtherFormat(
+            f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "
+            "traces again"
+        )
+    whole = () if pieces else (stored.collectives,)
+    for table in (stored.steps, stored.kernels, stored.gradients, *whole):
+        allowance.take(NUMBER_BYTES * rows_of(table.values()))
+        rows = max((rows_of((column,)) for column in table.values()), default=0)
+        allowance.check_rows(rows, _BYTES_OF_STEP if table is stored.steps else _BYTES_OF_ROW)
+    return _Opened(
+        stored,
+        allowance,
+        _listed(stored.groups, _GROUPS, allowance),
+        _listed(stored.strings, _TEXTS, allowance),
+        _listed(stored.mesh, _PLACES, allowance),
+        _listed(stored.notes, _TEXTS, allowance),
+        pieces,
+    )
 
 
-def _deflated(columns: dict[str, Column]) -> bytes:
+def _listed(raw: msgspec.Raw, decoder: msgspec.msgpack.Decoder[list[_E]], allowance: Allowance) -> list[_E]:
+    """The list, when it is clear that there is room for its entries."""
+    begin = bytes(memoryview(raw)[:5])
+    if not begin:
+        raise ValueError("a list is missing")
+    sizes = {0xDC: 2, 0xDD: 4}
+    count = int.from_bytes(begin[1 : 1 + sizes[begin[0]]], "big") if begin[0] in sizes else begin[0] & 15
+    allowance.take(ENTRY_BYTES * count)
+    return decoder.decode(raw)
+
+
+def _deflated(columns: dict[str, Column], level: int) -> bytes:
     """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room.
 
     They are numbers, in which few long strings repeat: without short matches (``Z_FILTERED``) they take 4 % less.
     """
     content = msgspec.msgpack.encode(columns)
-    deflate = zlib.compressobj(9, strategy=zlib.Z_FILTERED)
+    deflate = zlib.compressobj(level, strategy=zlib.Z_FILTERED)
     result, done = b"", 0
     for column in columns.values():
         begin = content.index(column.data, done)
@@ -230,15 +367,9 @@ def _deflated(columns: dict[str, Column]) -> bytes:
     return result + deflate.compress(content[done:]) + deflate.flush()
 
 
-def _inflated(data: bytes, most: int = _MOST_BYTES) -> bytes:
-    return zlib.decompressobj().decompress(data, most)
-
-
-def _facts(
-    opened: Sequence[tuple[_Stored, list[bytes]]], numbers: Container[int] | None, shared: SharedColumns | None
-) -> list[RankFacts]:
-    all_steps = [_table(Steps, columns) for columns in _unpacked([stored.steps for stored, _ in opened], shared)]
-    all_kernels = _unpacked([stored.kernels for stored, _ in opened], shared)
+def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts) -> list[RankFacts]:
+    all_steps = [_table(Steps, columns) for columns in _unpacked([one.stored.steps for one in opened], shared)]
+    all_kernels = _unpacked([one.stored.kernels for one in opened], shared)
     if not all(fits(steps) and len(steps.number) for steps in all_steps):
         raise ValueError("its steps differ in number")
     all_calls = _calls(opened, all_steps, numbers, shared)
@@ -255,20 +386,22 @@ def _facts(
             steps=steps,
             step_length=None if stored.step_length is None else StepLength(*stored.step_length),
             groups=tuple(
-                Group(g.name, g.description, _members(tuple(g.member_runs)), g.dimension) for g in stored.groups
+                Group(group.name, group.description, one.members(group, shared), group.dimension)
+                for group in one.groups
             ),
             collectives=calls,
             kernels=_table(KernelTimes, kernels),
-            strings=tuple(stored.strings),
-            mesh=tuple(stored.mesh),
-            notes=tuple(stored.notes),
+            strings=tuple(one.strings),
+            mesh=tuple(one.mesh),
+            notes=tuple(one.notes),
             launch_share=stored.launch_share,
             batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
             wrapper=stored.wrapper,
             gradients=_gradients(stored.gradients),
             bucket_bytes=stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
         )
-        for (stored, _), steps, kernels, calls in zip(opened, all_steps, all_kernels, all_calls, strict=True)
+        for one, steps, kernels, calls in zip(opened, all_steps, all_kernels, all_calls, strict=True)
+        for stored in (one.stored,)
     ]
 
 
@@ -289,21 +422,15 @@ def _gradients(stored: dict[str, Column]) -> Gradients:
     return Gradients(**{name: columns[name] for name in names_of(Gradients)})
 
 
-@functools.lru_cache(maxsize=256)
-def _members(runs: tuple[int, ...]) -> tuple[int, ...]:
-    """Of thousands of ranks, each of which stores the same members."""
-    return members_of_runs(runs)
-
-
 def _calls(
-    opened: Sequence[tuple[_Stored, list[bytes]]],
+    opened: Sequence[_Opened],
     all_steps: Sequence[Steps],
     numbers: Container[int] | None,
-    shared: SharedColumns | None,
+    shared: SharedParts,
 ) -> list[Collectives]:
     """Of each rank the calls of the steps with these numbers."""
     wanted = [[numbers is None or number in numbers for number in steps.number.tolist()] for steps in all_steps]
-    parts = [_parts(stored, pieces, chosen) for (stored, pieces), chosen in zip(opened, wanted, strict=True)]
+    parts = [_parts(one, chosen) for one, chosen in zip(opened, wanted, strict=True)]
     result: dict[int, Collectives] = {}
     # What an earlier version stored has fewer columns.
     alike: dict[tuple[str, ...], list[int]] = {}
@@ -312,28 +439,27 @@ def _calls(
     for names, indices in alike.items():
         joined = _joined(names, [parts[index] for index in indices], shared)
         result.update(zip(indices, _whole(joined, [all_steps[index] for index in indices]), strict=True))
-    for index, (_, pieces) in enumerate(opened):
-        if not pieces and not all(wanted[index]):
+    for index, one in enumerate(opened):
+        if not one.steps and not all(wanted[index]):
             calls = result[index]
             rows = np.flatnonzero(np.array(wanted[index])[calls.iteration])
             result[index] = Collectives(**{name: column[rows] for name, column in columns_of(calls).items()})
     return [result[index] for index in range(len(opened))]
 
 
-def _parts(stored: _Stored, pieces: list[bytes], wanted: list[bool]) -> list[dict[str, Column]]:
+def _parts(opened: _Opened, wanted: list[bool]) -> list[dict[str, Column]]:
     """The stored columns of each wanted step; of all steps as one where they are not stored one by one."""
-    if not pieces:
+    stored, allowance = opened.stored, opened.allowance
+    if not opened.steps:
         return [stored.collectives]
-    if len(pieces) != len(wanted):
+    if len(opened.steps) != len(wanted):
         raise ValueError("the calls of a step are lost")
-    left, parts = _MOST_BYTES, []
-    for piece, chosen in zip(pieces, wanted, strict=True):
-        if chosen:
-            content = _inflated(piece, left)
-            left -= len(content)
-            if left <= 0:
-                raise ValueError("it is too large")
-            parts.append(stored.collectives | _COLUMNS.decode(content))
+    parts = []
+    for piece in itertools.compress(opened.steps, wanted):
+        allowance.take(_PIECE_BYTES)
+        parts.append(stored.collectives | _COLUMNS.decode(allowance.unpack(piece, ZLIB)))
+        allowance.take(NUMBER_BYTES * rows_of(parts[-1].values()))
+    allowance.check_rows(rows_of([part["start_ns"] for part in parts]), _BYTES_OF_ROW)
     return parts
 
 
@@ -345,7 +471,7 @@ def _names_in(parts: list[dict[str, Column]]) -> tuple[str, ...]:
 
 
 def _joined(
-    names: tuple[str, ...], all_parts: list[list[dict[str, Column]]], shared: SharedColumns | None
+    names: tuple[str, ...], all_parts: list[list[dict[str, Column]]], shared: SharedParts
 ) -> dict[str, list[Ints]]:
     """Of each column the numbers of each rank, its steps one under the other."""
     result: dict[str, list[Ints]] = {name: [] for name in names}
@@ -367,17 +493,17 @@ def _joined(
     return result
 
 
-def _known(shared: SharedColumns | None, name: str, columns: list[Column]) -> Ints | None:
+def _known(shared: SharedParts | None, name: str, columns: list[Column]) -> Ints | None:
     """What another rank has in this column, if that is equal."""
-    return None if shared is None or name not in _SAME else shared.get(_key(name, columns))
+    return None if shared is None or name not in _SAME else shared.columns.get(_key(name, columns))
 
 
-def _kept(shared: SharedColumns | None, name: str, columns: list[Column], numbers: Ints) -> Ints:
+def _kept(shared: SharedParts | None, name: str, columns: list[Column], numbers: Ints) -> Ints:
     """The numbers, from now on those of equal columns of other ranks."""
-    if shared is None or name not in _SAME or len(shared) >= _MOST_SHARED:
+    if shared is None or name not in _SAME or len(shared.columns) >= _MOST_SHARED:
         return numbers
     numbers.flags.writeable = False
-    return shared.setdefault(_key(name, columns), numbers)
+    return shared.columns.setdefault(_key(name, columns), numbers)
 
 
 def _key(name: str, columns: list[Column]) -> Hashable:
@@ -507,7 +633,7 @@ def _starts(iteration: Ints, late: Ints, duration: Ints, begins: Ints) -> Ints:
     return start
 
 
-def _unpacked(tables: Sequence[dict[str, Column]], shared: SharedColumns | None = None) -> list[dict[str, Ints]]:
+def _unpacked(tables: Sequence[dict[str, Column]], shared: SharedParts | None = None) -> list[dict[str, Ints]]:
     """The columns of each table."""
     result = [{name: _known(shared, name, [column]) for name, column in table.items()} for table in tables]
     unknown = [

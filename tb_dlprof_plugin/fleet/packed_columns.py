@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
@@ -30,18 +30,28 @@ def packed(columns: dict[str, Ints]) -> dict[str, Column]:
     return result
 
 
-def numbers_of(columns: Sequence[Column]) -> list[Ints]:
-    """The numbers of each column; those of equal width and length at once.
-
-    A call of numpy takes longer than a short column.
+def rows_of(columns: Iterable[Column]) -> int:
+    """How many numbers the columns have, before any is made.
 
     Raises:
         ValueError: a column has no such width, or its last number is cut.
     """
+    rows = 0
+    for column in columns:
+        width = column.width
+        if not 1 <= width <= 8 or len(column.data) % width:
+            raise ValueError("a column is cut short")
+        rows += len(column.data) // width
+    return rows
+
+
+def numbers_of(columns: Sequence[Column]) -> list[Ints]:
+    """The numbers of each column that `rows_of` has counted; those of equal width and length at once.
+
+    A call of numpy takes longer than a short column.
+    """
     alike: dict[tuple[int, int], list[int]] = {}
     for index, column in enumerate(columns):
-        if not 1 <= column.width <= 8 or len(column.data) % column.width:
-            raise ValueError("a column is cut short")
         alike.setdefault((column.width, len(column.data)), []).append(index)
     result = [NO_NUMBERS] * len(columns)
     for (width, _), indices in alike.items():

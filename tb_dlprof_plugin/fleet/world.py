@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-MOST_RANKS = 2**20
-"""Of a job, several times as many GPUs as the largest known one has. A larger number is a damaged recording's, and as
+MOST_RANKS = 2**18
+"""Of a job, more GPUs than the largest known one has. A larger number is a damaged recording's, and as
 if not recorded: a list of the missing ranks up to it would not fit into memory."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+MEMBER_BYTES = 40
+"""Of a member: a number, and its place among the members."""
 MOST_MEMBERS = 2**22
-"""Of all groups of a rank: more than any training has."""
+"""More than any training has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +40,24 @@ def regular_runs(members: Sequence[int]) -> list[int]:
     return result
 
 
-def members_of_runs(runs: Iterable[int]) -> tuple[int, ...]:
-    """The members that `regular_runs` wrote.
+def members_of_runs(runs: Sequence[int], may_take: Callable[[int], bool]) -> tuple[int, ...]:
+    """The members that `regular_runs` wrote; () as if they were not recorded where they may not take their room.
+
+    Args:
+        runs: of any numbers.
+        may_take: whether there are so many bytes left for them, asked before they are made.
 
     Raises:
-        ValueError: the runs are cut short, or have more members than there can be.
+        ValueError: the runs are cut short, or have members that there cannot be.
     """
-    numbers = list(runs)
-    if len(numbers) % 3:
+    if len(runs) % 3:
         raise ValueError("the members of a process group are cut short")
-    triples = list(zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True))
-    if sum(max(0, count) for *_, count in triples) > MOST_MEMBERS:
+    count_of_all = sum(max(0, count) for count in runs[2::3])
+    if count_of_all > MOST_MEMBERS:
         raise ValueError("a process group has more members than any")
+    if not may_take(MEMBER_BYTES * count_of_all):
+        return ()
+    triples = zip(runs[::3], runs[1::3], runs[2::3], strict=True)
     members = tuple(first + stride * index for first, stride, count in triples for index in range(count))
     if any(not 0 <= member < 2**31 for member in members):
         raise ValueError("a process group has a member that is no rank")

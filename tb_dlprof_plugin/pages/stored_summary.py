@@ -10,7 +10,6 @@ import gzip
 import math
 import os
 import time
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,14 +22,15 @@ from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, RunAdvice, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.allowance import GZIP, Allowance
 from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
 from tb_dlprof_plugin.store.profile_store import reopened
 from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_MOST_BYTES = 1_000_000
-"""Unpacked; that of a real run has 3 to 20 kB."""
+_BYTES_OF_JSON = 25
+"""Of memory for each byte of JSON, at most; that of a real run has 3 to 20 kB."""
 
 
 class _Stored(msgspec.Struct):
@@ -107,9 +107,11 @@ def decode_summary(data: bytes, ref: RunRef) -> RecordedRun | None:
     None where other code wrote it, and where it is damaged or holds what no run has: the profile is asked then.
     """
     try:
-        unpacked = zlib.decompressobj(wbits=31).decompress(data, _MOST_BYTES)
+        allowance = Allowance(len(data))
+        unpacked = allowance.unpack(data, GZIP)
+        allowance.take(_BYTES_OF_JSON * len(unpacked))
         stored = msgspec.json.decode(unpacked, type=_Stored)
-    except (zlib.error, msgspec.DecodeError, ValueError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     if stored.code_version != code_version() or not _can_be(stored.figures):
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gzip
-import zlib
 from typing import Any, TypeVar
 
 import msgspec
@@ -53,9 +52,10 @@ from tb_dlprof_plugin.model.run_facts import (
     System,
 )
 from tb_dlprof_plugin.model.shapes import InputShapes
-from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
+from tb_dlprof_plugin.model.trial_result import TrialResult, decode_trial, encode_trial
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.allowance import GZIP, Allowance, TooLarge, largest_unpacked
 from tb_dlprof_plugin.store.input_codec import (
     decode_dtypes,
     decode_shapes,
@@ -68,13 +68,8 @@ from tb_dlprof_plugin.store.possible_facts import is_possible
 from tb_dlprof_plugin.store.validation import TABLES, check_lengths, check_profile, running
 from tb_dlprof_plugin.store.wire import Table, WireMessage, split_message
 
-_LARGEST_EXPANSION = 8
-"""Recorded profiles shrink by 1.9 to 2.7 times. A number takes 8 bytes in memory, and a file of zeros has one in each
-byte that it expands to."""
-_ALWAYS_EXPANDED = 1 << 22  # bytes
-_FEWEST_ENTRIES = 50_000
-_BYTES_OF_AN_ENTRY = 4
-"""Names, notes and numbers outside of tables: recorded profiles have one for at least 20 bytes of the file."""
+_TRIAL_BYTES = 20
+"""Of memory for each byte of a trial's JSON, at most: rows that hold a name alone."""
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     kind.__name__: kind
@@ -147,11 +142,13 @@ def decode(blob: bytes) -> Profile:
     Raises:
         ProfileError: the blob is damaged, or was written by a newer version.
     """
-    most_entries = _FEWEST_ENTRIES + len(blob) // _BYTES_OF_AN_ENTRY
+    allowance = Allowance(len(blob))
     try:
-        wire = split_message(_expanded(blob), pb.Profile.DESCRIPTOR, TABLES, most_entries)
+        wire = split_message(allowance.unpack(blob, GZIP), pb.Profile.DESCRIPTOR, TABLES, allowance)
         message = pb.Profile.FromString(wire.rest)
-    except (zlib.error, DecodeError, ValueError) as error:
+    except TooLarge as error:
+        raise _too_large(error) from None
+    except (DecodeError, ValueError) as error:
         raise _damaged(error) from None
     if message.schema_version > SCHEMA_VERSION:
         raise ProfileError(
@@ -161,9 +158,11 @@ def decode(blob: bytes) -> Profile:
     if message.schema_version == 0:
         raise ProfileError("the stored data is not a profile; record the run again")
     try:
-        check_lengths(wire.columns, message.schema_version, most_entries)
-        profile = _decode_message(message, wire)
+        check_lengths(wire.columns, message.schema_version, allowance)
+        profile = _decode_message(message, wire, allowance)
         check_profile(profile)
+    except TooLarge as error:
+        raise _too_large(error) from None
     except (ValueError, IndexError, OverflowError) as error:
         raise _damaged(error) from None
     return profile
@@ -173,35 +172,32 @@ def _damaged(reason: object) -> ProfileError:
     return ProfileError(f"the stored profile is damaged ({reason}); record the run again")
 
 
-def _largest_expanded(packed: int) -> int:
-    """Bytes that a blob of so many bytes may expand to."""
-    return max(_ALWAYS_EXPANDED, _LARGEST_EXPANSION * packed)
-
-
-def _expanded(blob: bytes) -> bytes:
-    decompressor = zlib.decompressobj(wbits=31)
-    data = decompressor.decompress(blob, _largest_expanded(len(blob)))
-    if decompressor.unconsumed_tail and not decompressor.eof:
-        raise ProfileError(
-            f"the stored profile expands to over {_LARGEST_EXPANSION} times its size, which none does; check where the "
-            "file comes from"
-        )
-    if not decompressor.eof:
-        raise ProfileError("the stored profile is cut short; record the run again")
-    return data
+def _too_large(reason: TooLarge) -> ProfileError:
+    return ProfileError(f"the stored profile {reason}, which none does; check where the file comes from")
 
 
 def _packed(data: bytes) -> bytes:
-    """The blob of a message, which never expands more than `_expanded` takes: what would is packed less."""
+    """The blob of a message, which `decode` lets in: what would take too much for its size is packed less."""
     for level in (6, 1):
         # mtime 0: the same profile gives the same bytes.
         blob = gzip.compress(data, compresslevel=level, mtime=0)
-        if len(data) <= _largest_expanded(len(blob)):
+        if _may_hold(blob, data):
             return blob
     return gzip.compress(data, compresslevel=0, mtime=0)
 
 
-def _decode_message(message: Any, wire: WireMessage) -> Profile:
+def _may_hold(blob: bytes, data: bytes) -> bool:
+    """Whether a blob of this size may hold the message."""
+    allowance = Allowance(len(blob))
+    try:
+        allowance.take(len(data))
+        check_lengths(split_message(data, pb.Profile.DESCRIPTOR, TABLES, allowance).columns, SCHEMA_VERSION, allowance)
+    except TooLarge:
+        return False
+    return len(data) <= largest_unpacked(len(blob))
+
+
+def _decode_message(message: Any, wire: WireMessage, allowance: Allowance) -> Profile:
     strings = list(message.strings)
     ops, input_shapes, input_dtypes = _decode_ops(message, wire, strings)
     return Profile(
@@ -225,12 +221,17 @@ def _decode_message(message: Any, wire: WireMessage) -> Profile:
         input_dtypes=input_dtypes,
         communications=_decode_communications(wire.table("communications")),
         process_groups=[
-            ProcessGroup(group.name, group.description, members_of_runs(group.member_runs))
+            ProcessGroup(group.name, group.description, members_of_runs(group.member_runs, allowance.may_take))
             for group in message.process_groups
         ],
         kernel_counters=_decode_counters(wire.table("kernel_counters")),
-        trial=decode_trial(message.trial),
+        trial=_decode_trial(message.trial, allowance),
     )
+
+
+def _decode_trial(data: bytes, allowance: Allowance) -> TrialResult | None:
+    """The trial; None where there is none, and of one that would take too much for the blob's size."""
+    return decode_trial(data) if allowance.may_take(_TRIAL_BYTES * len(data)) else None
 
 
 def _decode_source(message: Any) -> Source:

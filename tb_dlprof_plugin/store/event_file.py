@@ -25,11 +25,13 @@ from tensorboard.compat.proto.types_pb2 import DT_STRING
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.whole_file import whole_file
+from tb_dlprof_plugin.store.allowance import Allowance, TooLarge
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError, encode
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
+from tb_dlprof_plugin.store.wire import count_entries
 
 _MASK_DELTA = 0xA282EAD8
 _SUFFIX = ".tb_dlprof"
@@ -109,8 +111,14 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
     source = Path(path)
     for number, data in enumerate(_records(source)):
         try:
+            # However large its blobs are, a record has few fields.
+            count_entries(data, Event.DESCRIPTOR, Allowance(0))
             event = Event.FromString(data)
-        except DecodeError:
+        except TooLarge as error:
+            raise ProfileError(
+                f"{source} holds a record that {error}, which none does; check where the file comes from."
+            ) from None
+        except (DecodeError, ValueError):
             raise ProfileError(f"{source} holds a record that is not an event; record the run again.") from None
         values = {value.tag: value for value in event.summary.value}
         for value in event.summary.value:
@@ -120,7 +128,7 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
                     next(iter(beside.tensor.string_val), None) if beside is not None else None
                     for beside in map(values.get, (tag.of_summaries, tag.of_facts))
                 )
-                for blob in value.tensor.string_val:
+                for blob in value.tensor.string_val[:1]:
                     ref = RunRef(run, tag.session, tag.rank, event.step)
                     yield EventBlob(ref, (source, number, value.tag), source, blob, summary, facts)
 

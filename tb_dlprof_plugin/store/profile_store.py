@@ -14,13 +14,16 @@ from tb_dlprof_plugin.store.choice import MOST_RANKS, NoSuchProfile, StoredBlob,
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.reclassify import reclassified
+from tb_dlprof_plugin.store.validation import size_of
 
 _Blob = TypeVar("_Blob", bound=StoredBlob)
 _Listed = TypeVar("_Listed", bound=StoredBlob, covariant=True)
 
 
-_MOST_ROWS = 4_000_000
-"""Calls and launches of the views that are kept: about 0.3 kB each, with the columns that follow from them."""
+_MOST_BYTES = 1_200_000_000
+"""Of the views that are kept."""
+_ROW_BYTES = 300
+"""Of a call or launch with the columns that follow from it."""
 _MOST_VIEWS = 100
 """Several people look at several runs, each with `MOST_RANKS` ranks."""
 
@@ -49,10 +52,12 @@ class KeptViews:
 def _kept_views(most: int) -> LastUsed[ProfileView]:
     """At most so many, and fewer where they are large."""
 
-    def rows(view: ProfileView) -> int:
-        return max(len(view.profile.calls) + len(view.profile.launches), _MOST_ROWS // most)
+    def size(view: ProfileView) -> int:
+        profile = view.profile
+        rows = len(profile.calls) + len(profile.launches)
+        return max(_ROW_BYTES * rows + size_of(profile), _MOST_BYTES // most)
 
-    return LastUsed(_MOST_ROWS, rows)
+    return LastUsed(_MOST_BYTES, size)
 
 
 class ProfileStore(Generic[_Blob]):
@@ -150,9 +155,18 @@ def read_profile(blob: StoredBlob) -> Profile:
     Raises:
         ProfileError: it is damaged; the caller adds which profile it is.
     """
-    return reclassified(decode(blob.read()))
+    return opened(blob.read())
+
+
+def opened(data: bytes) -> Profile:
+    """`read_profile` of the bytes.
+
+    Raises:
+        ProfileError: they are damaged; the caller adds which profile it is.
+    """
+    return reclassified(decode(data))
 
 
 def reopened(profile: Profile) -> Profile:
     """A profile as it is read once it is stored."""
-    return reclassified(decode(encode(profile)))
+    return opened(encode(profile))

@@ -14,9 +14,11 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from tb_dlprof_plugin.model.column import LARGEST, NUMBER, Between, Flag, Meaning, RowsOf
+from tb_dlprof_plugin.model.process_groups import MEMBER_BYTES
 from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Calls, Ints, Iterations, Profile
 from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, Allowance
 from tb_dlprof_plugin.store.wire import is_column
 
 _WIDTHS = {f"{table}.{sizes}": 3 for table in ("launch_configs", "kernel_counters") for sizes in ("grid", "block")}
@@ -31,6 +33,8 @@ _INPUTS_BY_SCHEMA = (("ops.shapes", "ops.dtypes"), ("ops.input_shapes", "ops.inp
 _LISTS = {"input_shapes", "input_dtypes"}
 """Messages whose columns are lists of their own; `tb_dlprof_plugin.store.input_codec` holds them together."""
 _MOST_GPUS = 1024
+_BYTES_OF_ROW = 2
+"""Fewer than any recorded profile has for a row of its tables: the least is 3.8."""
 
 
 def tables_of(kind: type, path: str = "") -> Iterator[tuple[str, type]]:
@@ -63,23 +67,24 @@ TABLES = frozenset(_TABLES) | _LISTS
 """Paths of the messages whose repeated numbers are columns."""
 
 
-def check_lengths(columns: Mapping[str, Sized], schema_version: int, most_inputs: int) -> None:
+def check_lengths(columns: Mapping[str, Sized], schema_version: int, allowance: Allowance) -> None:
     """Compares the lengths of the columns of each table before they are decoded.
 
     Args:
         columns: by their paths.
         schema_version: of the profile.
-        most_inputs: how many numbers may tell of the inputs of ops, which become Python objects.
+        allowance: of the blob: numbers of the inputs of ops become Python objects.
 
     Raises:
-        ValueError: they differ.
+        ValueError: they differ, or there are more inputs than the blob may have.
     """
-    if sum(len(column) for path, column in columns.items() if path.split(".")[0] in _LISTS) > most_inputs:
-        raise ValueError("there are more inputs of ops in it than a profile of its size has")
+    inputs = sum(len(column) for path, column in columns.items() if path.split(".")[0] in _LISTS)
+    allowance.take(ENTRY_BYTES * inputs)
     gpus = len(columns.get("iterations.gpu_ids", ()))
     if gpus > _MOST_GPUS:
         raise ValueError(f"it has {gpus} GPUs")
     widths = _WIDTHS | {"iterations.category_ns": max(1, gpus) * len(TIME_CATEGORIES)}
+    all_rows = 0
     other_schema = _INPUTS_BY_SCHEMA[0 if schema_version > 1 else 1]
     for path, names in _fields().items():
         rows = None
@@ -90,6 +95,8 @@ def check_lengths(columns: Mapping[str, Sized], schema_version: int, most_inputs
             if rest or (rows is not None and found != rows):
                 raise ValueError(f"the columns of {_TABLES[path].__name__} differ in length")
             rows = found
+        all_rows += rows or 0
+    allowance.check_rows(all_rows, _BYTES_OF_ROW)
 
     def length(name: str) -> int:
         return len(columns.get(name, ()))
@@ -145,6 +152,16 @@ def check_profile(profile: Profile) -> None:
     _check_rising("memory.time_ns", profile.memory.time_ns)
     _check_rising("call_places.call", profile.call_places.call)
     _check_rising("light_window.boundary_ns", profile.light_window.boundary_ns)
+
+
+def size_of(profile: Profile) -> int:
+    """About how many bytes of memory the columns, names and process groups of a profile take."""
+    columns = (getattr(_at(profile, path), name) for path, kind in _TABLES.items() for name in columns_of(kind))
+    members = sum(len(group.members) for group in profile.process_groups)
+    entries = len(profile.strings) + len(profile.notes) + len(profile.input_shapes) + len(profile.process_groups)
+    texts = sum(map(len, profile.strings))
+    numbers = sum(int(column.nbytes) for column in columns)
+    return numbers + ENTRY_BYTES * entries + MEMBER_BYTES * members + texts
 
 
 def _at(profile: Profile, path: str) -> Any:

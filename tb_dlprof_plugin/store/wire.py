@@ -13,9 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, NUMBER_BYTES, Allowance
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
 _CHUNK_BYTES = 1 << 18
+_ENTRIES_AT_ONCE = 64
+_DEEPEST = 20
+"""Messages inside of each other: ours are 4 deep, those of an event 8."""
 
 
 class _Field(NamedTuple):
@@ -85,34 +90,49 @@ class WireMessage:
         return lambda name: self.column(f"{path}.{name}" if path else name)
 
 
-def split_message(data: bytes, descriptor: Any, tables: frozenset[str], most_entries: int) -> WireMessage:
+def split_message(data: bytes, descriptor: Any, tables: frozenset[str], allowance: Allowance) -> WireMessage:
     """Parts a serialized message.
 
     Args:
         data: the bytes.
         descriptor: of the message.
         tables: paths of the messages in it whose repeated numbers are columns, such as "light_window.calls".
-        most_entries: how many fields and numbers outside of columns there may be: each becomes a Python object.
+        allowance: of the blob, which takes what will be made of the fields: numbers of columns, and Python objects.
 
     Raises:
-        ValueError: the bytes are no message, or have more entries.
+        ValueError: the bytes are no message, or more than the blob may have would be made of them.
     """
-    return _Splitter(memoryview(data), tables, most_entries).split(descriptor)
+    return _Splitter(memoryview(data), tables, allowance).split(descriptor)
+
+
+def count_entries(data: bytes, descriptor: Any, allowance: Allowance) -> None:
+    """Counts the fields of a message that protobuf is to decode whole, arrays of numbers as one field each.
+
+    Raises:
+        ValueError: as `split_message`.
+    """
+    _Splitter(memoryview(data), None, allowance).count(descriptor)
 
 
 class _Splitter:
-    def __init__(self, data: memoryview, tables: frozenset[str], most_entries: int) -> None:
+    def __init__(self, data: memoryview, tables: frozenset[str] | None, allowance: Allowance) -> None:
         self._data = data
         self._tables = tables
-        self._entries_left = most_entries
+        self._allowance = allowance
+        self._entries_taken = 0
         self._columns: dict[str, Column] = {}
 
     def split(self, descriptor: Any) -> WireMessage:
         rest = self._message(descriptor, "", 0, len(self._data))
         return WireMessage(self._columns, b"".join(rest))
 
-    def _message(self, descriptor: Any, path: str, begin: int, end: int) -> list[bytes | memoryview]:
+    def count(self, descriptor: Any) -> None:
+        self._message(descriptor, "", 0, len(self._data))
+
+    def _message(self, descriptor: Any, path: str, begin: int, end: int, depth: int = 0) -> list[bytes | memoryview]:
         """Takes in the columns of a message; returns the pieces of the rest of it."""
+        if depth > _DEEPEST:
+            raise ValueError("messages lie too deep inside of each other")
         rest: list[bytes | memoryview] = []
         known = descriptor.fields_by_number
         for found in self._fields(begin, end):
@@ -121,9 +141,12 @@ class _Splitter:
                 continue
             inner = f"{path}.{kind.name}" if path else kind.name
             if kind.message_type is not None and found.wire_type == _BYTES:
-                parts = self._message(kind.message_type, inner, found.content, found.end)
+                parts = self._message(kind.message_type, inner, found.content, found.end, depth + 1)
                 size = sum(map(len, parts))
-                rest += (_varint(found.number << 3 | _BYTES), _varint(size), *parts)
+                if self._tables is not None:
+                    rest += (_varint(found.number << 3 | _BYTES), _varint(size), *parts)
+            elif self._tables is None:
+                continue
             elif path in self._tables and is_column(kind):
                 if found.wire_type != _BYTES:
                     raise ValueError(f"the column {inner} is not packed")
@@ -131,6 +154,7 @@ class _Splitter:
                     inner, Column(kind.type in (kind.TYPE_SINT32, kind.TYPE_SINT64), kind.type == kind.TYPE_BOOL)
                 )
                 column.pieces.append(self._data[found.content : found.end])
+                self._allowance.take(NUMBER_BYTES * _count(column.pieces[-1]))
             else:
                 if found.wire_type == _BYTES and kind.cpp_type != kind.CPPTYPE_STRING:
                     self._count(_count(self._data[found.content : found.end]))
@@ -138,9 +162,11 @@ class _Splitter:
         return rest
 
     def _count(self, entries: int) -> None:
-        self._entries_left -= entries
-        if self._entries_left < 0:
-            raise ValueError("there are more entries in it than a profile of its size has")
+        if entries > self._entries_taken:
+            # Some at a time: fields are many, and mostly few bytes long.
+            self._entries_taken += entries + _ENTRIES_AT_ONCE
+            self._allowance.take(ENTRY_BYTES * (entries + _ENTRIES_AT_ONCE))
+        self._entries_taken -= entries
 
     def _fields(self, begin: int, end: int) -> Iterator[_Field]:
         at = begin

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
 from tb_dlprof_plugin.fleet.several_jobs.scaling import scaling
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
@@ -41,6 +42,7 @@ from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.readers.trace_names import is_copy
 from tb_dlprof_plugin.reports.page import ReportPage, report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web import queries as q
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.open_runs import OpenRuns
@@ -268,8 +270,13 @@ def trace(runs: OpenRuns, query: q.TraceQuery) -> bytes:
 
 def distributed(runs: OpenRuns, query: q.ProfileQuery) -> DistributedPage:
     """All ranks of a run."""
+    return distributed_page(*_job(runs, query))
+
+
+def _job(runs: OpenRuns, query: q.ProfileQuery) -> tuple[Job, RunRef]:
+    """The answers about a job, whose facts are not held any longer."""
     found, ref = runs.job(query)
-    return distributed_page(job_of(found.facts, found.unreadable, found.numbers), ref)
+    return job_of(found.facts, found.unreadable, found.numbers), ref
 
 
 def other_jobs(runs: OpenRuns, query: q.OtherJobsQuery) -> OtherJobsPage:
@@ -277,8 +284,8 @@ def other_jobs(runs: OpenRuns, query: q.OtherJobsQuery) -> OtherJobsPage:
     others = list(dict.fromkeys(name for name in query.against.split("\n") if name and name != query.run))
     if not 0 < len(others) <= _MOST_JOBS:
         raise RequestError(400, f"The parameter 'against' must name 1 to {_MOST_JOBS} other runs.")
-    (found, ref), *rest = [runs.job(query), *(runs.job(q.ProfileQuery(run=name)) for name in others)]
-    job, *jobs = [job_of(one.facts, one.unreadable, one.numbers) for one in (found, *(one for one, _ in rest))]
+    job, ref = _job(runs, query)
+    jobs = [_job(runs, q.ProfileQuery(run=name))[0] for name in others]
     named = [(query.run, job), *zip(others, jobs, strict=True)]
     try:
         series = scaling(named) if len({one.world_size for _, one in named}) > 1 else None

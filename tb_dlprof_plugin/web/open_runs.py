@@ -24,14 +24,8 @@ from tb_dlprof_plugin.web.run_source import RunSource
 _MOST_ITERATIONS = 2_000
 """Of a key node: nothing that runs so often is a step."""
 _KEPT_FAILURES = 10_000
-_KEPT_CALLS = 4_000_000
-"""Of the jobs that were looked at last: 56 bytes each, where ranks make the same calls."""
-_CALLS_OF_RANK = 200
-"""What the rest of a rank's facts takes, in calls."""
-
-
-def _calls(job: JobFacts) -> int:
-    return sum(len(one.collectives) + _CALLS_OF_RANK for one in job.facts)
+_KEPT_BYTES = 512_000_000
+"""Of the jobs that were looked at last: 56 bytes a call where ranks make the same ones, 200 where none does."""
 
 
 class Kept:
@@ -40,7 +34,7 @@ class Kept:
     def __init__(self) -> None:
         self.views = KeptViews()
         self.recorded = RecordedRuns()
-        self.jobs: LastUsed[JobFacts] = LastUsed(_KEPT_CALLS, _calls)
+        self.jobs: LastUsed[JobFacts] = LastUsed(_KEPT_BYTES, lambda job: job.size)
         self._unreadable: LastUsed[str] = LastUsed(_KEPT_FAILURES)
         self._noted = 0
 

@@ -11,6 +11,8 @@ from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import msgspec
+
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
 from tb_dlprof_plugin.pages.stored_summary import decode_summary
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -22,8 +24,8 @@ from tb_dlprof_plugin.store.profile_store import ProfileStore
 
 BUDGET_S = 0.5
 """Time limit of reading for one response: then the page shows a partial result and sends another request."""
-_KEPT_RUNS = 5_000
-"""5 to 20 kB each."""
+_KEPT_BYTES = 64_000_000
+"""Of the figures as JSON: 5 to 20 kB each."""
 _CHUNK = 64
 """Summaries between two looks at the clock."""
 
@@ -41,7 +43,7 @@ class RecordedRuns:
     """Figures by profile. Safe to call from several threads."""
 
     def __init__(self) -> None:
-        self._kept: LastUsed[RecordedRun | FailedRun] = LastUsed(_KEPT_RUNS)
+        self._kept: LastUsed[RecordedRun | FailedRun] = LastUsed(_KEPT_BYTES, lambda run: len(msgspec.json.encode(run)))
         self._reading = threading.Lock()
         self.failures = 0
 

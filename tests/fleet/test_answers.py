@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from support.published_jobs import RECORDED, bytedance, primus
@@ -81,6 +82,12 @@ PLANTED = {
     "uneven_stage": ("pipeline", pipeline_1f1b(4, 8, work=[1, 1, 1, 1.4]), 3, "uneven_stage"),
     "slow_link": ("tensor_and_data", tensor_and_data(4, 2, slow_group=2), 4, "slow_link"),
 }
+
+
+def test_a_rank_without_the_compared_steps_is_shown(new_rank: Any) -> None:
+    calls = [{"start": 100 * k, "end": 100 * k + 50} for k in range(4)]
+    job = job_of([new_rank(rank, calls, steps=(9,) if rank == 2 else (1,), world_size=3) for rank in range(3)])
+    assert job.ranks == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.fleet.facts_codec import decode_facts, decode_ranks, encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import SharedParts, decode_facts, decode_ranks, encode_facts
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
     Collectives,
@@ -143,6 +143,27 @@ def test_calls_that_overlap_and_what_is_unknown_come_back(new_rank: NewRank) -> 
     assert_same(facts, decode_facts(encode_facts(facts)))
 
 
+def test_facts_that_shrink_more_than_any_recorded_ones_come_back(new_rank: NewRank) -> None:
+    facts = new_rank(0, [{"start": 100 * k, "end": 100 * k + 50} for k in range(20_000)])
+    assert_same(facts, decode_facts(encode_facts(facts)))
+
+
+def test_of_facts_that_are_refused_nothing_is_shared(new_rank: NewRank) -> None:
+    shared = SharedParts()
+    groups = [Group("0", "", (0, 1, 2), "dp")]
+    backwards = dataclasses.replace(new_rank(0, [{"start": 100, "end": 50}], groups=groups), rank=3)
+    assert isinstance(decode_ranks([encode_facts(backwards)], shared=shared)[0], ProfileError)
+    assert shared == SharedParts()
+    assert decode_facts(encode_facts(new_rank(0, [], groups=groups)), shared=shared).groups == tuple(groups)
+    assert list(shared.members.values()) == [(0, 1, 2)]
+
+
+def test_groups_with_more_members_than_there_is_room_for_have_none(new_rank: NewRank) -> None:
+    groups = [Group(str(k), "", tuple(range(k, 2**17)), "dp") for k in range(4)]
+    found = decode_facts(encode_facts(new_rank(0, [], groups=groups)))
+    assert [len(group.members) for group in found.groups] == [2**17, 0, 0, 0]
+
+
 def test_facts_without_calls_come_back(new_rank: NewRank) -> None:
     facts = new_rank(0, [])
     assert_same(facts, decode_facts(encode_facts(facts)))
@@ -168,7 +189,7 @@ def test_ranks_that_are_decoded_together_are_as_alone(new_rank: NewRank) -> None
         encode_facts(new_rank(2, sorted(calls, key=lambda one: one["step"]), steps=(3, 4))),
     ]
     for numbers in (None, (4,)):
-        shared: dict[Any, Any] = {}
+        shared = SharedParts()
         for data, found in zip(stored, decode_ranks(stored, numbers, shared), strict=True):
             assert not isinstance(found, ProfileError)
             assert_same(decode_facts(data, numbers), found)

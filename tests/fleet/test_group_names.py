@@ -68,13 +68,14 @@ def test_bytes_are_those_of_the_formula(operation: Operation, expected: int) -> 
 
 @pytest.mark.parametrize("members", [(), (0, 1, 2, 3), (5,), (0, 8, 16, 17, 18, 3), tuple(range(7, 4096, 64))])
 def test_members_come_back_from_runs(members: tuple[int, ...]) -> None:
-    assert members_of_runs(regular_runs(members)) == members
+    assert members_of_runs(regular_runs(members), lambda size: size <= 40 * len(members)) == members
+    assert members_of_runs(regular_runs(members), lambda size: size < 40 * len(members)) == ()
 
 
 @pytest.mark.parametrize("runs", [[1, 2], [0, 1, 2**40], [-5, 1, 2], [0, -1, 3]])
 def test_runs_that_no_group_has_are_refused(runs: list[int]) -> None:
     with pytest.raises(ValueError, match="process group"):
-        members_of_runs(runs)
+        members_of_runs(runs, lambda _: True)
 
 
 def test_members_of_a_cut_list_follow_from_start_and_stride() -> None:

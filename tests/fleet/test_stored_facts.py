@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile.bombs import stored as hostile_facts
 
-from tb_dlprof_plugin.fleet.facts_codec import encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -72,6 +74,28 @@ def test_a_rank_that_cannot_be_read_is_named_and_the_others_are_there(new_rank: 
         assert [sentence[:8] for sentence in found.unreadable] == ["Rank 0 c", "Rank 3 c", "Rank 70 "]
         assert "does not hand it out" in found.unreadable[0]
         assert "damaged" in found.unreadable[1]
+
+
+def test_ranks_that_ask_for_too_much_are_named_and_the_others_are_there(new_rank: Any) -> None:
+    calls = [{"start": 100 * k, "end": 100 * k + 50} for k in range(400)]
+    sound = {rank: encode_facts(new_rank(rank, calls, world_size=100)) for rank in range(0, 100, 2)}
+    # Each would be let in alone.
+    greedy = hostile_facts(strings=["", "Float", *map(str, range(45_000))])
+    assert isinstance(decode_facts(greedy), RankFacts)
+    blobs = [WithFacts(RunRef("run", "s", rank, 0), rank, sound.get(rank, greedy)) for rank in range(100)]
+    found = facts_of_job(blobs, 100)
+    assert set(sound) <= {0, *(one.rank for one in found.facts)}
+    assert 45 <= len(found.unreadable) < 50
+    assert all("takes, with the other ranks of its job, more memory than" in one for one in found.unreadable)
+
+
+def test_earlier_cycles_take_no_room(new_rank: Any) -> None:
+    facts = encode_facts(new_rank(0, [{"start": 100 * k, "end": 100 * k + 50} for k in range(400)]))
+    sizes = [
+        facts_of_job([WithFacts(RunRef("run", "s", 0, cycle), cycle, facts) for cycle in range(cycles)], 1).size
+        for cycles in (2, 50)
+    ]
+    assert sizes[0] == sizes[1] > 400 * 15 * 8
 
 
 def test_facts_are_read_several_at_a_time_and_come_in_order() -> None:

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from hostile.kinds import KINDS, Outcome, Try, source_of
 
 BLOCK = {
-    "traces": 400, "answers": 10, "ranks": 100, "event-files": 1_000, "requests": 500, "names": 20,
+    "traces": 400, "answers": 10, "ranks": 100, "event-files": 1_000, "blobs": 5_000, "requests": 500, "names": 20,
     "several-jobs": 50, "job-files": 400, "databases": 100, "xplanes": 100, "trials": 200, "plans": 50, "exports": 4,
 }  # fmt: skip
 """Inputs that a worker tries at once: some ten seconds."""

@@ -40,9 +40,9 @@ def mutated_file(sound: bytes, source: random.Random) -> bytes:
         records[at] = bytes_changed(records[at], source, source.choice((1, 2, 5)))
     else:
         records[-1] = _value_changed(records[-1], source)
-    data = b"".join(map(_framed, records))
+    data = b"".join(map(framed, records))
     if source.random() < 0.1:
-        at = source.choice((0, len(_framed(records[0]))))
+        at = source.choice((0, len(framed(records[0]))))
         data = data[:at] + _length(source.choice(_LENGTHS)) + data[at + 12 :]
     return data[: source.randrange(len(data) + 1)] if source.random() < 0.1 else data
 
@@ -79,7 +79,7 @@ def unpacked(file: bytes) -> bytes:
 
 def packed_again(data: bytes) -> bytes:
     """The file of which `unpacked` made this, with lengths and checksums that are right."""
-    return b"".join(_framed(_packed_record(record)) for record in data.split(_MARK))
+    return b"".join(framed(_packed_record(record)) for record in data.split(_MARK))
 
 
 def _unpacked_record(record: bytes) -> bytes:
@@ -181,7 +181,8 @@ def _length(length: int) -> bytes:
     return data + _checksum(data)
 
 
-def _framed(record: bytes) -> bytes:
+def framed(record: bytes) -> bytes:
+    """A record with its length and checksums."""
     return _length(len(record)) + record + _checksum(record)
 
 

@@ -16,6 +16,7 @@ from hostile.job_kinds import hostile_rank, job_files, recorded_jobs, several_jo
 from hostile.outcome import LONGEST_S, Outcome, Try, small_profiles, timed
 from hostile.page_kinds import exports, plans, trials
 from hostile.recording_kinds import databases, xplanes
+from hostile.stored_blobs import blobs
 from support import all_answers, broken_traces, hostile_traces
 from support.hostile_names import STEERS
 from support.stored_profiles import mutated, packed
@@ -179,6 +180,7 @@ KINDS: dict[str, Callable[[Path], Try]] = {
     "answers": answers,
     "ranks": ranks,
     "event-files": event_file,
+    "blobs": blobs,
     "requests": requests,
     "names": names,
     "several-jobs": several_jobs,

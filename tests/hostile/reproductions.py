@@ -26,10 +26,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from hostile.bombs import profiles
 from hostile.outcome import small_profiles
 from support import all_answers, hostile_traces
 from support.hostile_names import STEERS, hostile_profile
-from support.stored_profiles import bombs, varint
+from support.stored_profiles import varint
 
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -45,7 +46,7 @@ Event = dict[str, Any]
 
 def run_lengths(folder: Path) -> str:
     """A blob of 34 bytes that says one thread has 10**9 calls."""
-    return _read(dict(bombs(1000))["run length"])
+    return _read(dict(profiles(1000))["run length"])
 
 
 def packed_zeros(folder: Path) -> str:

@@ -13,13 +13,13 @@ from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
 _SHORT = [
-    ("event-files", 300), ("requests", 150), ("names", 4), ("ranks", 20), ("several-jobs", 5), ("job-files", 40),
-    ("databases", 30), ("xplanes", 30), ("trials", 60), ("plans", 10), ("exports", 1),
+    ("event-files", 300), ("blobs", 600), ("requests", 150), ("names", 4), ("ranks", 20), ("several-jobs", 5),
+    ("job-files", 40), ("databases", 30), ("xplanes", 30), ("trials", 60), ("plans", 10), ("exports", 1),
 ]  # fmt: skip
 _LONG = [
-    ("event-files", 20_000), ("requests", 4_000), ("names", 200), ("traces", 4_000), ("ranks", 2_000),
-    ("several-jobs", 500), ("job-files", 4_000), ("databases", 3_000), ("xplanes", 3_000), ("trials", 4_000),
-    ("plans", 1_000), ("exports", 40),
+    ("event-files", 20_000), ("blobs", 50_000), ("requests", 4_000), ("names", 200), ("traces", 4_000),
+    ("ranks", 2_000), ("several-jobs", 500), ("job-files", 4_000), ("databases", 3_000), ("xplanes", 3_000),
+    ("trials", 4_000), ("plans", 1_000), ("exports", 40),
 ]  # fmt: skip
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 from support.hostile_traces import faults_of
-from support.recorded_runs import PAIRS
-from support.stored_profiles import bombs, columns, full_profile, mutated, packed
+from support.stored_profiles import columns, full_profile, mutated, packed
 
 from tb_dlprof_plugin.model.column import Between, Flag, RowsOf
 from tb_dlprof_plugin.model.profile import Profile
@@ -23,7 +20,6 @@ from tb_dlprof_plugin.model.run_facts import GarbageCollection
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
-from tb_dlprof_plugin.store.event_file import read_blobs
 from tb_dlprof_plugin.store.reclassify import reclassified
 from tb_dlprof_plugin.store.validation import check_profile, columns_of, tables_of
 
@@ -33,8 +29,6 @@ _OWN_LENGTH = {
 }  # fmt: skip
 _ANY_NUMBER = {"input_shapes.sizes", "memory.device", "ops.shapes", "ops.dtypes"}
 """Columns of the message that may hold whatever their type does; the last two are of schema 1."""
-_MOST_MEGABYTES = 64
-"""What reading a blob may take beyond the largest recorded profile."""
 _TABLES = dict(tables_of(Profile))
 _COLUMNS = [(path, name) for path, table in _TABLES.items() for name in columns_of(table)]
 
@@ -174,33 +168,6 @@ def test_a_profile_that_shrinks_more_than_any_recorded_one_can_be_read_after_it_
     profile = training(steps=400).profile()
     repeated = dataclasses.replace(profile, strings=[*profile.strings, "x" * 30_000_000])
     assert decode(encode(repeated)).strings[-1] == "x" * 30_000_000
-
-
-def _read(folder: Path, blobs: list[tuple[str, bytes]]) -> dict[str, tuple[float, float, str]]:
-    paths = []
-    for number, (_, blob) in enumerate(blobs):
-        paths.append(folder / f"{number}.blob")
-        paths[-1].write_bytes(blob)
-    script = Path(__file__).with_name("measure_memory.py")
-    done = subprocess.run([sys.executable, script, *paths], capture_output=True, text=True, check=True)
-    lines = [line.split("\t") for line in done.stdout.splitlines()]
-    assert len(lines) == len(blobs), done.stderr
-    return {name: (float(used), float(took), said) for (name, _), (used, took, said) in zip(blobs, lines, strict=True)}
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_no_blob_takes_more_memory_than_a_recorded_profile_and_64_mb_or_seconds(tmp_path: Path) -> None:
-    recorded = max((file for file in PAIRS.rglob("*.tb_dlprof")), key=lambda file: file.stat().st_size)
-    (largest,) = (stored.blob for stored in read_blobs(recorded, "run"))
-    found = _read(tmp_path, [("recorded", largest), *bombs()])
-    most, _, said = found.pop("recorded")
-    assert said == "decoded"
-    wrong = {
-        name: (used, took, said)
-        for name, (used, took, said) in found.items()
-        if used > most + _MOST_MEGABYTES or took > 2 or "stored profile" not in said
-    }
-    assert wrong == {}
 
 
 def test_a_blob_changed_anywhere_is_read_or_refused_in_one_sentence(full: Profile) -> None:

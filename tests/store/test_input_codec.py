@@ -18,6 +18,7 @@ from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.allowance import Allowance
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.input_codec import decode_dtypes, decode_shapes, encode_dtypes, encode_shapes
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -31,7 +32,7 @@ _table = st.lists(st.lists(_input, max_size=4).map(tuple), max_size=4).map(lambd
 
 
 def _table_of(message: Any) -> Table:
-    return split_message(message.SerializeToString(), message.DESCRIPTOR, frozenset({""}), 1000).table("")
+    return split_message(message.SerializeToString(), message.DESCRIPTOR, frozenset({""}), Allowance(0)).table("")
 
 
 @given(_table)

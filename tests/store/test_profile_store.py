@@ -13,6 +13,7 @@ import pytest
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store import profile_store
 from tb_dlprof_plugin.store.choice import (
     MOST_RANKS,
     NoSuchProfile,
@@ -22,7 +23,7 @@ from tb_dlprof_plugin.store.choice import (
     newest_of_runs,
     ranks_together,
 )
-from tb_dlprof_plugin.store.codec import ProfileError, encode
+from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import EventFileStore, read_profiles, runs_below
 from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
@@ -153,6 +154,17 @@ def ranks(training: Callable[..., Any]) -> list[_Blob]:
 
 def _ranks_of(view: ProfileView) -> list[int]:
     return [one.profile.source.rank for one in view.ranks]
+
+
+def test_views_with_long_names_make_room_for_each_other(ranks: list[_Blob], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_store, "_MOST_BYTES", 5_000_000)
+    profile = decode(ranks[0].data)
+    data = encode(replace(profile, strings=[*profile.strings, "x" * 3_000_000]))
+    kept = KeptViews()
+    first, second = _blob("s", data=data), _blob("t", data=data)
+    for blob in (first, second):
+        ProfileStore(_Source([blob]), kept).view(blob)
+    assert [kept.recorded.known((blob.key, ())) is None for blob in (first, second)] == [True, False]
 
 
 class TestView:

@@ -1,4 +1,4 @@
-"""Stored profiles for tests: a full one, and blobs that ask for much memory."""
+"""Stored profiles for tests: a full one, and messages with other numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import (
-    SCHEMA_VERSION,
     CallPlaces,
     Communications,
     KernelCounters,
@@ -191,38 +190,3 @@ def packed(message: Any) -> bytes:
 def varint(value: int) -> bytes:
     """A number as protobuf writes it."""
     return bytes([value]) if value < 0x80 else bytes([value & 0x7F | 0x80]) + varint(value >> 7)
-
-
-def _inside(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def bombs(size: int = 1_000_000) -> Iterator[tuple[str, bytes]]:
-    """Blobs of at most ``size`` bytes that ask for as much memory as they can, by name."""
-    start = pb.Profile(schema_version=SCHEMA_VERSION, strings=[""]).SerializeToString()
-    calls = pb.Calls(thread=[1], thread_calls=[10**9])
-    yield "run length", packed(pb.Profile(schema_version=SCHEMA_VERSION, calls=calls))
-    yield "gzip", gzip.compress(bytes(300 * size), mtime=0)
-    number = {kind.name: kind.number for kind in pb.Profile.DESCRIPTOR.fields}
-    # What expands a thousand times is refused before it is looked at; what expands by 7 is not.
-    for ratio, noise in ((1000, b""), (7, np.random.default_rng(1).bytes(size // 2))):
-        room = size * ratio // (2 if noise else 20)
-        ballast = _inside(99, noise)
-
-        def blob(content: bytes, ballast: bytes = ballast) -> bytes:
-            return gzip.compress(start + ballast + content, mtime=0)
-
-        yield f"one column x{ratio}", blob(_inside(number["launches"], _inside(1, bytes(room))))
-        every = b"".join(_inside(field, bytes(room // 9)) for field in range(1, 10))
-        yield f"all columns of launches x{ratio}", blob(_inside(number["launches"], every))
-        yield f"unpacked column x{ratio}", blob(_inside(number["launches"], b"\x08\x00" * (room // 2)))
-        yield f"empty strings x{ratio}", blob(_inside(number["strings"], b"") * (room // 2))
-        yield f"notes x{ratio}", blob(_inside(number["notes"], b"") * (room // 2))
-        gpus = b"".join((_inside(1, b""),)) * (room // 2)
-        yield f"GPUs x{ratio}", blob(_inside(number["system"], gpus))
-        yield f"times in the facts x{ratio}", blob(_inside(number["facts"], _inside(68, bytes(room))))
-        yield f"lists of shapes x{ratio}", blob(_inside(number["input_shapes"], _inside(1, bytes(room))))
-        yield f"shapes x{ratio}", blob(_inside(number["input_shapes"], _inside(3, bytes(room))))
-        yield f"unknown fields x{ratio}", blob(_inside(77, b"") * (room // 3))
-    again = pb.InputShapes(dimensions=[-100_002, *[100_000, -100_000] * 50_000, 100_000], sizes=[1] * 100_000)
-    yield "sizes taken again and again", packed(pb.Profile(schema_version=SCHEMA_VERSION, input_shapes=again))

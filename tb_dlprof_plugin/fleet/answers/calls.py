@@ -225,7 +225,7 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
     rest = np.maximum(steps.idle_ns - in_rows, 0)
     tail_idle = 0
     heads = np.searchsorted(iteration, np.arange(len(begin)))
-    for step, following in zip(chosen, [*chosen[1:], -1], strict=True):
+    for step, following in itertools.pairwise([*chosen.tolist(), -1]):
         at = int(heads[following]) if following >= 0 else len(rows)
         if at < len(rows) and iteration[at] == following:
             idle[at] += rest[step]

@@ -130,7 +130,7 @@ def replayed_job(
         efficiency=efficiency(scenarios),
         heat=heat(facts, common),
         mesh=mesh,
-        mesh_places=[tuple(dict(one.mesh).get(name, UNKNOWN) for name, _ in mesh) for one in facts],
+        mesh_places=[tuple(own.get(name, UNKNOWN) for name, _ in mesh) for own in (dict(one.mesh) for one in facts)],
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
@@ -270,6 +270,4 @@ def _notes(
     experts = expert_note(facts)
     if experts:
         notes.append(experts)
-    for one in facts:
-        notes += [note for note in one.notes if note not in notes]
-    return notes
+    return list(dict.fromkeys((*notes, *(note for one in facts for note in one.notes))))
