@@ -53,7 +53,7 @@ def with_autocast(
 
 class _Autocast:
     def __init__(self, view: ProfileView, program: StepProgram, fp8: bool, workspaces: Bound) -> None:
-        self._frame, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
+        self._view, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
         iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]
         self._flow: Flow = flow(view, max(iterations, default=0))
         self._where: Places = places(program)
@@ -87,7 +87,7 @@ class _Autocast:
         return self._rewrite.changed()
 
     def _name(self, call: int) -> str:
-        profile = self._frame.profile
+        profile = self._view.profile
         return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
 
     def _converts(self, op: FlowOp) -> bool:
@@ -99,7 +99,7 @@ class _Autocast:
             op = self._by_call.get(call)
             if op is not None:
                 return op
-            call = int(self._frame.call_parent[call])
+            call = int(self._view.call_parent[call])
         return None
 
     def _is_full(self, slot: Slot, call: int) -> bool:
@@ -116,7 +116,7 @@ class _Autocast:
     def _is_half_backward(self, slot: Slot) -> bool:
         if slot.call < 0 or slot.kind == SlotKind.OPTIMIZER:
             return False
-        profile, top = self._frame.profile, int(self._frame.call_top[slot.call])
+        profile, top = self._view.profile, int(self._view.call_top[slot.call])
         op = int(profile.calls.op[top if top >= 0 else slot.call])
         return self._flow.backward_half.get((int(profile.ops.module[op]), int(profile.ops.op_type[op])), False)
 

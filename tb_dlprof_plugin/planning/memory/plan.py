@@ -24,7 +24,7 @@ from tb_dlprof_plugin.planning.memory.step_program import (
     StepProgram,
 )
 from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
 _MOST_SAMPLES = 1 << 24
@@ -92,7 +92,7 @@ class MemoryPlanner:
     """
 
     def __init__(self, view: ProfileView) -> None:
-        self._frame = view
+        self._view = view
         try:
             self.program = recorded_program(view)
             self._settings = settings_of(view.profile.facts.allocator_settings)
@@ -115,8 +115,8 @@ class MemoryPlanner:
             UnknownModule: it names a module that made nothing.
             UnknownGpu: the GPU's memory is not known.
         """
-        check(self._frame, request)
-        room = capacity(self._frame, request.gpu, request.memory_bytes)
+        check(self._view, request)
+        room = capacity(self._view, request.gpu, request.memory_bytes)
         found = self._figures_of(request)
         return MemoryPlan(
             peak_allocated=found.allocated,
@@ -141,9 +141,9 @@ class MemoryPlanner:
 
     def _replayed(self, request: PlanRequest) -> _Figures:
         base, settings = self._rewritten(request), self.settings(request)
-        ratio, spread = batch_ratio(self._frame, request), spread_of(request.changes(self._frame))
+        ratio, spread = batch_ratio(self._view, request), spread_of(request.changes(self._view))
         program = with_batch(base, ratio)
-        found = needs(program, settings) if request.changes(self._frame) else self.recorded
+        found = needs(program, settings) if request.changes(self._view) else self.recorded
         ends = [found]
         if (ratio != 1 or request.precision is not None) and not all(slot.batch_known for slot in base.slots):
             for bound in _ENDS:
@@ -176,7 +176,7 @@ class MemoryPlanner:
         if found is None:
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs = {}
-            found = self._programs[key] = rewritten(self._frame, self.program, same, workspaces)
+            found = self._programs[key] = rewritten(self._view, self.program, same, workspaces)
         return found
 
     def changed(self, request: PlanRequest) -> StepProgram:
@@ -186,12 +186,12 @@ class MemoryPlanner:
             PlanError: the request needs what was not recorded.
             UnknownModule: it names a module that made nothing.
         """
-        return with_batch(self._rewritten(request), batch_ratio(self._frame, request))
+        return with_batch(self._rewritten(request), batch_ratio(self._view, request))
 
     @property
     def view(self) -> ProfileView:
         """The run."""
-        return self._frame
+        return self._view
 
     @property
     def recorded_settings(self) -> AllocatorSettings:
@@ -207,7 +207,7 @@ class MemoryPlanner:
     def largest_batch(self, request: PlanRequest, room: Capacity) -> int | None:
         """Samples of the largest batch that runs in the least of a capacity, 0 where none does; None where the recorded
         batch size is not known. The forecast's spread is left free."""
-        recorded = self._frame.profile.facts.batch_size
+        recorded = self._view.profile.facts.batch_size
         if not recorded:
             return None
         base, settings = self._rewritten(request), self.settings(request)
@@ -247,7 +247,7 @@ class MemoryPlanner:
 
     def _assumptions(self, request: PlanRequest, room: Capacity | None) -> list[str]:
         """What the figures rest on."""
-        facts = self._frame.profile.facts
+        facts = self._view.profile.facts
         found = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
         if not facts.storages:
             found.append(
@@ -255,7 +255,7 @@ class MemoryPlanner:
                 "list of storages."
             )
         unknown = sum(slot.bytes for slot in self.program.slots if not slot.batch_known)
-        if "batch_size" in request.changes(self._frame) and unknown:
+        if "batch_size" in request.changes(self._view) and unknown:
             found.append(
                 "Workspaces of libraries are taken to grow as their kind usually does; the interval has both ends."
             )
@@ -270,15 +270,15 @@ class MemoryPlanner:
                 f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
                 "context may take; its libraries may choose other workspaces."
             )
-        unmeasured = [name for name in UNMEASURED if name in request.changes(self._frame)]
+        unmeasured = [name for name in UNMEASURED if name in request.changes(self._view)]
         if unmeasured:
             found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
         if request.shard == TENSOR_PARALLEL:
             whole = with_batch(
                 self._rewritten(replace(request, shard=None, gpus=1)),
-                batch_ratio(self._frame, request),
+                batch_ratio(self._view, request),
             )
-            sums = exchanged(self._frame, whole)
+            sums = exchanged(self._view, whole)
             found.append(
                 f"Linear layers are cut in {len(sums) // 2} pairs, by columns and by rows: {len(sums)} all-reduces a "
                 f"step of {sum(sums) / 1e6:,.0f} MB in all, in place. Each GPU runs the same batch; embeddings, head "
@@ -318,15 +318,11 @@ def _verdict(reserved: Bytes, limit: Bytes, room: Capacity | None) -> Verdict:
     return "does not fit" if limit.low > room.most else "not known"
 
 
+@per_view
 def planner(view: ProfileView) -> MemoryPlanner:
     """The planner of a run, kept with it.
 
     Raises:
         PlanError: its memory was not recorded, or its allocator is not PyTorch's own.
     """
-    return _kept(view, Selection(0, len(view.profile.iterations) - 1))
-
-
-@per_selection
-def _kept(view: ProfileView, _: Selection) -> MemoryPlanner:
     return MemoryPlanner(view)

@@ -19,7 +19,7 @@ from tb_dlprof_plugin.planning.memory.op_shapes import CONVOLUTIONS, PRODUCTS, O
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.requested_sizes import RequestedSizes
 from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
 
 class NoMemoryRecorded(ValueError):
@@ -34,17 +34,13 @@ _OF_CATEGORY = {
 }
 
 
+@per_view
 def recorded_program(view: ProfileView) -> StepProgram:
     """The memory of a recorded training, on the GPU with most of it.
 
     Raises:
         NoMemoryRecorded: it was not recorded, or not enough of it.
     """
-    return _program(view, Selection(0, len(view.profile.iterations) - 1))
-
-
-@per_selection
-def _program(view: ProfileView, _: Selection) -> StepProgram:
     memory = planned_memory(view)
     first, last = _step_rows(memory)
     slots_of, events = _events(memory, first, last)

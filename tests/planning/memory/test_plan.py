@@ -54,10 +54,10 @@ def test_each_figure_lies_in_its_interval_and_the_three_are_in_order(mlp: Memory
 
 
 def test_a_verdict_follows_the_memory_of_the_gpu(mlp: MemoryPlanner) -> None:
-    outside = capacity(mlp._frame)
+    outside = capacity(mlp.view)
     assert outside is not None
     need = mlp.plan(PlanRequest())
-    total = next(gpu.memory_bytes for gpu in mlp._frame.profile.system.gpus)
+    total = next(gpu.memory_bytes for gpu in mlp.view.profile.system.gpus)
     aside = (total or 0) - outside.least
 
     def verdict(room: int) -> str:
