@@ -12,14 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tb_dlprof_plugin.planning.memory.allocator import rounded
-from tb_dlprof_plugin.planning.memory.op_shapes import (
-    ITEM_SIZES,
-    PRODUCTS,
-    Dimensions,
-    OpShapes,
-    elements,
-    flat,
-)
+from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, PRODUCTS, Dimensions, OpShapes, elements, flat
 from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
 

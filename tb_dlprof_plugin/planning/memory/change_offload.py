@@ -14,15 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.model.plan_request import OFFLOADED_OPTIMIZER
 from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
 from tb_dlprof_plugin.planning.memory.forward_holders import ForwardHolders
 from tb_dlprof_plugin.planning.memory.module_events import inside, module_events
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, Slot, SlotKind, StepProgram
-
-OPTIMIZER = "optimizer"
-"""The word for the optimizer's states among names of modules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +44,15 @@ def with_offload(program: StepProgram, what: Sequence[str], calls: OpCalls) -> S
 
     Args:
         program: the step.
-        what: `OPTIMIZER` and paths of modules; none may lie within another.
+        what: `OFFLOADED_OPTIMIZER` and paths of modules; none may lie within another.
         calls: those of the recording.
 
     Raises:
         UnknownModule: a module made nothing in the forward pass.
     """
-    modules = [one for one in what if one != OPTIMIZER]
+    modules = [one for one in what if one != OFFLOADED_OPTIMIZER]
     changed = _without_activations(program, modules, calls) if modules else program
-    return _without_optimizer(changed) if OPTIMIZER in what else changed
+    return _without_optimizer(changed) if OFFLOADED_OPTIMIZER in what else changed
 
 
 def _without_activations(program: StepProgram, modules: Sequence[str], calls: OpCalls) -> StepProgram:

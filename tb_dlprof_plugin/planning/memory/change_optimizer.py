@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tb_dlprof_plugin.model.plan_request import OptimizerName
 from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, SlotKind, StepProgram
 
@@ -34,7 +35,7 @@ class Optimizer:
     quantised: bool = False
 
 
-OPTIMIZERS: dict[str, Optimizer] = {
+OPTIMIZERS: dict[OptimizerName, Optimizer] = {
     "sgd": Optimizer(0),
     "momentum": Optimizer(1),
     "adam": Optimizer(2, lists=1),
@@ -49,7 +50,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
 bitsandbytes."""
 
 
-def with_optimizer(program: StepProgram, name: str, item: int = 4) -> StepProgram:
+def with_optimizer(program: StepProgram, name: OptimizerName, item: int = 4) -> StepProgram:
     """The program with another optimizer, of the same parameters.
 
     Args:

@@ -17,15 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
+from tb_dlprof_plugin.model.plan_request import Sharding
 from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import ModuleEvents, UnknownModule, inside, module_events
 from tb_dlprof_plugin.planning.memory.parameter_shards import buckets, shard, sharded
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, SlotKind, StepProgram
 
-Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp2"]
-SHARDINGS: tuple[Sharding, ...] = ("ddp", "zero1", "zero2", "zero3", "fsdp2")
 _ZERO2_BUCKET = 500_000_000
 """Elements; `reduce_bucket_size` of DeepSpeed's `zero/config.py`."""
 
@@ -35,7 +33,7 @@ def with_sharding(program: StepProgram, sharding: Sharding, ranks: int, units: S
 
     Args:
         program: the step of one GPU, with parameters whose sizes are known.
-        sharding: one of `SHARDINGS`.
+        sharding: one of `Sharding`.
         ranks: number of GPUs.
         units: paths of the modules that are gathered one by one; none may lie within another.
     """

@@ -53,7 +53,7 @@ OPTIMIZER_WORK: dict[str, OptimizerWork] = {
     # One kernel for each parameter, which reads values and gradients and both states of a byte.
     "adamw_8bit": OptimizerWork(4, 1, 4, 6, by_parameter=True),
 }
-"""By the names of `change_optimizer.OPTIMIZERS`. Calls per parameter of Adam, as recordings have them: `add_` and what
+"""By the names of `OptimizerName`. Calls per parameter of Adam, as recordings have them: `add_` and what
 it makes, and two times `item` and what it calls."""
 
 

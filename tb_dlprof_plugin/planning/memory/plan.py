@@ -5,24 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
 from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings, UnknownAllocator, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.change_batch import Bound, with_batch
 from tb_dlprof_plugin.planning.memory.change_tensor_parallel import exchanged
-from tb_dlprof_plugin.planning.memory.plan_request import (
-    TENSOR_PARALLEL,
-    PlanError,
-    PlanRequest,
-    batch_ratio,
-    check,
-    rewritten,
-)
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
-from tb_dlprof_plugin.planning.memory.step_program import (
-    HeldKind,
-    StepProgram,
-)
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError, batch_ratio, changes_of, check, rewritten
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
@@ -141,9 +132,9 @@ class MemoryPlanner:
 
     def _replayed(self, request: PlanRequest) -> _Figures:
         base, settings = self._rewritten(request), self.settings(request)
-        ratio, spread = batch_ratio(self._view, request), spread_of(request.changes(self._view))
+        ratio, spread = batch_ratio(self._view, request), spread_of(changes_of(self._view, request))
         program = with_batch(base, ratio)
-        found = needs(program, settings) if request.changes(self._view) else self.recorded
+        found = needs(program, settings) if changes_of(self._view, request) else self.recorded
         ends = [found]
         if (ratio != 1 or request.precision is not None) and not all(slot.batch_known for slot in base.slots):
             for bound in _ENDS:
@@ -255,7 +246,7 @@ class MemoryPlanner:
                 "list of storages."
             )
         unknown = sum(slot.bytes for slot in self.program.slots if not slot.batch_known)
-        if "batch_size" in request.changes(self._view) and unknown:
+        if "batch_size" in changes_of(self._view, request) and unknown:
             found.append(
                 "Workspaces of libraries are taken to grow as their kind usually does; the interval has both ends."
             )
@@ -270,7 +261,7 @@ class MemoryPlanner:
                 f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
                 "context may take; its libraries may choose other workspaces."
             )
-        unmeasured = [name for name in UNMEASURED if name in request.changes(self._view)]
+        unmeasured = [name for name in UNMEASURED if name in changes_of(self._view, request)]
         if unmeasured:
             found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
         if request.shard == TENSOR_PARALLEL:

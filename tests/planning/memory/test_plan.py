@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu, gpu_memory
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings
@@ -17,8 +18,8 @@ from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
 from tb_dlprof_plugin.planning.memory.frontier import frontier
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, planner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
 from tb_dlprof_plugin.planning.memory.replay import runs_under
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError, check
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.planning.memory.test_changes import peak, three_layers

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
-
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.model.plan_request import SHARES, TENSOR_PARALLEL, PlanRequest
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.change_batch import Bound
 from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
@@ -22,7 +19,7 @@ from tb_dlprof_plugin.planning.memory.change_offload import with_offload
 from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_optimizer
 from tb_dlprof_plugin.planning.memory.change_precision import with_autocast
 from tb_dlprof_plugin.planning.memory.change_relu import with_inplace_relu, with_relu_behind_pool
-from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS, Sharding, with_sharding
+from tb_dlprof_plugin.planning.memory.change_sharding import with_sharding
 from tb_dlprof_plugin.planning.memory.change_tensor_parallel import NoPairs, with_tensor_parallel
 from tb_dlprof_plugin.planning.memory.frontier import units
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
@@ -30,72 +27,27 @@ from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
-TENSOR_PARALLEL: Literal["tp"] = "tp"
-Share = Sharding | Literal["tp"]
-SHARES: tuple[Share, ...] = (*SHARDINGS, TENSOR_PARALLEL)
-"""How GPUs share the work: the data-parallel ways, and tensor parallelism."""
-
 
 class PlanError(ValueError):
     """The question cannot be answered for this run; the message says why and what to do."""
 
 
-@dataclass(frozen=True)
-class PlanRequest:
-    """A configuration; what is not given is as recorded.
-
-    Attributes:
-        batch_size: samples of a forward pass.
-        sequence_length: tokens of a sample, of a model with an embedding.
-        image_size: the first side of an image; the others grow alike.
-        precision: "fp16" or "bf16", by autocast; "fp8" for matrix products, the rest BF16.
-        optimizer: one of `change_optimizer.OPTIMIZERS`.
-        checkpoint: paths of modules under activation checkpointing.
-        layers: number of additional modules like one, by its path.
-        set_to_none: of `zero_grad`.
-        accumulate: forward and backward passes of an optimizer step.
-        offload: "optimizer" and paths of modules whose memory goes to the CPU.
-        relu: "inplace" for ReLUs that write to their input, "behind_pool" for those behind their max pooling.
-        shard: one of `SHARES`, over ``gpus``.
-        gpus: ranks; each runs ``batch_size`` samples.
-        expandable_segments: of the allocator.
-        gpu: in words of its name.
-        memory_bytes: of a GPU that is not named.
-    """
-
-    batch_size: int | None = None
-    sequence_length: int | None = None
-    image_size: int | None = None
-    precision: Literal["fp16", "bf16", "fp8"] | None = None
-    optimizer: str | None = None
-    checkpoint: tuple[str, ...] = ()
-    layers: Mapping[str, int] = field(default_factory=dict)
-    set_to_none: bool | None = None
-    accumulate: int = 1
-    offload: tuple[str, ...] = ()
-    relu: Literal["inplace", "behind_pool"] | None = None
-    shard: Share | None = None
-    gpus: int = 1
-    expandable_segments: bool | None = None
-    gpu: str | None = None
-    memory_bytes: int | None = None
-
-    def changes(self, view: ProfileView) -> list[str]:
-        """Kinds of change, as `uncertainty.SPREADS` names them."""
-        asked = {
-            "batch_size": self.batch_size not in (None, view.profile.facts.batch_size),
-            "input": self.sequence_length is not None or self.image_size is not None,
-            "precision": self.precision is not None,
-            "optimizer": self.optimizer is not None,
-            "checkpoint": bool(self.checkpoint),
-            "layers": any(self.layers.values()),
-            "gradients": self.set_to_none is not None or self.accumulate > 1,
-            "offload": bool(self.offload),
-            "relu": self.relu is not None,
-            "sharding": self.shard is not None,
-            "allocator": self.expandable_segments is not None,
-        }
-        return [name for name, wanted in asked.items() if wanted]
+def changes_of(view: ProfileView, request: PlanRequest) -> list[str]:
+    """Kinds of change, as `uncertainty.SPREADS` names them."""
+    asked = {
+        "batch_size": request.batch_size not in (None, view.profile.facts.batch_size),
+        "input": request.sequence_length is not None or request.image_size is not None,
+        "precision": request.precision is not None,
+        "optimizer": request.optimizer is not None,
+        "checkpoint": bool(request.checkpoint),
+        "layers": any(request.layers.values()),
+        "gradients": request.set_to_none is not None or request.accumulate > 1,
+        "offload": bool(request.offload),
+        "relu": request.relu is not None,
+        "sharding": request.shard is not None,
+        "allocator": request.expandable_segments is not None,
+    }
+    return [name for name, wanted in asked.items() if wanted]
 
 
 def check(view: ProfileView, request: PlanRequest) -> None:
