@@ -4,7 +4,7 @@
 
 Reads what `benchmarks.memory_plan.record` wrote. For each kind of change: the errors of peak allocated, peak reserved,
 the smallest limit and the time of a step, the share of truths within their interval, and the quantiles of truth over
-forecast that `planning/memory/uncertainty.py` rests on; models that had no part in the rules apart. A step was timed
+forecast that `planning/memory/rewrites.py` rests on; models that had no part in the rules apart. A step was timed
 over a few steps without a profiler, so that one that the CPU paces varies.
 """
 

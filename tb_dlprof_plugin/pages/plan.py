@@ -18,14 +18,12 @@ from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
-from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
-from tb_dlprof_plugin.planning.memory.change_input import input_size
-from tb_dlprof_plugin.planning.memory.frontier import frontier
-from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
-from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
+from tb_dlprof_plugin.planning.memory.module_choices import frontier
+from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, batch_that_fits, planner
+from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
 from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of, check
-from tb_dlprof_plugin.planning.memory.step_program import HeldKind
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.header import header_of

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
 from tb_dlprof_plugin.pages.plan import plan_page, refused_page
 from tb_dlprof_plugin.pages.tried import tried_page
-from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZERS
 from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb

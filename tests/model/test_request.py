@@ -24,8 +24,7 @@ from tb_dlprof_plugin.model.request import (
     request_fields,
     request_of,
 )
-from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS
-from tb_dlprof_plugin.planning.memory.optimizer_work import OPTIMIZER_WORK
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OPTIMIZERS
 from tb_dlprof_plugin.web.queries import query_of, read_query
 
 

@@ -10,10 +10,9 @@ from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
-from tb_dlprof_plugin.planning.memory.module_events import inside
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
 from tb_dlprof_plugin.planning.memory.rewrites import batch_ratio, changes_of, input_ratio
-from tb_dlprof_plugin.planning.memory.step_program import HeldKind
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, inside
 from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change

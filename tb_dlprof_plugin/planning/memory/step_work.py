@@ -13,10 +13,10 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
-from tb_dlprof_plugin.planning.memory.change_input import input_size, is_between_positions
-from tb_dlprof_plugin.planning.memory.module_events import inside
-from tb_dlprof_plugin.planning.memory.op_shapes import flat
-from tb_dlprof_plugin.planning.memory.optimizer_work import OPTIMIZER_WORK, OptimizerWork, recorded_optimizer
+from tb_dlprof_plugin.planning.memory.op_calls import flat
+from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, is_between_positions
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerWork, recorded_optimizer
+from tb_dlprof_plugin.planning.memory.step_program import inside
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.planning.memory.allocator import CachingAllocator, OutOfMemory, rounded
-from tb_dlprof_plugin.planning.memory.allocator_settings import MIB, AllocatorSettings, UnknownAllocator, settings_of
+from tb_dlprof_plugin.planning.memory.allocator import (
+    MIB,
+    AllocatorSettings,
+    CachingAllocator,
+    OutOfMemory,
+    UnknownAllocator,
+    rounded,
+    settings_of,
+)
 
 
 @pytest.mark.parametrize(

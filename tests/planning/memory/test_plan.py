@@ -11,15 +11,14 @@ import pytest
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu, gpu_memory
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
-from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings
-from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
-from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
-from tb_dlprof_plugin.planning.memory.frontier import frontier
+from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, planner
+from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, batch_that_fits, planner
 from tb_dlprof_plugin.planning.memory.replay import runs_under
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError, check
+from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoints
+from tb_dlprof_plugin.planning.memory.rewrites import REWRITES, SPREADS, PlanError, check
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.planning.memory.test_changes import peak, three_layers
@@ -158,3 +157,7 @@ def test_gpus_of_the_tables_have_peak_rates() -> None:
     sizes = [gpu_memory(name).least for name in COMMON]
     assert sizes == sorted(sizes)
     assert all(ceilings_of(name) for name in COMMON)
+
+
+def test_every_rewrite_has_a_spread_and_every_spread_a_rewrite() -> None:
+    assert {rewrite.kind for rewrite in REWRITES} == set(SPREADS)
