@@ -75,6 +75,24 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
     return remembered
 
 
+def per_view(function: Callable[[ProfileView], _Totals]) -> Callable[[ProfileView], _Totals]:
+    """Caches a function's result in the view, as long as the view exists: it depends on the profile alone. The result
+    is shared, so callers must not change it.
+    """
+
+    # Not the function itself, as in `per_selection`.
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @functools.wraps(function)
+    def remembered(view: ProfileView) -> _Totals:
+        if name not in view.own_answers:
+            view.own_answers[name] = function(view)
+        answer: _Totals = view.own_answers[name]
+        return answer
+
+    return remembered
+
+
 class ProfileView:
     """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say.
 
@@ -85,6 +103,7 @@ class ProfileView:
         """``other_ranks`` opens other ranks of the same session and cycle; it is called when `ranks` is first used."""
         self.profile = profile
         self.answers: dict[tuple[Any, ...], Any] = {}
+        self.own_answers: dict[str, Any] = {}
         self._other_ranks = other_ranks
 
     @cached_property

@@ -13,7 +13,7 @@ from pathlib import Path
 import definition_files
 from generated_docs import documents
 
-from tb_dlprof_plugin.web import typescript, typescript_shapes
+from tb_dlprof_plugin.web import typescript, typescript_requests, typescript_shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 _FRONTEND = ROOT / "frontend" / "src"
@@ -23,6 +23,7 @@ def rendered() -> dict[Path, str]:
     """What each generated file must hold."""
     return {
         _FRONTEND / "api" / "types.ts": typescript.render(),
+        _FRONTEND / "api" / "requests.ts": typescript_requests.render(),
         _FRONTEND / "testing" / "shapes.ts": typescript_shapes.shapes(),
         _FRONTEND / "format" / "definitions.ts": definition_files.typescript(),
         **documents(),

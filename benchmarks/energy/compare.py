@@ -225,8 +225,8 @@ class Error:
 
 def errors_of(directory: Path, show: bool = False) -> dict[str, list[Error]]:
     """Errors by what was estimated."""
+    from tb_dlprof_plugin.model.plan_request import PlanRequest
     from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
-    from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 
     rows = [row for row in rows_of(directory) if row["model"] not in ("idle", "loop")]
     found: dict[str, list[Error]] = {

@@ -13,8 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlan, MemoryPlanner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.replay import runs_under
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles

@@ -4,7 +4,7 @@
 
 Reads what `benchmarks.memory_plan.record` wrote. For each kind of change: the errors of peak allocated, peak reserved,
 the smallest limit and the time of a step, the share of truths within their interval, and the quantiles of truth over
-forecast that `planning/memory/uncertainty.py` rests on; models that had no part in the rules apart. A step was timed
+forecast that `planning/memory/rewrites.py` rests on; models that had no part in the rules apart. A step was timed
 over a few steps without a profiler, so that one that the CPU paces varies.
 """
 
@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlanner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -64,7 +65,7 @@ def compared(directory: Path) -> list[dict[str, Any]]:
             if "failed" in row:
                 continue
             request = request_of(row, rows[0], blocks_of(planner))
-            changes = request.changes(view)
+            changes = changes_of(view, request)
             kind = "recorded" if not changes else " + ".join(changes)
             kind = f"precision {row['precision']}" if changes == ["precision"] else kind
             try:

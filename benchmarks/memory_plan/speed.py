@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.pages.plan import plan_page
 from tb_dlprof_plugin.planning.memory.capacity import capacity
-from tb_dlprof_plugin.planning.memory.frontier import frontier
+from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import planner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef

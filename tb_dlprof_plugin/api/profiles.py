@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.request import keywords_of
 from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.store.choice import MOST_RANKS, ranks_together
 from tb_dlprof_plugin.store.last_used import LastUsed
@@ -190,45 +192,9 @@ class ReadProfile(StoredProfile):
         view, _ = self._selected(None, None, None)
         return Page(forecast_page(view, self.ref, precision, batch_size, gpu))
 
-    def plan(
-        self,
-        *,
-        batch_size: int | None = None,
-        sequence_length: int | None = None,
-        image_size: int | None = None,
-        precision: Literal["fp16", "bf16", "fp8"] | None = None,
-        optimizer: str | None = None,
-        checkpoint: Sequence[str] | Literal["auto"] = (),
-        layers: Mapping[str, int] | None = None,
-        accumulate: int = 1,
-        set_to_none: bool | None = None,
-        offload: Sequence[str] = (),
-        relu: Literal["inplace", "behind_pool"] | None = None,
-        shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2", "tp"] | None = None,
-        gpus: int = 1,
-        expandable_segments: bool | None = None,
-        gpu: str | None = None,
-        memory_bytes: int | None = None,
-    ) -> Page:
+    @keywords_of(PlanRequest)
+    def plan(self, request: PlanRequest) -> Page:
         """What the training takes of a GPU's memory in another configuration, whether it fits, and the largest batch.
-
-        Args:
-            batch_size: samples of a forward pass; what is not given is as recorded.
-            sequence_length: tokens of a sample.
-            image_size: the first side of an image; the other grows alike.
-            precision: autocast to "fp16" or "bf16", of an FP32 run; "fp8" for matrix products, the rest BF16.
-            optimizer: "sgd", "momentum", "adam", "adamw", "adamw_fused" ... (docs/memory_plan.md).
-            checkpoint: paths of modules under activation checkpointing; "auto" for the cheapest set that fits.
-            layers: number of additional modules like one, by its path.
-            accumulate: batches of an optimizer step.
-            set_to_none: as given to `zero_grad`.
-            offload: what goes to the CPU: "optimizer", and paths of modules whose activations do.
-            relu: "inplace", or "behind_pool" for ReLUs behind the max pooling that reads them.
-            shard: how ``gpus`` share the work, "tp" for tensor parallelism; each runs ``batch_size`` samples.
-            gpus: number of GPUs.
-            expandable_segments: of PyTorch's allocator.
-            gpu: in words of CUDA's name; the run's own by default.
-            memory_bytes: of a GPU that is not named.
 
         Raises:
             ValueError: the request is invalid, or names what the run does not have. What was not recorded is None in
@@ -236,28 +202,9 @@ class ReadProfile(StoredProfile):
         """
         from tb_dlprof_plugin.api.page_result import Page
         from tb_dlprof_plugin.pages.plan import plan_page
-        from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 
         view, _ = self._selected(None, None, None)
-        request = PlanRequest(
-            batch_size=batch_size,
-            sequence_length=sequence_length,
-            image_size=image_size,
-            precision=precision,
-            optimizer=optimizer,
-            checkpoint=() if checkpoint == "auto" else tuple(checkpoint),
-            layers=dict(layers or {}),
-            accumulate=accumulate,
-            set_to_none=set_to_none,
-            offload=tuple(offload),
-            relu=relu,
-            shard=shard,
-            gpus=gpus,
-            expandable_segments=expandable_segments,
-            gpu=gpu,
-            memory_bytes=memory_bytes,
-        )
-        return Page(plan_page(view, self.ref, request, checkpoint_to_fit=checkpoint == "auto"))
+        return Page(plan_page(view, self.ref, request))
 
     def _selected(
         self, key_node: str | None, iter_start: int | None, iter_stop: int | None

@@ -103,7 +103,7 @@ class _Neighbours:
     """Facts about a convolution from the calls around it; each table is built on first use."""
 
     def __init__(self, view: ProfileView) -> None:
-        self._frame = view
+        self._view = view
         self._calls, self._ops, self._strings = view.profile.calls, view.profile.ops, view.profile.strings
         self._outputs: dict[tuple[int, Shape, Shape], set[Shape]] | None = None
         self._received: dict[tuple[int, int, Shape], int] | None = None
@@ -126,7 +126,7 @@ class _Neighbours:
 
     def backward(self, row: int, op: int) -> Work | None:
         """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node."""
-        parent = int(self._frame.call_parent[row])
+        parent = int(self._view.call_parent[row])
         if parent < 0 or _CONVOLUTION_NODE not in self._name(int(self._calls.op[parent])):
             return None
         shapes, dtypes = self._inputs(op)
@@ -140,7 +140,7 @@ class _Neighbours:
         if transposed is None:
             return None
         received = self._gradients_received()
-        thread, iteration = int(self._calls.thread[row]), int(self._frame.call_iteration[row])
+        thread, iteration = int(self._calls.thread[row]), int(self._view.call_iteration[row])
         computed = [received.get((thread, iteration, shape), -1) > row for shape in (image, weight)]
         # Neither: the recording ends here rather than that only the bias is trained.
         return backward_convolution(shapes, dtypes, transposed, *computed) if any(computed) else None
@@ -149,7 +149,7 @@ class _Neighbours:
         """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""
         shapes, dtypes = self._inputs(op)
         received = self._gradients_received()
-        thread, iteration = int(self._calls.thread[row]), int(self._frame.call_iteration[row])
+        thread, iteration = int(self._calls.thread[row]), int(self._view.call_iteration[row])
         weights = recurrent_weights(shapes)
         trained = any(received.get((thread, iteration, shape), -1) > row for shape in weights if len(shape) == 2)
         return backward_recurrent(shapes, dtypes) if trained else None
@@ -158,7 +158,7 @@ class _Neighbours:
         """By the channels, which the weight has in another order; by the forward op's name where they are equal."""
         if gradient[1] != image[1]:
             return {image[1]: True, gradient[1]: False}.get(weight[0])
-        top = int(self._frame.call_top[row])
+        top = int(self._view.call_top[row])
         return "transpose" in self._strings[self._ops.op_type[self._calls.op[top]]]
 
     def _output_shapes(self) -> dict[tuple[int, Shape, Shape], set[Shape]]:
@@ -179,11 +179,11 @@ class _Neighbours:
         if self._received is None:
             self._received = {}
             is_engine = np.array([name.startswith(AUTOGRAD_NODE) for name in self._names()], dtype=np.bool_)
-            parent = self._frame.call_parent
+            parent = self._view.call_parent
             inside = (parent >= 0) & is_engine[self._calls.op[np.maximum(parent, 0)]]
             taken: dict[int, list[Shape]] = {}
             rows = np.flatnonzero(inside)
-            columns = (rows, self._calls.op[rows], self._calls.thread[rows], self._frame.call_iteration[rows])
+            columns = (rows, self._calls.op[rows], self._calls.thread[rows], self._view.call_iteration[rows])
             for row, op, thread, iteration in zip(*(column.tolist() for column in columns), strict=True):
                 if op not in taken:
                     # An op that the engine itself runs, such as the sum of two gradients, takes them as a node does.
@@ -195,7 +195,7 @@ class _Neighbours:
     def _next_input(self, row: int, image: Shape) -> Shape | None:
         """First input of the next op on the thread, where it can be this convolution's output and not its input."""
         if self._ends is None:
-            self._ends = subtree_ends(self._frame.call_parent)
+            self._ends = subtree_ends(self._view.call_parent)
         is_op = self._ops.kind == CallKind.OP
         for after in range(int(self._ends[row]), len(self._calls)):
             op = int(self._calls.op[after])
@@ -218,7 +218,7 @@ class _Neighbours:
         return name
 
     def _inputs(self, op: int) -> tuple[InputShapes, InputDtypes]:
-        return self._shapes_of(op), self._frame.profile.dtypes_of(op)
+        return self._shapes_of(op), self._view.profile.dtypes_of(op)
 
     def _shapes_of(self, op: int) -> InputShapes:
-        return self._frame.profile.shapes_of(op)
+        return self._view.profile.shapes_of(op)

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, is_matrix_op
 from tb_dlprof_plugin.names.tensor_core_reasons import Product, Reason, Settings, reason_for
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection, per_view
 
 HALF_SHARE = 0.5
 """With at least half of the matrix time in half precision, an FP32 op is the exception in the run."""
@@ -108,6 +108,7 @@ def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
     )
 
 
+@per_view
 def run_settings(view: ProfileView) -> Settings:
     """The GPU, the TF32 switches and the usual precision of the run.
 
@@ -140,6 +141,7 @@ def launch_of_cudnn(view: ProfileView) -> Bools:
     return decides
 
 
+@per_view
 def _owners(view: ProfileView) -> tuple[Ints, Bools]:
     """Per launch the row in `Profile.ops` of its matrix op, -1 for none, and whether that could use Tensor Cores.
 

@@ -29,7 +29,7 @@ from tb_dlprof_plugin.pages.memory_tables import (
     op_type_rows,
 )
 from tb_dlprof_plugin.pages.sentence import TextPart
-from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS
+from tb_dlprof_plugin.planning.memory.holders import HOLDERS
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWind
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.field_definition import Definition
-from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS, Holder
+from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import op_name
 

@@ -12,19 +12,18 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.plan_request import AUTO, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
-from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
-from tb_dlprof_plugin.planning.memory.change_input import input_size
-from tb_dlprof_plugin.planning.memory.frontier import frontier
-from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
-from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
-from tb_dlprof_plugin.planning.memory.step_program import HeldKind
+from tb_dlprof_plugin.planning.memory.module_choices import frontier
+from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, batch_that_fits, planner
+from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of, check
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.header import header_of
@@ -216,21 +215,21 @@ def what_fits(view: ProfileView, ref: RunRef, _: Selection) -> PlanPage:
     return plan_page(view, ref, PlanRequest())
 
 
-def plan_page(
-    view: ProfileView, ref: RunRef, request: PlanRequest, *, checkpoint_to_fit: bool = False, tables: bool = True
-) -> PlanPage:
+def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: bool = True) -> PlanPage:
     """The plan of a configuration.
 
     Args:
         view: the run.
         ref: its name.
         request: the configuration.
-        checkpoint_to_fit: choose the modules to checkpoint: none where it fits, else the cheapest set that does.
         tables: also the tables of batch sizes, GPUs and checkpoints.
 
     Raises:
         PlanError: the request is invalid, or names what the run does not have.
     """
+    to_fit = request.checkpoint == AUTO
+    if to_fit:
+        request = replace(request, checkpoint=())
     check(view, request)
     try:
         room = capacity(view, request.gpu, request.memory_bytes)
@@ -240,8 +239,8 @@ def plan_page(
     except PlanError as error:
         return _nothing(view, ref, request, str(error))
     try:
-        points = _frontier(view, known, request) if tables or checkpoint_to_fit else []
-        if checkpoint_to_fit and room is not None:
+        points = _frontier(view, known, request) if tables or to_fit else []
+        if to_fit and room is not None:
             request = _to_fit(known, request, [row.modules for row in points])
         found = known.plan(request)
     except UnknownModule as error:
@@ -367,7 +366,7 @@ def _headline(found: MemoryPlan, batch: int | None) -> str:
 
 
 def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list[PlanFigure]:
-    changes = request.changes(view)
+    changes = changes_of(view, request)
     source = (
         "replay of the recorded step against what was recorded"
         if not changes

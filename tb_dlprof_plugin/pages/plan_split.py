@@ -7,15 +7,13 @@ from typing import Annotated
 
 import msgspec
 
+from tb_dlprof_plugin.model.plan_request import SHARES, PlanRequest
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
-from tb_dlprof_plugin.planning.memory.deepest import most_layers, repeated_module
-from tb_dlprof_plugin.planning.memory.frontier import units
-from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, modules_of
-from tb_dlprof_plugin.planning.memory.pipeline import pipeline
+from tb_dlprof_plugin.planning.memory.module_choices import most_layers, pipeline, repeated_module, units
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
-from tb_dlprof_plugin.planning.memory.plan_request import SHARES, PlanError, PlanRequest
-from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of, spread_of
+from tb_dlprof_plugin.planning.memory.step_program import UnknownModule, modules_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _MB = 1e6
@@ -117,7 +115,7 @@ def depth(known: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> 
     module = repeated_module(program)
     if module is None or room is None:
         return None
-    spread = spread_of([*request.changes(known.view), "layers"]).allocated
+    spread = spread_of([*changes_of(known.view, request), "layers"]).allocated
     try:
         more = most_layers(program, known.settings(request), module, int(room.least / (1 + spread)))
     except UnknownModule:

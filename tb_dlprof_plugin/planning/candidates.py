@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
 MIXED: tuple[Precision, ...] = ("tf32", "fp16", "bf16")
 """The precisions that an FP32 run could use, in the order of the pages."""
@@ -13,7 +13,7 @@ class Forecasts:
     """The run's forecasts with its own batch size and GPU, over all recorded iterations."""
 
     def __init__(self, view: ProfileView) -> None:
-        self._frame = view
+        self._view = view
         self._found: dict[Precision, Forecast | ForecastError] = {}
 
     def of(self, precision: Precision) -> Forecast:
@@ -25,7 +25,7 @@ class Forecasts:
         found = self._found.get(precision)
         if found is None:
             try:
-                found = forecast(self._frame, precision)
+                found = forecast(self._view, precision)
             except ForecastError as error:
                 found = error
             self._found[precision] = found
@@ -42,11 +42,7 @@ class Forecasts:
             return None
 
 
+@per_view
 def forecasts(view: ProfileView) -> Forecasts:
     """The forecasts of a run, kept with it."""
-    return _of_recording(view, Selection(0, len(view.profile.iterations) - 1))
-
-
-@per_selection
-def _of_recording(view: ProfileView, _: Selection) -> Forecasts:
     return Forecasts(view)

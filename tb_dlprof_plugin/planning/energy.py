@@ -22,10 +22,10 @@ from tb_dlprof_plugin.metrics.energy_split import (
     work_of_launches,
 )
 from tb_dlprof_plugin.metrics.roofline import gpu_name
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.names.gpu_power import PICO, PRODUCTS, Work
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, PlannedStep, StepTime, planned_step, work_ratio
 from tb_dlprof_plugin.planning.predict import Forecast
 from tb_dlprof_plugin.profile_view import ProfileView, Selection

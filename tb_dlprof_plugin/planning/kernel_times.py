@@ -78,7 +78,7 @@ class KernelTimesOf:
     """Gives the kernel times of a run's launches in one precision, batch size and GPU."""
 
     def __init__(self, view: ProfileView, flow: Flow, precision: Precision, times: OpTimes, target: Target) -> None:
-        self._frame, self._flow, self._target = view, flow, target
+        self._view, self._flow, self._target = view, flow, target
         self._precision, self._times = precision, times
         self._matrix = matrix_calls(view, view.selection())
         self._channels_last = self._modules_with_channels_last()
@@ -88,7 +88,7 @@ class KernelTimesOf:
 
     def of(self, work: Launched) -> KernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
-        old, units = recorded_ns(self._frame, work), self._units(work)
+        old, units = recorded_ns(self._view, work), self._units(work)
         new, spread = old.copy(), np.zeros(len(old))
         if self._precision != "fp32":
             rows = np.flatnonzero(units >= 0)
@@ -106,25 +106,25 @@ class KernelTimesOf:
     def _factor(self, work: Launched, units: Ints) -> np.ndarray:  # type: ignore[type-arg]
         """By the batch size and the GPU."""
         target, precision = self._target, self._precision
-        factor = batch_factor(self._frame, work, units, target.batch_ratio, self._growth)
+        factor = batch_factor(self._view, work, units, target.batch_ratio, self._growth)
         if target.new_gpu != target.gpu:
             factor = factor * gpu_factor(work, self._matrix, target, precision)
         return factor
 
     def _half(self) -> Ints:
         """Per call 1 in an op that runs in half precision, 0 in one that does not, -1 where nothing decided."""
-        ops, calls = self._frame.profile.ops, self._frame.profile.calls
+        ops, calls = self._view.profile.ops, self._view.profile.calls
         votes: dict[int, list[bool]] = defaultdict(list)
         for op in self._flow.ops:
             votes[int(calls.op[op.call])].append(op.half)
         of_op = np.full(len(ops), -1, dtype=np.int64)
         for row, answers in votes.items():
             of_op[row] = int(2 * sum(answers) > len(answers))
-        return inherit(of_op[calls.op], of_op[calls.op] >= 0, self._frame.call_parent)
+        return inherit(of_op[calls.op], of_op[calls.op] >= 0, self._view.call_parent)
 
     def _units(self, work: Launched) -> Ints:
         """Per row the call that is its unit, -1 for none: the matrix routine, else the outermost op."""
-        view = self._frame
+        view = self._view
         kernels = view.profile.kernels
         matrix = self._matrix.of_call[work.call]
         routine = take_or(self._matrix.call, matrix, -1)
@@ -135,7 +135,7 @@ class KernelTimesOf:
     @cached_property
     def _unit_of_call(self) -> Ints:
         """The op that autocast decides on around a forward call; the outermost op around a backward one."""
-        view = self._frame
+        view = self._view
         decides = np.zeros(len(view.profile.calls.op), dtype=np.bool_)
         decides[[op.call for op in self._flow.ops]] = True
         deciding = nearest(decides, view.call_parent)
@@ -146,7 +146,7 @@ class KernelTimesOf:
         if time_ns <= 0:
             return _UNCHANGED
         step = round(math.log(time_ns) / _SAME_TIME)
-        calls, top = self._frame.profile.calls, int(self._frame.call_top[call])
+        calls, top = self._view.profile.calls, int(self._view.call_top[call])
         key = (int(calls.op[call]), int(calls.op[top]) if top >= 0 else -1, step)
         if key not in self._ratios:
             self._ratios[key] = self._looked_up(call, math.exp(step * _SAME_TIME))
@@ -158,7 +158,7 @@ class KernelTimesOf:
             return self._matrix_ratio(matrix, call, time_ns)
         if self._precision == "tf32" or not self._is_half(call):
             return _UNCHANGED
-        view, ops, strings = self._frame, self._frame.profile.ops, self._frame.profile.strings
+        view, ops, strings = self._view, self._view.profile.ops, self._view.profile.strings
         op = int(view.profile.calls.op[call])
         backward = int(ops.role[op]) == Role.BACKWARD
         name = strings[ops.op_type[op]].rstrip("_")
@@ -185,7 +185,7 @@ class KernelTimesOf:
         found = self._routine(matrix, call)
         if found is None:
             return Ratio(1.0, _UNKNOWN_SPREAD)
-        last = int(self._frame.profile.ops.module[self._frame.profile.calls.op[call]]) in self._channels_last
+        last = int(self._view.profile.ops.module[self._view.profile.calls.op[call]]) in self._channels_last
         features = matrix_features(
             found.name, found.shapes, found.flops, found.moved, time_ns, self._target.ceilings, last
         )
@@ -193,12 +193,12 @@ class KernelTimesOf:
 
     def _base(self, call: int) -> str:
         """What a routine ran in."""
-        return "tf32" if self._in_tf32[int(self._frame.profile.calls.op[call])] else "fp32"
+        return "tf32" if self._in_tf32[int(self._view.profile.calls.op[call])] else "fp32"
 
     @cached_property
     def _in_tf32(self) -> Bools:
         """Per row of `Profile.ops` whether most of the time of the products in its calls was in TF32."""
-        view, profile = self._frame, self._frame.profile
+        view, profile = self._view, self._view.profile
         launches, matrix = profile.launches, self._matrix
         rows = np.flatnonzero(view.launch_computes_product & (launches.call >= 0))
         routine = matrix.of_call[launches.call[rows]] if len(matrix) else np.full(len(rows), -1)
@@ -214,10 +214,10 @@ class KernelTimesOf:
 
     def _is_library_choice(self, call: int) -> bool:
         """Whether TF32 is on for products of this kind."""
-        ops, strings = self._frame.profile.ops, self._frame.profile.strings
-        name = strings[ops.name[int(self._frame.profile.calls.op[call])]]
+        ops, strings = self._view.profile.ops, self._view.profile.strings
+        name = strings[ops.name[int(self._view.profile.calls.op[call])]]
         of_cudnn = is_convolution(name) or is_recurrent(name)
-        settings = run_settings(self._frame)
+        settings = run_settings(self._view)
         return bool(settings.cudnn_tf32 if of_cudnn else settings.matmul_tf32)
 
     def _growth(self, call: int) -> float:
@@ -236,17 +236,17 @@ class KernelTimesOf:
 
     def _routine(self, matrix: int, call: int) -> _Routine | None:
         """None where its work or its kind is not known."""
-        ops, strings = self._frame.profile.ops, self._frame.profile.strings
-        op = int(self._frame.profile.calls.op[call])
+        ops, strings = self._view.profile.ops, self._view.profile.strings
+        op = int(self._view.profile.calls.op[call])
         flops, moved = int(self._matrix.flops[matrix]), int(self._matrix.bytes[matrix])
         if flops == UNKNOWN or moved == UNKNOWN or flops <= 0 or moved <= 0:
             return None
-        name, shapes = strings[ops.name[op]], self._frame.profile.shapes_of(op)
+        name, shapes = strings[ops.name[op]], self._view.profile.shapes_of(op)
         kind = matrix_kind(name, shapes, flops)
         return _Routine(kind, name, shapes, flops, moved) if kind else None
 
     def _is_half(self, call: int) -> bool:
-        view, ops = self._frame, self._frame.profile.ops
+        view, ops = self._view, self._view.profile.ops
         top = int(view.call_top[call])
         op = int(view.profile.calls.op[top if top >= 0 else call])
         if int(ops.role[op]) == Role.BACKWARD:
@@ -255,7 +255,7 @@ class KernelTimesOf:
 
     def _per_channel(self, call: int) -> float:
         """Values per channel of a batch norm's images, else 1. Autograd nodes have no shapes: the ops inside have."""
-        view, ops, strings = self._frame, self._frame.profile.ops, self._frame.profile.strings
+        view, ops, strings = self._view, self._view.profile.ops, self._view.profile.strings
         calls = view.profile.calls
         if strings[ops.op_type[calls.op[call]]] != "batch_norm":
             return 1.0
@@ -273,7 +273,7 @@ class KernelTimesOf:
 
         A forward convolution shows it by its kernels' names; what comes after it takes its layout, until the next one.
         """
-        view, strings = self._frame, self._frame.profile.strings
+        view, strings = self._view, self._view.profile.strings
         profile, ops = view.profile, view.profile.ops
         named = np.array(["nhwc" in strings[name].lower() for name in profile.kernels.name], dtype=np.bool_)
         if not len(named) or not named.any():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Floats, Ints
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Launched:
     call: Ints
 
 
-@per_selection
-def launched(view: ProfileView, _: Selection) -> Launched:
+@per_view
+def launched(view: ProfileView) -> Launched:
     """All launches whose call was recorded, in all iterations."""
     launches, calls = view.profile.launches, view.profile.calls
     rows = np.flatnonzero((launches.call >= 0) & (view.launch_iteration >= 0))

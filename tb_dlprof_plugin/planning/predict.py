@@ -122,11 +122,11 @@ class _Changed:
 
 class _Forecaster:
     def __init__(self, view: ProfileView, target: Target, op_times: OpTimes) -> None:
-        self._frame, self._target = view, target
+        self._view, self._target = view, target
         self._flow = flow(view, min(1, len(view.profile.iterations) - 1))
         self._measured_on = op_times.gpu
         self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
-        self._work = launched(view, view.selection())
+        self._work = launched(view)
         self._simulation = simulation(view, view.selection())
 
     def forecast(self) -> Forecast:
@@ -172,7 +172,7 @@ class _Forecaster:
 
     def _changed(self, share: float, spreads: float) -> _Changed:
         """The change, with all kernel times shifted by so many of their spreads."""
-        view, target, work, known = self._frame, self._target, self._work, CALIBRATION
+        view, target, work, known = self._view, self._target, self._work, CALIBRATION
         times = self._kernel_times
         moved = target.new_gpu != target.gpu
         extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
@@ -193,11 +193,11 @@ class _Forecaster:
 
     @cached_property
     def _loading(self) -> Loading:
-        return loading(self._frame, self._frame.selection())
+        return loading(self._view, self._view.selection())
 
     @cached_property
     def _ops_per_step(self) -> float:
-        view = self._frame
+        view = self._view
         is_op = view.profile.ops.kind[view.profile.calls.op] == CallKind.OP
         return float((is_op & (view.call_iteration >= 0)).sum()) / len(view.profile.iterations)
 
@@ -214,23 +214,23 @@ class _Forecaster:
 
     def _loading_ns(self) -> float:
         """Time per iteration in which the training thread loads data itself."""
-        iterations = self._frame.profile.iterations
-        spans = loading_times(self._frame, self._frame.selection())
+        iterations = self._view.profile.iterations
+        spans = loading_times(self._view, self._view.selection())
         whole, waits = (
             covered(one, iterations.host_start_ns, iterations.host_stop_ns) for one in (spans, self._loading.waits)
         )
         return float((whole - waits).mean())
 
     def _ops(self, expected: _Changed) -> list[OpForecast]:
-        work, count = self._work, max(len(self._frame.profile.iterations), 1)
-        group = self._frame.call_group[work.call]
+        work, count = self._work, max(len(self._view.profile.iterations), 1)
+        group = self._view.call_group[work.call]
         rows = np.flatnonzero(group >= 0)
-        size = len(self._frame.groups)
+        size = len(self._view.groups)
 
         def total(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
             return np.bincount(group[rows], weights=values[rows], minlength=size) / count
 
-        measured_ns, predicted_ns = total(recorded_ns(self._frame, work)), total(expected.times.gpu_ns)
+        measured_ns, predicted_ns = total(recorded_ns(self._view, work)), total(expected.times.gpu_ns)
         changed = total(expected.times.changed.astype(np.float64)) > 0
         casts = expected.added.group_ns if expected.added else {}
         result = [

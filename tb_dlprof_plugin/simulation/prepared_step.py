@@ -44,7 +44,7 @@ class Replays:
 
     def __init__(self, view: ProfileView, iterations: Ints) -> None:
         whole = sequence(view, view.selection())
-        self._frame, self.iterations = view, iterations
+        self._view, self.iterations = view, iterations
         self._whole = whole
         rows = np.flatnonzero(np.isin(whole.iteration, iterations))
         self._rows = rows
@@ -62,7 +62,7 @@ class Replays:
     @property
     def recorded_ns(self) -> float:
         """The mean recorded step of the iterations that are replayed."""
-        return float(self._frame.profile.iterations.duration_ns[self.iterations].mean())
+        return float(self._view.profile.iterations.duration_ns[self.iterations].mean())
 
     def run(self, clock: HostClock, changes: Sequence[Change] = (), backlog_ns: float | None = None) -> Replayed:
         """The mean step.
@@ -114,7 +114,7 @@ class Replays:
         added: dict[int, list[Added]],
     ) -> list[Step]:
         """The iterations as they are to be replayed."""
-        iterations = self._frame.profile.iterations
+        iterations = self._view.profile.iterations
         at = clock.at(self._whole.at_ns[self._rows])
         begin, end = clock.at(iterations.host_start_ns), clock.at(iterations.host_stop_ns)
         # Less time means fewer kernels, and so fewer gaps.

@@ -12,6 +12,8 @@ from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
 from tb_dlprof_plugin.fleet.several_jobs.scaling import scaling
+from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.request import InvalidOption, request_of
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.pages.by_model import ByModelPage, by_model_page
 from tb_dlprof_plugin.pages.compare import ComparePage, compare_page
@@ -38,7 +40,7 @@ from tb_dlprof_plugin.pages.work_detail import work_detail as detail_of
 from tb_dlprof_plugin.pages.work_tree import WorkTree
 from tb_dlprof_plugin.pages.work_tree import work_tree as work_tree_of
 from tb_dlprof_plugin.planning import ForecastError
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.readers.trace_names import is_copy
 from tb_dlprof_plugin.reports.page import ReportPage, report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
@@ -99,25 +101,13 @@ def memory(runs: OpenRuns, query: q.MemoryQuery) -> MemoryPage:
         raise RequestError(404, f"Run {ref.run!r} holds no memory of device {query.device!r}.") from None
 
 
-def plan(runs: OpenRuns, query: q.PlanQuery) -> PlanPage:
+def plan(runs: OpenRuns, query: q.RangeQuery) -> PlanPage:
     """What fits."""
     view, ref, _ = runs.profile(query)
-    chosen = query.checkpoint or ""
-    request = PlanRequest(
-        batch_size=query.batch_size,
-        precision=query.precision,
-        optimizer=query.optimizer,
-        checkpoint=() if chosen in ("", "auto") else tuple(chosen.split(",")),
-        sequence_length=query.sequence_length,
-        image_size=query.image_size,
-        offload=tuple(query.offload.split(",")) if query.offload else (),
-        relu=query.relu,
-        shard=query.shard,
-        gpus=query.gpus or 1,
-        gpu=query.gpu,
-    )
     try:
-        return plan_page(view, ref, request, checkpoint_to_fit=chosen == "auto")
+        return plan_page(view, ref, request_of(PlanRequest, query))
+    except InvalidOption as error:
+        raise RequestError(400, f"The parameter {error.name!r} {error.why}") from None
     except PlanError as error:
         # A page with its controls, where another configuration is chosen.
         return refused_page(view, ref, str(error))

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin,
 import msgspec
 import msgspec.inspect as mi
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.request import Request, request_fields
 from tb_dlprof_plugin.web.errors import RequestError
 
 _LONGEST_TEXT = 4_000
@@ -17,6 +19,8 @@ _LONGEST_TEXT = 4_000
 _LONGEST_NUMBER = 18
 """Digits: what fits into 64 bits."""
 _DECIMAL = re.compile(rf"[0-9]{{1,{_LONGEST_NUMBER}}}(?:\.[0-9]{{1,{_LONGEST_NUMBER}}})?")
+
+_SWITCH = {"true": True, "false": False}
 
 Text = Annotated[str, msgspec.Meta(max_length=_LONGEST_TEXT)]
 
@@ -126,21 +130,19 @@ class AdviceQuery(RangeQuery, frozen=True, kw_only=True):
     set_aside: str = ""
 
 
-class PlanQuery(RangeQuery, frozen=True, kw_only=True):
-    """Another configuration: what is left out is as recorded. ``precision`` is "fp16", "bf16" or "fp8", ``checkpoint``
-    "auto" or paths of modules with commas between, ``offload`` such paths and "optimizer"."""
+def query_of(request: type[Request], name: str) -> type[RangeQuery]:
+    """The query of a route that answers a request: a parameter for each of its fields."""
+    fields: list[tuple[str, Any, None]] = [
+        (item.name, (item.type if item.option.read is None and item.type is not str else Text) | None, None)
+        for item in request_fields(request)
+    ]
+    texts = [f"``{item.name}``: {item.option.help}" for item in request_fields(request) if item.option.read]
+    base = {"__doc__": " ".join([request.__doc__ or "", *texts]), "__module__": __name__}
+    made = msgspec.defstruct(name, fields, bases=(RangeQuery,), namespace=base, frozen=True, kw_only=True)
+    return cast(type[RangeQuery], made)
 
-    batch_size: int | None = None
-    sequence_length: int | None = None
-    image_size: int | None = None
-    precision: Literal["fp16", "bf16", "fp8"] | None = None
-    optimizer: Text | None = None
-    checkpoint: Text | None = None
-    offload: Text | None = None
-    relu: Literal["inplace", "behind_pool"] | None = None
-    shard: Literal["ddp", "zero1", "zero2", "zero3", "fsdp2", "tp"] | None = None
-    gpus: int | None = None
-    gpu: Text | None = None
+
+PlanQuery = query_of(PlanRequest, "PlanQuery")
 
 
 class EnergyQuery(RangeQuery, frozen=True, kw_only=True):
@@ -233,9 +235,13 @@ def _values(query: type[AnyQuery], args: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _value(query: type[AnyQuery], field: mi.Field, text: str) -> str | int | float:
+def _value(query: type[AnyQuery], field: mi.Field, text: str) -> str | int | float | bool:
     name, kinds = field.encode_name, field.type.types if isinstance(field.type, mi.UnionType) else (field.type,)
     for one in kinds:
+        if isinstance(one, mi.BoolType):
+            if text not in _SWITCH:
+                raise RequestError(400, f"The parameter {name!r} must be true or false, not {text!r}.")
+            return _SWITCH[text]
         if isinstance(one, mi.IntType):
             if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_NUMBER:
                 raise RequestError(400, f"The parameter {name!r} must be a whole number, not {text!r}.")

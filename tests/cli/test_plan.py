@@ -76,8 +76,8 @@ def test_auto_checkpoints_only_where_it_does_not_fit_without() -> None:
     ("arguments", "why"),
     [
         (("--checkpoint", "head"), "head"),
-        (("--layers", "three"), "MODULE=N"),
-        (("--memory", "much"), "24GiB"),
+        (("--layers", "three"), "--layers takes NAME=N, not 'three'."),
+        (("--memory", "much"), "--memory takes a size with its unit, such as 24GiB"),
         (("--gpu", "Radeon"), "not known"),
     ],
 )

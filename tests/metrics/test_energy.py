@@ -14,12 +14,12 @@ from tb_dlprof_plugin.metrics.energy import energy_missing, step_energy
 from tb_dlprof_plugin.metrics.energy_split import NoSplit, energy_split, work_of_launches
 from tb_dlprof_plugin.metrics.run_figures import run_figures
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.model.run_facts import ClockLimit, GpuEnergy
 from tb_dlprof_plugin.names.gpu_power import Work
 from tb_dlprof_plugin.pages.energy import energy_page
 from tb_dlprof_plugin.pages.plan import plan_page
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -132,6 +132,14 @@ def test_a_kernel_in_tf32_says_more_of_the_switch_than_what_was_recorded(new_tra
     assert run_settings(view) == Settings((9, 0), matmul_tf32=True, cudnn_tf32=False, half=False)
 
 
+def test_the_settings_of_a_run_are_computed_once_for_all_selections(new_trace) -> None:
+    view = of_ops(new_trace, ("aten::mm", SQUARE, FLOAT, [(SGEMM, 9)]))
+    settings = run_settings(view)
+    for _ in range(100):  # More answers than a view keeps of single selections.
+        view.keep((len(view.answers), object()), 0)
+    assert run_settings(view) is settings
+
+
 def test_of_a_product_in_generated_code_the_types_are_unknown(new_trace) -> None:
     view = of_ops(new_trace, ("CompiledFunction", SQUARE, FLOAT, [(SGEMM, 10)]), matmul_allow_tf32=False)
     (item,) = off_tensor_cores(view, view.selection()).off

@@ -39,7 +39,7 @@ def view(trained: Callable[..., ProfileView]) -> ProfileView:
 
 @pytest.fixture(scope="module")
 def work(view: ProfileView) -> Launched:
-    return launched(view, view.selection())
+    return launched(view)
 
 
 def added(view: ProfileView, work: Launched, precision: str = "bf16", **asked: Any) -> AddedWork:

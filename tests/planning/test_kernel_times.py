@@ -48,7 +48,7 @@ def table(ratio: float, features: int, spread: float = 0.0) -> RatioTable:
 
 
 def times(view: ProfileView, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
-    work = launched(view, view.selection())
+    work = launched(view)
     types = flow(view, len(view.profile.iterations) - 1)
     return KernelTimesOf(view, types, precision, known, target_of(view, precision, **asked)).of(work)
 
@@ -155,7 +155,7 @@ def test_on_another_gpu_kernels_take_as_much_longer_as_its_memory_is_slower(view
 
 def test_matrix_routines_with_much_arithmetic_go_by_the_peak_rates(recorded: Callable[[str], ProfileView]) -> None:
     view = recorded("resnet50/fp32")
-    work = launched(view, view.selection())
+    work = launched(view)
     known, asked = op_times(0.5), target_of(view, "fp32", gpu=A100)
     of = KernelTimesOf(view, flow(view, 1), "fp32", known, asked)
     ratios = of.of(work).gpu_ns / np.maximum(recorded_ns(view, work), 1)

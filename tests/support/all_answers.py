@@ -36,7 +36,7 @@ from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.pages.work_tree import work_tree
 from tb_dlprof_plugin.planning import ForecastError
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS

@@ -11,7 +11,6 @@ import pytest
     ("query", "words"),
     [
         ({"batch_size": 0}, "a batch has at least one sample"),
-        ({"optimizer": "<b>"}, "there is no optimizer '<b>'"),
         ({"gpu": "<script>"}, "the memory of '<script>' is not known"),
         ({"shard": "tp"}, "shared over two GPUs at least"),
     ],
@@ -28,5 +27,12 @@ def test_a_configuration_that_cannot_be_planned_has_a_page_with_the_reason(
     assert words in page["unknown"]["step_ms"]
 
 
-def test_a_way_to_share_that_does_not_exist_is_no_request(server: Any) -> None:
-    assert server.page("plan", run="fp32", shard="rows")[0] == 400
+@pytest.mark.parametrize(
+    "query",
+    [{"shard": "rows"}, {"optimizer": "<b>"}, {"layers": "blocks"}, {"memory_bytes": "24"}, {"set_to_none": "1"}],
+)
+def test_an_option_that_does_not_exist_is_no_request(server: Any, query: dict[str, str]) -> None:
+    (name,) = query
+    status, text = server.page("plan", run="fp32", **query)
+    assert status == 400
+    assert name in str(text)

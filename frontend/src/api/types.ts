@@ -3052,22 +3052,24 @@ export interface MemoryQuery extends RangeQuery {
   device?: string | null;
 }
 
-/**
- * Another configuration: what is left out is as recorded. `precision` is "fp16", "bf16" or "fp8", `checkpoint`
- * "auto" or paths of modules with commas between, `offload` such paths and "optimizer".
- */
+/** Another configuration: what is left out is as recorded. `checkpoint`: Modules under activation checkpointing, with commas between; auto chooses the cheapest that fit. `layers`: N more modules like MODULE; can be repeated. `offload`: What goes to the CPU, with commas between: optimizer for its states, modules for their activations. `memory_bytes`: Memory of a GPU that is not named, such as 24GiB. */
 export interface PlanQuery extends RangeQuery {
   batch_size?: number | null;
   sequence_length?: number | null;
   image_size?: number | null;
   precision?: "bf16" | "fp16" | "fp8" | null;
-  optimizer?: string | null;
+  optimizer?: "adam" | "adam_fused" | "adam_loop" | "adamw" | "adamw_8bit" | "adamw_fused" | "adamw_loop" | "momentum" | "sgd" | null;
   checkpoint?: string | null;
+  layers?: string | null;
+  accumulate?: number | null;
   offload?: string | null;
   relu?: "behind_pool" | "inplace" | null;
   shard?: "ddp" | "fsdp2" | "tp" | "zero1" | "zero2" | "zero3" | null;
   gpus?: number | null;
+  set_to_none?: boolean | null;
+  expandable_segments?: boolean | null;
   gpu?: string | null;
+  memory_bytes?: string | null;
 }
 
 /** `against` names other runs, with a line break between them: the first is the base of the comparison. */

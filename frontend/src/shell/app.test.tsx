@@ -416,7 +416,7 @@ describe("each page draws its answer", () => {
     await click(batches[1] as HTMLElement);
     expect(window.location.hash).toContain("p.tb_dlprof.batch=128");
     expect(asked[asked.length - 1]?.searchParams.get("batch_size")).toBe("128");
-    await choose("plan-gpu", "L4");
+    await choose("option-gpu", "L4");
     expect(asked[asked.length - 1]?.searchParams.get("gpu")).toBe("L4");
   });
 

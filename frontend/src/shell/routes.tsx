@@ -22,20 +22,7 @@ import { KernelsPage } from "../views/kernels/KernelsPage";
 import { LaunchesPage } from "../views/launches/LaunchesPage";
 import { MemoryPage } from "../views/memory/MemoryPage";
 import { deviceParam, MEMORY_PARAMS } from "../views/memory/params";
-import {
-  batchParam,
-  checkpointParam,
-  gpusParam,
-  lengthParam,
-  offloadParam,
-  reluParam,
-  sideParam,
-  shardParam,
-  gpuParam,
-  optimizerParam,
-  PLAN_PARAMS,
-  precisionParam,
-} from "../views/plan/params";
+import { planParams } from "../views/plan/params";
 import { PlanPage } from "../views/plan/PlanPage";
 import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpTypesPage } from "../views/op_types/OpTypesPage";
@@ -193,22 +180,10 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "What fits",
     question: "What else would fit into the memory?",
     key: "w",
-    params: PLAN_PARAMS,
+    params: planParams.all,
     query: {
       route: "plan",
-      own: () => ({
-        batch_size: batchParam.value,
-        sequence_length: lengthParam.value,
-        image_size: sideParam.value,
-        offload: offloadParam.value,
-        relu: reluParam.value || null,
-        precision: precisionParam.value || null,
-        optimizer: optimizerParam.value,
-        checkpoint: checkpointParam.value,
-        gpu: gpuParam.value,
-        shard: shardParam.value || null,
-        gpus: shardParam.value ? (gpusParam.value ?? 2) : null,
-      }),
+      own: () => planParams.query() as OwnQuery<"plan">,
     },
     component: PlanPage,
   },

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
-from tb_dlprof_plugin.planning.memory.allocation_holders import CASTS
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
-from tb_dlprof_plugin.planning.memory.module_events import inside
-from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.holders import CASTS
+from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpShapes, elements
 from tb_dlprof_plugin.planning.memory.reductions import Reduction, reductions_of, threads_per_sm
-from tb_dlprof_plugin.planning.memory.step_program import SlotKind
+from tb_dlprof_plugin.planning.memory.step_program import SlotKind, inside
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _REDUCTIONS = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
-from tb_dlprof_plugin.planning.memory.allocator_settings import MIB
+from tb_dlprof_plugin.planning.memory.allocator import MIB
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _CONTEXT = (400 * MIB, 1200 * MIB)

@@ -1,5 +1,5 @@
 """Who holds the memory of a device at each moment of a recording: what is there from before by the planner's list of
-what a training holds, what was allocated since by `allocation_holders`.
+what a training holds, what was allocated since by `holders`.
 
 At each moment the holders sum to what is allocated, to the byte. A storage takes its block: its size rounded up to
 512 bytes. What of the memory from before no list explains stays "before".
@@ -15,8 +15,8 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS, Holder, holders_of
 from tb_dlprof_plugin.planning.memory.allocator import rounded
+from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder, holders_of
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 

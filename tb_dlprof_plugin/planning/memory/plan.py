@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings, UnknownAllocator, settings_of
+from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, UnknownAllocator, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
-from tb_dlprof_plugin.planning.memory.change_batch import Bound, with_batch
-from tb_dlprof_plugin.planning.memory.change_tensor_parallel import exchanged
-from tb_dlprof_plugin.planning.memory.plan_request import (
-    TENSOR_PARALLEL,
-    PlanError,
-    PlanRequest,
-    batch_ratio,
-    check,
-    rewritten,
-)
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
-from tb_dlprof_plugin.planning.memory.step_program import (
-    HeldKind,
-    StepProgram,
+from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
+from tb_dlprof_plugin.planning.memory.rewrite_gpus import exchanged
+from tb_dlprof_plugin.planning.memory.rewrites import (
+    SPREADS,
+    PlanError,
+    batch_ratio,
+    changes_of,
+    check,
+    rewritten,
+    spread_of,
 )
-from tb_dlprof_plugin.planning.memory.uncertainty import UNMEASURED, spread_of
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_view
 
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
 _MOST_SAMPLES = 1 << 24
@@ -92,7 +91,7 @@ class MemoryPlanner:
     """
 
     def __init__(self, view: ProfileView) -> None:
-        self._frame = view
+        self._view = view
         try:
             self.program = recorded_program(view)
             self._settings = settings_of(view.profile.facts.allocator_settings)
@@ -115,8 +114,8 @@ class MemoryPlanner:
             UnknownModule: it names a module that made nothing.
             UnknownGpu: the GPU's memory is not known.
         """
-        check(self._frame, request)
-        room = capacity(self._frame, request.gpu, request.memory_bytes)
+        check(self._view, request)
+        room = capacity(self._view, request.gpu, request.memory_bytes)
         found = self._figures_of(request)
         return MemoryPlan(
             peak_allocated=found.allocated,
@@ -141,9 +140,9 @@ class MemoryPlanner:
 
     def _replayed(self, request: PlanRequest) -> _Figures:
         base, settings = self._rewritten(request), self.settings(request)
-        ratio, spread = batch_ratio(self._frame, request), spread_of(request.changes(self._frame))
+        ratio, spread = batch_ratio(self._view, request), spread_of(changes_of(self._view, request))
         program = with_batch(base, ratio)
-        found = needs(program, settings) if request.changes(self._frame) else self.recorded
+        found = needs(program, settings) if changes_of(self._view, request) else self.recorded
         ends = [found]
         if (ratio != 1 or request.precision is not None) and not all(slot.batch_known for slot in base.slots):
             for bound in _ENDS:
@@ -176,7 +175,7 @@ class MemoryPlanner:
         if found is None:
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs = {}
-            found = self._programs[key] = rewritten(self._frame, self.program, same, workspaces)
+            found = self._programs[key] = rewritten(self._view, self.program, same, workspaces)
         return found
 
     def changed(self, request: PlanRequest) -> StepProgram:
@@ -186,12 +185,12 @@ class MemoryPlanner:
             PlanError: the request needs what was not recorded.
             UnknownModule: it names a module that made nothing.
         """
-        return with_batch(self._rewritten(request), batch_ratio(self._frame, request))
+        return with_batch(self._rewritten(request), batch_ratio(self._view, request))
 
     @property
     def view(self) -> ProfileView:
         """The run."""
-        return self._frame
+        return self._view
 
     @property
     def recorded_settings(self) -> AllocatorSettings:
@@ -207,7 +206,7 @@ class MemoryPlanner:
     def largest_batch(self, request: PlanRequest, room: Capacity) -> int | None:
         """Samples of the largest batch that runs in the least of a capacity, 0 where none does; None where the recorded
         batch size is not known. The forecast's spread is left free."""
-        recorded = self._frame.profile.facts.batch_size
+        recorded = self._view.profile.facts.batch_size
         if not recorded:
             return None
         base, settings = self._rewritten(request), self.settings(request)
@@ -247,7 +246,7 @@ class MemoryPlanner:
 
     def _assumptions(self, request: PlanRequest, room: Capacity | None) -> list[str]:
         """What the figures rest on."""
-        facts = self._frame.profile.facts
+        facts = self._view.profile.facts
         found = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
         if not facts.storages:
             found.append(
@@ -255,7 +254,7 @@ class MemoryPlanner:
                 "list of storages."
             )
         unknown = sum(slot.bytes for slot in self.program.slots if not slot.batch_known)
-        if "batch_size" in request.changes(self._frame) and unknown:
+        if "batch_size" in changes_of(self._view, request) and unknown:
             found.append(
                 "Workspaces of libraries are taken to grow as their kind usually does; the interval has both ends."
             )
@@ -270,15 +269,15 @@ class MemoryPlanner:
                 f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
                 "context may take; its libraries may choose other workspaces."
             )
-        unmeasured = [name for name in UNMEASURED if name in request.changes(self._frame)]
+        unmeasured = [kind for kind in changes_of(self._view, request) if not SPREADS[kind].measured]
         if unmeasured:
             found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
         if request.shard == TENSOR_PARALLEL:
             whole = with_batch(
                 self._rewritten(replace(request, shard=None, gpus=1)),
-                batch_ratio(self._frame, request),
+                batch_ratio(self._view, request),
             )
-            sums = exchanged(self._frame, whole)
+            sums = exchanged(self._view, whole)
             found.append(
                 f"Linear layers are cut in {len(sums) // 2} pairs, by columns and by rows: {len(sums)} all-reduces a "
                 f"step of {sum(sums) / 1e6:,.0f} MB in all, in place. Each GPU runs the same batch; embeddings, head "
@@ -318,15 +317,63 @@ def _verdict(reserved: Bytes, limit: Bytes, room: Capacity | None) -> Verdict:
     return "does not fit" if limit.low > room.most else "not known"
 
 
+@per_view
 def planner(view: ProfileView) -> MemoryPlanner:
     """The planner of a run, kept with it.
 
     Raises:
         PlanError: its memory was not recorded, or its allocator is not PyTorch's own.
     """
-    return _kept(view, Selection(0, len(view.profile.iterations) - 1))
-
-
-@per_selection
-def _kept(view: ProfileView, _: Selection) -> MemoryPlanner:
     return MemoryPlanner(view)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchThatFits:
+    """Bytes: at the peak, of it independent of the batch (0 where unknown), and what the process could hold;
+    ``samples`` is the largest batch that fits into the share of it that was asked for, by ``source``."""
+
+    peak: int
+    steady: int
+    available: int
+    samples: int
+    source: Literal["replay", "line"]
+
+
+def batch_that_fits(view: ProfileView, selection: Selection, fill: float) -> BatchThatFits | None:
+    """The largest batch on the run's GPU; None where batch size, peak or the GPU's memory were not recorded.
+
+    Args:
+        view: the run.
+        selection: iterations whose peak counts.
+        fill: share of the memory to use.
+    """
+    facts = view.profile.facts
+    room, peak = capacity(view), _recorded_peak(view, selection) or facts.peak_memory_allocated_bytes
+    if not facts.batch_size or not peak:
+        return None
+    total = next(
+        (gpu.memory_bytes for gpu in view.profile.system.gpus if gpu.id in view.profile.iterations.gpu_ids), None
+    )
+    available = facts.available_memory_bytes or total
+    if not available:
+        return None
+    # What stays between steps is taken for 0 where it is unknown: then too few samples seem to fit, not too many.
+    steady = min(facts.steady_memory_bytes or 0, peak)
+    if room is not None:
+        try:
+            found = planner(view).largest_batch(PlanRequest(), replace(room, least=int(fill * available)))
+        except PlanError:
+            found = None
+        if found is not None:
+            return BatchThatFits(peak, steady, available, found, "replay")
+    samples = int(facts.batch_size * (fill * available - steady) / max(peak - steady, 1))
+    return BatchThatFits(peak, steady, available, max(samples, 0), "line")
+
+
+def _recorded_peak(view: ProfileView, selection: Selection) -> int | None:
+    peaks = []
+    for device in recorded_devices(view.profile):
+        memory = DeviceMemory(view, device) if device != CPU else None
+        if memory is not None and memory.has_totals:
+            peaks.append(memory.peak(memory.window(selection.first, selection.last)).allocated)
+    return max(peaks, default=None)

@@ -1,25 +1,77 @@
 """Builds the StepProgram of a recorded training: one step's events with the steps around them, and what was there
-before."""
+before.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.model.profile import Ints, Role
-from tb_dlprof_plugin.planning.memory.allocation_holders import HOLDERS, holders_of
-from tb_dlprof_plugin.planning.memory.allocator_settings import settings_of
+from tb_dlprof_plugin.planning.memory.allocator import ROUND, SMALL, rounded, settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
-from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps, unnamed
-from tb_dlprof_plugin.planning.memory.op_shapes import CONVOLUTIONS, PRODUCTS, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.holders import HOLDERS, held_between_steps, holders_of, unnamed
+from tb_dlprof_plugin.planning.memory.op_calls import CONVOLUTIONS, ITEM_SIZES, PRODUCTS, OpShapes, elements
 from tb_dlprof_plugin.planning.memory.replay import replay
-from tb_dlprof_plugin.planning.memory.requested_sizes import RequestedSizes
-from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram, inside
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
+
+
+class RequestedSizes:
+    """Requested bytes by allocation."""
+
+    def __init__(self, view: ProfileView) -> None:
+        self._profile, self._shapes = view.profile, OpShapes(view)
+        self._all = self._shapes.all_sizes()
+
+    def of(self, memory: DeviceMemory, rows: Ints, gradients: Collection[int]) -> list[int]:
+        """Bytes that allocations asked for, those of the block where no tensor explains them.
+
+        Args:
+            memory: of the device.
+            rows: of the allocations, in it.
+            gradients: those of the rows that are a parameter's gradient.
+        """
+        found = zip(rows.tolist(), memory.bytes[rows].tolist(), memory.call[rows].tolist(), strict=True)
+        return [self._one(block, call, row in gradients) for row, block, call in found]
+
+    def _one(self, block: int, call: int, gradient: bool) -> int:
+        """A small block is split to 512 bytes, so that only a large one can be more than a tensor took."""
+        if block <= SMALL:
+            return block
+        for sizes in (self._of_parameters(call) if gradient else (), self._shapes.products(call)):
+            near = [size for size in sizes if _explains(size, block)]
+            if near:
+                return max(near)
+        sizes = [elements(shape) * item for shape in self._shapes.around(call) for item in ITEM_SIZES]
+        near = [size for size in sizes if _explains(size, block)]
+        if near:
+            return max(near)
+        # A tensor that only a later op is given, such as a gradient, is known from there.
+        index = bisect_right(self._all, block)
+        return self._all[index - 1] if index and _explains(self._all[index - 1], block) else block
+
+    def _of_parameters(self, call: int) -> list[int]:
+        """Bytes of the parameters of a call's module and those in it."""
+        if call < 0:
+            return []
+        module = self._profile.strings[int(self._profile.ops.module[self._profile.calls.op[call]])]
+        return [
+            size
+            for row in self._profile.facts.storages
+            if row.kind == "parameter" and inside(row.module, module)
+            for size in row.bytes
+        ]
+
+
+def _explains(size: int, block: int) -> bool:
+    """Whether a request of ``size`` can have got a block."""
+    return size > SMALL - ROUND and 0 <= block - rounded(size) <= SMALL
 
 
 class NoMemoryRecorded(ValueError):
@@ -34,17 +86,13 @@ _OF_CATEGORY = {
 }
 
 
+@per_view
 def recorded_program(view: ProfileView) -> StepProgram:
     """The memory of a recorded training, on the GPU with most of it.
 
     Raises:
         NoMemoryRecorded: it was not recorded, or not enough of it.
     """
-    return _program(view, Selection(0, len(view.profile.iterations) - 1))
-
-
-@per_selection
-def _program(view: ProfileView, _: Selection) -> StepProgram:
     memory = planned_memory(view)
     first, last = _step_rows(memory)
     slots_of, events = _events(memory, first, last)

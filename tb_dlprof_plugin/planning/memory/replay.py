@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.planning.memory.allocator import Block, CachingAllocator, OutOfMemory
-from tb_dlprof_plugin.planning.memory.allocator_settings import MIB, AllocatorSettings
+from tb_dlprof_plugin.planning.memory.allocator import MIB, AllocatorSettings, Block, CachingAllocator, OutOfMemory
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 
 _STEPS_UNDER_LIMIT = 4

@@ -3,6 +3,9 @@ and the allocator replays.
 
 A *slot* is one allocation of the step. The events are slot + 1 for an allocation and -(slot + 1) for a free; a free
 that comes before its slot's allocation is that of the step before, such as `zero_grad` makes of gradients.
+
+`places` says where each slot is allocated and freed, `module_events` which events are a module's, and `EventEdits`
+makes a changed program.
 """
 
 from __future__ import annotations
@@ -123,3 +126,146 @@ class StepProgram:
 def is_workspace(slot: Slot) -> bool:
     """Whether an allocation is taken for a library's workspace: gone with its op, and no tensor explains its size."""
     return slot.kind == SlotKind.TEMPORARY and not slot.batch_known
+
+
+@dataclass(frozen=True)
+class Places:
+    """Per slot the index of its allocation and of its free among the events; -1 for a slot without one.
+
+    ``carried`` are the slots that the next step frees: their free comes first.
+    """
+
+    made: list[int]
+    freed: list[int]
+    carried: frozenset[int]
+
+
+def places(program: StepProgram) -> Places:
+    """The places of all slots."""
+    made, freed = [-1] * len(program.slots), [-1] * len(program.slots)
+    for index, event in enumerate(program.events):
+        if event > 0:
+            made[event - 1] = index
+        else:
+            freed[-event - 1] = index
+    carried = {slot for slot in range(len(made)) if 0 <= freed[slot] < made[slot]}
+    return Places(made, freed, frozenset(carried))
+
+
+class EventEdits:
+    """Collects events to drop, to put before an index, and new slots; then makes the changed program's events."""
+
+    def __init__(self, program: StepProgram) -> None:
+        self.program = program
+        self.slots: list[Slot] = list(program.slots)
+        self._dropped: set[int] = set()
+        self._before: dict[int, list[int]] = {}
+
+    def drop(self, index: int) -> None:
+        """Leave an event out."""
+        self._dropped.add(index)
+
+    def replace(self, index: int, event: int) -> None:
+        """Put an event in the place of another."""
+        self.drop(index)
+        self.put(index, [event])
+
+    def put(self, index: int, events: list[int]) -> None:
+        """Put events before an index, behind those that were put there already."""
+        self._before.setdefault(index, []).extend(events)
+
+    def copy(self, slot: int) -> int:
+        """A new slot like another."""
+        self.slots.append(self.slots[slot])
+        return len(self.slots) - 1
+
+    def changed(self, held: Sequence[Held] | None = None, states: Sequence[Held] | None = None) -> StepProgram:
+        """The changed program; with other memory that is held, where it is given."""
+        old = self.program
+        events: list[int] = []
+        moved: dict[int, int] = {}
+        for index in range(len(old.events) + 1):
+            events.extend(self._before.get(index, ()))
+            moved[index] = len(events)
+            if index < len(old.events) and index not in self._dropped:
+                events.append(old.events[index])
+        return StepProgram(
+            slots=self.slots,
+            events=events,
+            held=old.held if held is None else held,
+            states=old.states if states is None else states,
+            workspaces={moved[index]: size for index, size in old.workspaces.items()},
+            optimizer_at=moved[old.optimizer_at],
+            backward_at=moved[old.backward_at],
+        )
+
+
+class UnknownModule(ValueError):
+    """No allocation of the step belongs to the module; the message names it."""
+
+
+@dataclass(frozen=True)
+class ModuleEvents:
+    """Indices into the events, both ends inclusive; ``backward_first`` is above ``backward_last`` without a backward
+    pass.
+
+    ``slots`` are those that the module made, in either pass.
+    """
+
+    slots: frozenset[int]
+    forward_first: int
+    forward_last: int
+    backward_first: int
+    backward_last: int
+
+
+def module_events(program: StepProgram, where: Places, module: str) -> ModuleEvents:
+    """The events of a module and all within it.
+
+    Args:
+        program: the step.
+        where: the places of its slots.
+        module: path as in `named_modules()`.
+
+    Raises:
+        UnknownModule: it made nothing, or nothing in the forward pass.
+    """
+    own = [slot for slot, one in enumerate(program.slots) if inside(one.module, module)]
+    forward = [where.made[slot] for slot in own if where.made[slot] < program.backward_at]
+    if not forward:
+        raise UnknownModule(f"no allocation of the forward pass belongs to a module {module!r}.")
+    behind = [where.made[slot] for slot in own if where.made[slot] >= program.backward_at]
+    # A layer whose backward pass makes nothing of its own still frees what it had kept.
+    saved = [where.freed[slot] for slot in own if where.made[slot] < program.backward_at <= where.freed[slot]]
+    first = min(behind, default=min(saved, default=len(program.events)))
+    last = min(max([*behind, *saved], default=-1), program.optimizer_at - 1)
+    return ModuleEvents(
+        frozenset(own),
+        min(forward),
+        _with_frees(program, max(forward), program.backward_at),
+        first,
+        _with_frees(program, last, program.optimizer_at) if last >= 0 else last,
+    )
+
+
+def _with_frees(program: StepProgram, last: int, end: int) -> int:
+    """The last of the frees that follow an event: what a pass has used goes when its last op is over."""
+    while last + 1 < end and program.events[last + 1] < 0:
+        last += 1
+    return last
+
+
+def inside(path: str, module: str) -> bool:
+    """Whether a path is that of a module or of one in it."""
+    return path == module or path.startswith(f"{module}.") or module == ""
+
+
+def modules_of(program: StepProgram) -> list[str]:
+    """Paths of the modules that keep activations, with all around them, in the order of the forward pass."""
+    found: dict[str, None] = {}
+    for slot in program.slots:
+        if slot.kind == SlotKind.ACTIVATION and slot.module:
+            parts = slot.module.split(".")
+            for depth in range(1, len(parts) + 1):
+                found.setdefault(".".join(parts[:depth]))
+    return list(found)

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
-from tb_dlprof_plugin.planning.memory.module_events import inside
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest, batch_ratio, input_ratio
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
-from tb_dlprof_plugin.planning.memory.step_program import HeldKind
+from tb_dlprof_plugin.planning.memory.rewrites import batch_ratio, changes_of, input_ratio
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, inside
 from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -108,7 +108,7 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
     except NoWork as error:
         raise NoStepTime(f"the step time is not forecast: {error}.") from None
     if not more.changes and more.batch is None:
-        return PlannedStep(_wider(base, ANOTHER_START) if request.changes(view) or request.gpu else base, found)
+        return PlannedStep(_wider(base, ANOTHER_START) if changes_of(view, request) or request.gpu else base, found)
     changes = [] if found is None else [found.change]
     before = simulated.step(changes).ns
     after = simulated.step([*changes, *more.changes]).ns

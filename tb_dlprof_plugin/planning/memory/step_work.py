@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
-from tb_dlprof_plugin.planning.memory.change_input import input_size, is_between_positions
-from tb_dlprof_plugin.planning.memory.module_events import inside
-from tb_dlprof_plugin.planning.memory.op_shapes import flat
-from tb_dlprof_plugin.planning.memory.optimizer_work import OPTIMIZER_WORK, OptimizerWork, recorded_optimizer
+from tb_dlprof_plugin.planning.memory.op_calls import flat
+from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, is_between_positions
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerWork, recorded_optimizer
+from tb_dlprof_plugin.planning.memory.step_program import inside
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation
@@ -78,7 +78,7 @@ class StepWork:
         gpu = self._gpu if change.gpu is None else self._gpu * change.gpu
         return StepWork(self._view, self._simulated, Change(gpu=gpu, added=self._before))
 
-    def checkpoints(self, modules: tuple[str, ...], times: int = 1) -> Work:
+    def checkpoints(self, modules: Sequence[str], times: int = 1) -> Work:
         """The forward pass of modules once more, before the first launch of each one's backward pass."""
         return self._of_modules(modules, [(Role.FORWARD, Role.BACKWARD)], times, RECOMPUTED_HOST)
 
@@ -258,7 +258,7 @@ class StepWork:
         return bytes_[1] / max(bytes_[0], 1), number[1] / max(number[0], 1)
 
     def _of_modules(
-        self, modules: tuple[str, ...], passes: list[tuple[Role, Role]], times: int, host_factor: float = 1.0
+        self, modules: Sequence[str], passes: list[tuple[Role, Role]], times: int, host_factor: float = 1.0
     ) -> Work:
         """Passes of modules so many times more: the launches of one role, before the first of another.
 
@@ -289,7 +289,7 @@ class StepWork:
         return Work(Change(added=dict(added)), total / self._iterations)
 
 
-def _owner(modules: tuple[str, ...]) -> Callable[[str], str]:
+def _owner(modules: Sequence[str]) -> Callable[[str], str]:
     """The module that a path lies in."""
     known: dict[str, str] = {}
 

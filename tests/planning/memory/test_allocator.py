@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.planning.memory.allocator import CachingAllocator, OutOfMemory, rounded
-from tb_dlprof_plugin.planning.memory.allocator_settings import (
+from tb_dlprof_plugin.planning.memory.allocator import (
     MIB,
     AllocatorSettings,
+    CachingAllocator,
+    OutOfMemory,
     UnknownAllocator,
+    rounded,
     settings_of,
 )
 

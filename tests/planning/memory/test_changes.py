@@ -7,22 +7,30 @@ from collections.abc import Callable
 
 import pytest
 
-from tb_dlprof_plugin.planning.memory.change_batch import with_batch
-from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
-from tb_dlprof_plugin.planning.memory.change_gradients import (
+from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
+from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
+from tb_dlprof_plugin.planning.memory.replay import replay
+from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
+from tb_dlprof_plugin.planning.memory.rewrite_modules import with_layers
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import (
+    OPTIMIZERS,
     bytes_freed_late,
     with_accumulation,
     with_freed_gradients,
     with_kept_gradients,
+    with_optimizer,
 )
-from tb_dlprof_plugin.planning.memory.change_layers import with_layers
-from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_optimizer
-from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
-from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
-from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
-from tb_dlprof_plugin.planning.memory.replay import replay
-from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, SlotKind, StepProgram
+from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoints
+from tb_dlprof_plugin.planning.memory.step_program import (
+    EventEdits,
+    Held,
+    HeldKind,
+    Slot,
+    SlotKind,
+    StepProgram,
+    UnknownModule,
+    places,
+)
 from tests.planning.memory.test_recorded_step import GROWING, MLP
 from tests.support.recorded_runs import recorded_view
 
@@ -164,12 +172,12 @@ def test_a_module_that_made_nothing_is_refused() -> None:
 def test_gradients_that_are_freed_late_are_freed_before_the_forward_pass() -> None:
     program = with_freed_gradients(three_layers())
     assert bytes_freed_late(program) == 0
-    where, rewrite = places(program), Rewrite(program)
+    where, edits = places(program), EventEdits(program)
     for slot in where.carried:
         if program.slots[slot].kind == SlotKind.GRADIENT:
-            rewrite.drop(where.freed[slot])
-            rewrite.put(program.backward_at, [-slot - 1])
-    late = rewrite.changed()
+            edits.drop(where.freed[slot])
+            edits.put(program.backward_at, [-slot - 1])
+    late = edits.changed()
     assert bytes_freed_late(late) == LAYERS * WEIGHT
     early = with_freed_gradients(late)
     assert sorted(early.events) == sorted(program.events)

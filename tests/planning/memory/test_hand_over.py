@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
-from tb_dlprof_plugin.planning.memory.change_gradients import with_accumulation, with_kept_gradients
-from tb_dlprof_plugin.planning.memory.change_layers import with_layers
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.replay import replay
+from tb_dlprof_plugin.planning.memory.rewrite_modules import with_layers
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import with_accumulation, with_kept_gradients
+from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoints
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot, SlotKind, StepProgram
 
 MB = 1 << 20

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from tb_dlprof_plugin.planning.memory.change_input import UnknownInput, input_size, with_input
-from tb_dlprof_plugin.planning.memory.change_relu import with_inplace_relu, with_relu_behind_pool
-from tb_dlprof_plugin.planning.memory.event_places import places
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import planner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.replay import replay
+from tb_dlprof_plugin.planning.memory.rewrite_batch import UnknownInput, input_size, with_input
+from tb_dlprof_plugin.planning.memory.rewrite_modules import with_inplace_relu, with_relu_behind_pool
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError, check
+from tb_dlprof_plugin.planning.memory.step_program import places
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT

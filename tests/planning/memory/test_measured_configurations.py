@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks.memory_plan.compare import compared
-from tb_dlprof_plugin.planning.memory.change_batch import with_batch
 from tb_dlprof_plugin.planning.memory.plan import Bytes
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
+from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT

@@ -12,13 +12,12 @@ import pytest
 
 from benchmarks.memory_plan.compare import blocks_of
 from benchmarks.memory_plan.compare_inputs_and_splits import planner_of
-from tb_dlprof_plugin.planning.memory.change_offload import with_offload
-from tb_dlprof_plugin.planning.memory.event_places import places
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.replay import replay
-from tb_dlprof_plugin.planning.memory.step_program import StepProgram
+from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_offload
+from tb_dlprof_plugin.planning.memory.step_program import StepProgram, places
 from tests.planning.memory.test_changes import INNER, LAYERS, OUTPUT, WEIGHT, peak, three_layers
 from tests.support.recorded_runs import ROOT
 

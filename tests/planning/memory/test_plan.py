@@ -8,17 +8,17 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu, gpu_memory
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
-from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings
-from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
-from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
-from tb_dlprof_plugin.planning.memory.frontier import frontier
+from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, planner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
+from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, batch_that_fits, planner
 from tb_dlprof_plugin.planning.memory.replay import runs_under
+from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoints
+from tb_dlprof_plugin.planning.memory.rewrites import REWRITES, SPREADS, PlanError, check
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.planning.memory.test_changes import peak, three_layers
@@ -54,10 +54,10 @@ def test_each_figure_lies_in_its_interval_and_the_three_are_in_order(mlp: Memory
 
 
 def test_a_verdict_follows_the_memory_of_the_gpu(mlp: MemoryPlanner) -> None:
-    outside = capacity(mlp._frame)
+    outside = capacity(mlp.view)
     assert outside is not None
     need = mlp.plan(PlanRequest())
-    total = next(gpu.memory_bytes for gpu in mlp._frame.profile.system.gpus)
+    total = next(gpu.memory_bytes for gpu in mlp.view.profile.system.gpus)
     aside = (total or 0) - outside.least
 
     def verdict(room: int) -> str:
@@ -157,3 +157,7 @@ def test_gpus_of_the_tables_have_peak_rates() -> None:
     sizes = [gpu_memory(name).least for name in COMMON]
     assert sizes == sorted(sizes)
     assert all(ceilings_of(name) for name in COMMON)
+
+
+def test_every_rewrite_has_a_spread_and_every_spread_a_rewrite() -> None:
+    assert {rewrite.kind for rewrite in REWRITES} == set(SPREADS)

@@ -12,10 +12,10 @@ import pytest
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.metrics.memory import DeviceMemory
 from tb_dlprof_plugin.model.run_facts import RunFacts, Storages
-from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings
-from tb_dlprof_plugin.planning.memory.change_batch import with_batch
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import needs, replay
+from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.support.recorded_runs import DEMO, ROOT, recorded_view

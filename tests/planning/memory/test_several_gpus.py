@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 
-from tb_dlprof_plugin.planning.memory.allocator_settings import MIB, AllocatorSettings
-from tb_dlprof_plugin.planning.memory.change_layers import with_layers
-from tb_dlprof_plugin.planning.memory.change_offload import OPTIMIZER, with_offload
-from tb_dlprof_plugin.planning.memory.change_optimizer import with_optimizer
-from tb_dlprof_plugin.planning.memory.change_sharding import SHARDINGS, with_sharding
-from tb_dlprof_plugin.planning.memory.deepest import most_layers, repeated_module
-from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
+from tb_dlprof_plugin.model.plan_request import OFFLOADED_OPTIMIZER, Sharding
+from tb_dlprof_plugin.planning.memory.allocator import MIB, AllocatorSettings
+from tb_dlprof_plugin.planning.memory.module_choices import most_layers, pipeline, repeated_module
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.parameter_shards import BUCKET, FIRST_BUCKET, buckets
-from tb_dlprof_plugin.planning.memory.pipeline import pipeline
 from tb_dlprof_plugin.planning.memory.replay import replay, runs_under
-from tb_dlprof_plugin.planning.memory.step_program import StepProgram
+from tb_dlprof_plugin.planning.memory.rewrite_gpus import BUCKET, FIRST_BUCKET, buckets, with_sharding
+from tb_dlprof_plugin.planning.memory.rewrite_modules import with_layers
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import with_optimizer
+from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_offload
+from tb_dlprof_plugin.planning.memory.step_program import StepProgram, UnknownModule
 from tests.planning.memory.test_changes import INNER, LAYERS, OUTPUT, WEIGHT, peak, steady, three_layers
 
 UNITS = [f"layers.{n}" for n in range(LAYERS)]
 MODEL = LAYERS * WEIGHT
 
 CHANGES: list[Callable[[StepProgram], StepProgram]] = [
-    *(lambda program, how=how: with_sharding(program, how, 4, UNITS) for how in SHARDINGS),
-    *(lambda program, how=how: with_sharding(program, how, 4, UNITS[:1]) for how in SHARDINGS),
-    lambda program: with_offload(program, [OPTIMIZER, "layers.1"], OpCalls()),
+    *(lambda program, how=how: with_sharding(program, how, 4, UNITS) for how in get_args(Sharding)),
+    *(lambda program, how=how: with_sharding(program, how, 4, UNITS[:1]) for how in get_args(Sharding)),
+    lambda program: with_offload(program, [OFFLOADED_OPTIMIZER, "layers.1"], OpCalls()),
 ]
 
 
@@ -64,7 +63,7 @@ def test_each_rank_keeps_its_part_between_steps(how, kept: float) -> None:
 
 
 def test_more_ranks_never_take_more() -> None:
-    for how in SHARDINGS:
+    for how in get_args(Sharding):
         peaks = [peak(with_sharding(three_layers(), how, ranks, UNITS)) for ranks in (1, 2, 4, 8)]
         assert peaks == sorted(peaks, reverse=True)
 
@@ -78,9 +77,9 @@ def test_fsdp_gathers_one_unit_at_a_time() -> None:
 
 
 def test_states_on_the_cpu_are_not_on_the_gpu() -> None:
-    assert steady(with_offload(three_layers(), [OPTIMIZER], OpCalls())) == steady(three_layers()) - MODEL
+    assert steady(with_offload(three_layers(), [OFFLOADED_OPTIMIZER], OpCalls())) == steady(three_layers()) - MODEL
     lists = with_optimizer(three_layers(), "adamw")
-    assert peak(with_offload(lists, [OPTIMIZER], OpCalls())) == peak(lists) - 2 * MODEL
+    assert peak(with_offload(lists, [OFFLOADED_OPTIMIZER], OpCalls())) == peak(lists) - 2 * MODEL
 
 
 def test_activations_on_the_cpu_come_back_for_the_backward_pass() -> None:

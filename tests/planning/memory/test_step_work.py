@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS
-from tb_dlprof_plugin.planning.memory.optimizer_work import OPTIMIZER_WORK, recorded_optimizer
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OPTIMIZERS, recorded_optimizer
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, planned_step, step_time
 from tb_dlprof_plugin.planning.memory.step_work import StepWork
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -10,11 +10,15 @@ import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { PageHead } from "../../features/PageHead";
+import { RequestControls } from "../../features/RequestControls";
 import { assign } from "../../state/param";
 import { BATCHES, CHECKPOINTS, FIGURES, GPUS, SHARDS, STAGES } from "./columns";
-import { Controls } from "./Controls";
 import { FrontierChart } from "./FrontierChart";
-import { batchParam, checkpointParam, gpuParam } from "./params";
+import { planParams } from "./params";
+
+const batchParam = planParams.count("batch_size");
+const checkpointParam = planParams.text("checkpoint");
+const gpuParam = planParams.text("gpu");
 
 const HOW_TO_RECORD =
   "with tb_dlprof_plugin.profile(logdir, model=model, optimizer=optimizer, profile_memory=True) as prof:\n";
@@ -25,11 +29,11 @@ export function PlanPage({ data }: { data: PlanData }) {
   return (
     <>
       <PageHead title="What fits" headline={data.headline} range={data.range} />
-      <Controls
-        batch={data.batch_size}
-        length={data.sequence_length}
-        side={data.image_size}
-        gpus={data.gpus.map((row) => row.gpu)}
+      <RequestControls
+        params={planParams}
+        recorded={{ batch_size: data.batch_size, sequence_length: data.sequence_length, image_size: data.image_size }}
+        listed={{ gpu: data.gpus.map((row) => row.gpu) }}
+        testId="plan-controls"
       />
       <PlanFigures data={data} />
       <div class="grid grid-halves">

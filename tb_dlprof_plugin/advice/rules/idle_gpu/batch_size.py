@@ -9,7 +9,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, LargerBatch, larger_batch
-from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
+from tb_dlprof_plugin.planning.memory.plan import batch_that_fits
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(

@@ -9,10 +9,11 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.planning.memory.change_gradients import bytes_freed_late
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import planner
-from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import bytes_freed_late
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(

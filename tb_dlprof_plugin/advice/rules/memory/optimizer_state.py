@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 
 RULE = Rule(
     id="optimizer_state",

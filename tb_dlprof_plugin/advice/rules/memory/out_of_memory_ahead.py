@@ -11,7 +11,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
-from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 
 RULE = Rule(
     id="out_of_memory_ahead",

@@ -15,11 +15,19 @@ from dataclasses import replace
 from tb_dlprof_plugin.planning.autocast_rules import rule_of
 from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
-from tb_dlprof_plugin.planning.memory.change_batch import Bound
-from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
-from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, module_events
-from tb_dlprof_plugin.planning.memory.op_shapes import OpShapes, elements
-from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram, is_workspace
+from tb_dlprof_plugin.planning.memory.op_calls import OpShapes, elements
+from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound
+from tb_dlprof_plugin.planning.memory.step_program import (
+    EventEdits,
+    Places,
+    Slot,
+    SlotKind,
+    StepProgram,
+    UnknownModule,
+    is_workspace,
+    module_events,
+    places,
+)
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _FULL, _HALF, _EIGHT_BITS = 4, 2, 1
@@ -53,11 +61,11 @@ def with_autocast(
 
 class _Autocast:
     def __init__(self, view: ProfileView, program: StepProgram, fp8: bool, workspaces: Bound) -> None:
-        self._frame, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
+        self._view, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
         iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]
         self._flow: Flow = flow(view, max(iterations, default=0))
         self._where: Places = places(program)
-        self._rewrite = Rewrite(program)
+        self._edits = EventEdits(program)
         self._shapes = OpShapes(view)
         self._by_call = {op.call: op for op in self._flow.ops}
         self._let_go: set[int] = set()
@@ -84,10 +92,10 @@ class _Autocast:
                 self._cast_inputs(op, slots)
             elif slots and op.casts and self._name(op.call) == _CROSS_ENTROPY:
                 self._cross_entropy(slots)
-        return self._rewrite.changed()
+        return self._edits.changed()
 
     def _name(self, call: int) -> str:
-        profile = self._frame.profile
+        profile = self._view.profile
         return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
 
     def _converts(self, op: FlowOp) -> bool:
@@ -99,7 +107,7 @@ class _Autocast:
             op = self._by_call.get(call)
             if op is not None:
                 return op
-            call = int(self._frame.call_parent[call])
+            call = int(self._view.call_parent[call])
         return None
 
     def _is_full(self, slot: Slot, call: int) -> bool:
@@ -116,18 +124,18 @@ class _Autocast:
     def _is_half_backward(self, slot: Slot) -> bool:
         if slot.call < 0 or slot.kind == SlotKind.OPTIMIZER:
             return False
-        profile, top = self._frame.profile, int(self._frame.call_top[slot.call])
+        profile, top = self._view.profile, int(self._view.call_top[slot.call])
         op = int(profile.calls.op[top if top >= 0 else slot.call])
         return self._flow.backward_half.get((int(profile.ops.module[op]), int(profile.ops.op_type[op])), False)
 
     def _halve(self, slot: int) -> None:
-        one = self._rewrite.slots[slot]
-        self._rewrite.slots[slot] = replace(one, bytes=max(one.bytes // 2, 1))
+        one = self._edits.slots[slot]
+        self._edits.slots[slot] = replace(one, bytes=max(one.bytes // 2, 1))
 
     def _workspace(self, slot: int) -> None:
         if self._workspaces == "low":
-            self._rewrite.drop(self._where.made[slot])
-            self._rewrite.drop(self._where.freed[slot])
+            self._edits.drop(self._where.made[slot])
+            self._edits.drop(self._where.freed[slot])
         elif self._workspaces == "likely":
             self._halve(slot)
 
@@ -137,8 +145,8 @@ class _Autocast:
             return
         if one.kind == SlotKind.GRADIENT:
             half = self._new(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
-            self._rewrite.put(made, [half + 1])
-            self._rewrite.put(made + 1, [-half - 1])
+            self._edits.put(made, [half + 1])
+            self._edits.put(made + 1, [-half - 1])
         elif one.reduction is None:
             self._halve(slot)
 
@@ -157,7 +165,7 @@ class _Autocast:
                     batch=0.0 if cast.parameter else 1.0,
                 )
             )
-            self._rewrite.put(first, [new + 1])
+            self._edits.put(first, [new + 1])
             if cast.differentiated and not cast.parameter:
                 self._cast_gradient(cast, op, module, end)
             source = None if cast.parameter else self._source(cast, first)
@@ -166,14 +174,14 @@ class _Autocast:
             if source is not None and not own and self._program.backward_at <= freed < end:
                 # The op alone had kept it.
                 self._let_go.add(source)
-                self._rewrite.drop(freed)
-                self._rewrite.put(last + 1, [-source - 1])
-                self._rewrite.put(freed, [-new - 1])
+                self._edits.drop(freed)
+                self._edits.put(last + 1, [-source - 1])
+                self._edits.put(freed, [-new - 1])
             elif source is not None and freed < self._program.backward_at:
                 # What the op does not keep in FP32 it does not keep cast.
-                self._rewrite.put(last + 1, [-new - 1])
+                self._edits.put(last + 1, [-new - 1])
             else:
-                self._rewrite.put(end, [-new - 1])
+                self._edits.put(end, [-new - 1])
 
     def _cross_entropy(self, slots: list[int]) -> None:
         """It asks for a log-softmax of its input's own type, which autocast leaves so (`cross_entropy_loss` in torch's
@@ -185,19 +193,19 @@ class _Autocast:
         one, made, freed = self._program.slots[slot], self._where.made, self._where.freed
         cast = self._new(one)
         self._halve(slot)
-        self._rewrite.put(made[slot] + 1, [cast + 1])
+        self._edits.put(made[slot] + 1, [cast + 1])
         of_loss = self._first_backward(_LOSS_BACKWARD, made[slot], freed[slot])
         if of_loss is None or rounded(self._program.slots[of_loss].bytes) != rounded(one.bytes):
-            self._rewrite.put(freed[slot], [-cast - 1])
+            self._edits.put(freed[slot], [-cast - 1])
             return
-        self._rewrite.put(made[of_loss] + 1, [-cast - 1])
+        self._edits.put(made[of_loss] + 1, [-cast - 1])
         behind = self._first_backward(_CONVERT_BACKWARD, made[of_loss], freed[of_loss])
         if behind is not None:
             gradient = self._program.slots[of_loss]
             half = self._new(replace(gradient, bytes=max(gradient.bytes // 2, 1)))
-            self._rewrite.put(made[behind], [half + 1, -of_loss - 1])
-            self._rewrite.drop(freed[of_loss])
-            self._rewrite.put(freed[of_loss], [-half - 1])
+            self._edits.put(made[behind], [half + 1, -of_loss - 1])
+            self._edits.drop(freed[of_loss])
+            self._edits.put(freed[of_loss], [-half - 1])
 
     def _first_backward(self, names: tuple[str, ...], after: int, before: int) -> int | None:
         """The first slot that one of these ops makes in the backward pass between two events."""
@@ -230,9 +238,9 @@ class _Autocast:
         slot, back = found[-1], _FULL if op.half else _HALF
         new = self._new(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
         freed = self._where.freed[slot]
-        self._rewrite.put(end, [new + 1, -slot - 1])
-        self._rewrite.drop(freed)
-        self._rewrite.put(freed, [-new - 1])
+        self._edits.put(end, [new + 1, -slot - 1])
+        self._edits.drop(freed)
+        self._edits.put(freed, [-new - 1])
 
     def _source(self, cast: Cast, before: int) -> int | None:
         """The slot that a cast reads: the last one of its size that is there, and that no cast took the place of."""
@@ -264,5 +272,5 @@ class _Autocast:
         return end
 
     def _new(self, slot: Slot) -> int:
-        self._rewrite.slots.append(slot)
-        return len(self._rewrite.slots) - 1
+        self._edits.slots.append(slot)
+        return len(self._edits.slots) - 1
