@@ -83,11 +83,9 @@ def advise(
     for one in all_rules():
         rule = one.rule
         title = title_in(framework, rule.id, rule.title)
-        if why := why_not(rule.id, framework) or unmet(rule.needs, view.profile):
-            statuses.append(RuleStatus(rule.id, title, "not_applicable", why))
-            continue
         try:
-            answer = one.check(context)
+            why = why_not(rule.id, framework) or unmet(rule.needs, context)
+            answer = Silent(why, applicable=False) if why else one.check(context)
         except Exception as error:
             _log.exception("rule %s failed", rule.id)
             why = f"The rule itself failed ({error}); please report this."

@@ -359,7 +359,7 @@ def test_a_rule_that_fails_is_reported_and_the_others_still_run(run, monkeypatch
     def broken(context: object) -> Finding:
         raise ZeroDivisionError("by nothing")
 
-    text = Rule(id="broken", title="Broken", looks_for="", why="", fix="", ignore_when="")
+    text = Rule("rules.broken", "Broken.")
     rules = (engine.Implemented(text, broken, None), *engine.all_rules())
 
     view = run()

@@ -12,7 +12,7 @@ from planted.studies import advice_rows
 
 from tb_dlprof_plugin.advice import rules as rule_folders
 from tb_dlprof_plugin.advice.engine import all_rules
-from tb_dlprof_plugin.advice.rule_text import threshold_sources
+from tb_dlprof_plugin.advice.rule_text import thresholds_of
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
@@ -93,7 +93,7 @@ def test_a_rule_finds_its_fault_in_another_recording_and_is_silent_without_it(ru
 
 def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:
     for one in all_rules():
-        missing = [name for name in one.rule.thresholds if len(threshold_sources().get(name, "")) < 20]
+        missing = [name for name, (_, source) in thresholds_of(one.rule).items() if len(source) < 20]
         assert missing == [], one.rule.id
 
 
