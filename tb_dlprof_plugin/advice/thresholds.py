@@ -1,4 +1,4 @@
-"""Every threshold and factor of the rules, each with its source."""
+"""Thresholds and factors that several rules share, each with its source; the others stand in their rule."""
 
 from __future__ import annotations
 
