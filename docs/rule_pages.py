@@ -32,6 +32,7 @@ from tb_dlprof_plugin.advice.topics import sort_key, topic_of  # noqa: E402
 from tb_dlprof_plugin.model.formatting import byte_size, duration  # noqa: E402
 
 RULES = ROOT / "docs" / "rules"
+_NO_EXAMPLE = "## Example\n\nNo recording has it. Its cases are in `tests/advice/cases/{}.py`."
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -58,7 +59,7 @@ def all_pages() -> dict[str, str]:
     examples |= {rule: _example(replace(planted[of], rule=rule), of) for rule, of in OF_JOBS.items() if of in planted}
     examples |= {rule: _example(held(rule), "") for rule in (*OF_SETTINGS, *OF_GPUS)}
     examples |= {rule: f"## Example\n\nNo recording has it. {why}" for rule, why in NOT_RECORDED.items()}
-    pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, "")) for rule in rules}
+    pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, _NO_EXAMPLE.format(rule.id))) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
     larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
     sections = {

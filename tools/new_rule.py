@@ -1,9 +1,10 @@
-"""Starts a rule of the advice: writes the rule, its test and its planted training, all of which run as they are.
+"""Starts a rule of the advice: writes the rule and its cases, which run as they are.
 
     python tools/new_rule.py layers slow_softmax        # or: make rule TOPIC=layers NAME=slow_softmax
 
-What is written looks for ops by their names and states what the step saves without them. Change `_OPS`, the texts and
-the threshold to what the rule is about; the test shows both answers of a rule, a finding and a reason for silence.
+What is written looks for ops by their names and states what the step saves without them. Change `_OPS`, the docstring,
+which is the rule's page, and the threshold to what the rule is about; the cases show both answers of a rule, a finding
+and a reason for silence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from tb_dlprof_plugin.advice.topics import TOPICS, modules_by_topic
 
 ROOT = Path(__file__).resolve().parents[1]
 
-RULE = '''"""{title}."""
+RULE = '''"""{title}.
+
+GPU work of `aten::conv2d`.
+
+Why it matters: It takes GPU time in each step.
+
+What to change: Replace it by an op that takes less time.
+
+When to leave it: The model needs it.
+
+To confirm: Record again: the ops should be gone.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +36,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import shorter_step
@@ -34,24 +47,16 @@ from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import Change
 
-RULE = Rule(
-    id="{name}",
-    title="{title}",
-    looks_for="GPU work of `aten::conv2d`.",
-    why="It takes GPU time in each step.",
-    fix="Replace it by an op that takes less time.",
-    ignore_when="The model needs it.",
-)
+RULE = Rule(__name__, __doc__, needs=(Need.GPU,))
+
+{upper}_SAVING_PERCENT = 2.0
+"""Of the step. Ours: less is within what two recordings of the same training differ by."""
 
 _OPS = ("aten::conv2d",)
-_WORTHWHILE_PERCENT = 2.0
-"""Of the step. Ours: less is within what two recordings of the same training differ by."""
 
 
 def check(context: RuleContext) -> Finding | Silent:
     """Finds that the step gets shorter without the ops."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     view = context.view
     op = calls_named(view, CallKind.OP, _OPS.__contains__) & view.selected_calls(context.selection)
     if not op.any():
@@ -60,7 +65,7 @@ def check(context: RuleContext) -> Finding | Silent:
     work = (call >= 0) & (nearest(op, view.call_parent)[np.maximum(call, 0)] >= 0)
     gone = Change(union(*_span(context, op)), 0.0, np.where(work, 0.0, 1.0))
     estimate = shorter_step(context, gone, gone, gone, "The ops and their GPU work are left out of the replayed step.")
-    if estimate.percent < _WORTHWHILE_PERCENT:
+    if estimate.percent < {upper}_SAVING_PERCENT:
         return Silent(f"Without these ops the step would be {{estimate.percent:.1f}} % shorter.")
     time = context.per_step(work)
     return RULE.finding(
@@ -69,13 +74,11 @@ def check(context: RuleContext) -> Finding | Silent:
         readings=[
             Reading("GPU time per step", time, "ns"),
             Reading("Share of the step", percent(time, context.recorded_step_ns), "percent"),
-            Reading("Expected saving", estimate.percent, "percent", _WORTHWHILE_PERCENT),
+            Reading("Expected saving", estimate.percent, "percent", {upper}_SAVING_PERCENT),
         ],
         evidence=op_rows(context, work),
         change="Replace them.",
         saving=estimate,
-        confirm="Record again: the ops should be gone.",
-        confidence="medium",
     )
 
 
@@ -84,71 +87,26 @@ def _span(context: RuleContext, op: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return calls.start_ns[op], calls.start_ns[op] + calls.duration_ns[op]
 '''
 
-TEST = '''"""The rule `{name}`: a step with the ops, and one without."""
+CASES = '''"""Cases of `{name}`: a step with the ops, and one without."""
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import Silent
-from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.{topic} import {name}
+from typing import Any
+
+from advice.case import Case
 
 
-def test_ops_that_take_much_of_the_step_are_found(training) -> None:
-    view = training("fp32").view()
-    finding = {name}.check(RuleContext(view, view.selection()))
-    assert not isinstance(finding, Silent)
-    assert finding.item.rule == "{name}"
-    assert finding.saving is not None
-    assert finding.saving.expected_ns > 0
+def _with(trace: Any, op: str) -> None:
+    trace.gpu()
+    trace.step(1, 0, 1000)
+    trace.op(op, 10, 900)
+    trace.launch("kernel", 12, 30, 800)
 
 
-def test_a_step_without_them_gives_a_reason(new_trace) -> None:
-    trace = new_trace()
-    trace.gpu(9, 0)
-    trace.step(1, 0, 100)
-    trace.op("aten::add", 10, 20)
-    trace.launch("kernel", 12, 30, 20)
-    view = trace.view()
-    answer = {name}.check(RuleContext(view, view.selection()))
-    assert answer == Silent("The steps call none of these ops.")
-'''
-
-SNIPPET = '''"""Fault: convolutions that nothing needs. Fixed: they are left out.
-
-python -m benchmarks.planted.snippets.{name} --logdir runs/planted [--{flag}]
-"""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-import torch
-from torch import nn
-
-from ..common import DEVICE, main, run_steps, size
-
-
-def train(logdir: Path, {flag}: bool) -> None:
-    """A small network, once with twelve convolutions that keep the size, once without."""
-    channels = size(256, 8)
-    extra = [] if {flag} else [nn.Conv2d(channels, channels, 3, padding=1) for _ in range(12)]
-    model = nn.Sequential(nn.Conv2d(3, channels, 3), *extra, nn.Flatten(), nn.LazyLinear(10)).to(DEVICE)
-    inputs = torch.randn(size(64, 4), 3, 32, 32, device=DEVICE)
-    targets = torch.randn(len(inputs), 10, device=DEVICE)
-    model(inputs)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(inputs), targets)
-        loss.backward()
-        optimizer.step()
-
-    run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))
-
-
-if __name__ == "__main__":
-    main(train)
+CASES = (
+    Case("the ops take most of the step", lambda trace: _with(trace, "aten::conv2d"), "fired", "takes 0.80 ms a step"),
+    Case("there are none", lambda trace: _with(trace, "aten::add"), "silent", "The steps call none of these ops."),
+)
 '''
 
 
@@ -165,11 +123,10 @@ def new_rule(topic: str, name: str) -> dict[Path, str]:
     if any(module.endswith(f".{name}") for modules in modules_by_topic().values() for module in modules):
         raise ValueError(f"there is a module {name!r} in advice/rules already")
     title = name.replace("_", " ").capitalize()
-    words = {"name": name, "topic": topic, "title": title, "flag": "fixed"}
+    words = {"name": name, "title": title, "upper": name.upper()}
     return {
         Path("tb_dlprof_plugin/advice/rules", topic, f"{name}.py"): RULE.format(**words),
-        Path("tests/advice/rules", f"test_{name}.py"): TEST.format(**words),
-        Path("benchmarks/planted/snippets", f"{name}.py"): SNIPPET.format(**words),
+        Path("tests/advice/cases", f"{name}.py"): CASES.format(**words),
     }
 
 
@@ -186,7 +143,6 @@ def main() -> None:
         (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / path).write_text(text, encoding="utf-8")
         print(path)
-    print(f"Then, on a GPU: python -m benchmarks.planted.record --rules {given.name} --out benchmarks/planted/recorded")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
-"""Runs the advice rules on a profile and a selection and returns findings: one rule per file, thresholds in
-`thresholds`."""
+"""Runs the advice rules on a profile and a selection and returns findings: one rule per file."""
 
 from tb_dlprof_plugin.advice.engine import Advice, advise
 

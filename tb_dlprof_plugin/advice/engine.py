@@ -36,6 +36,11 @@ class Implemented:
     check: Callable[[RuleContext], Finding | Silent]
     was_applied: Callable[[ProfileView, ProfileView], str] | None
 
+    def answer(self, context: RuleContext) -> Finding | Silent:
+        """The check's answer; not applicable where the run lacks something that the rule needs."""
+        why = unmet(self.rule.needs, context)
+        return Silent(why, applicable=False) if why else self.check(context)
+
 
 class Advice(msgspec.Struct, frozen=True):
     """``findings`` by falling expected saving, those without an estimate last; ``rules`` has an entry per rule.
@@ -83,11 +88,9 @@ def advise(
     for one in all_rules():
         rule = one.rule
         title = title_in(framework, rule.id, rule.title)
-        if why := why_not(rule.id, framework) or unmet(rule.needs, view.profile):
-            statuses.append(RuleStatus(rule.id, title, "not_applicable", why))
-            continue
         try:
-            answer = one.check(context)
+            why = why_not(rule.id, framework)
+            answer = Silent(why, applicable=False) if why else one.answer(context)
         except Exception as error:
             _log.exception("rule %s failed", rule.id)
             why = f"The rule itself failed ({error}); please report this."

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.job_of import Replayed, replayed_job
+from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
@@ -65,6 +66,16 @@ class RuleContext:
         if len(self.ranks) < 2:
             return None
         return replayed_job([facts_of_profile(view) for view in self.ranks])
+
+    @property
+    def replay_holds(self) -> bool:
+        """Whether the job's replay is a basis for prices: its calls match those of other ranks, and it is not too far
+        off (`UNRELIABLE_PERCENT`)."""
+        replayed = self.replayed_job
+        if replayed is None or replayed.job.step is None or not replayed.scenarios.calls.coupled.any():
+            return False
+        error = replayed.scenarios.error_percent
+        return error is not None and abs(error) <= UNRELIABLE_PERCENT
 
     @property
     def job(self) -> Job | None:

@@ -19,7 +19,7 @@ from tb_dlprof_plugin.simulation.estimate import step_estimate
 STRAY_SHARE = 0.25
 STRAY_DEVIATIONS = 5.0
 FEWEST_ITERATIONS = 3
-"""`advice.thresholds` says where the three come from."""
+"""The rule `bad_iteration_range` says where the three come from."""
 
 _NORMAL = 1.4826
 """Standard deviations per median absolute deviation of a normal distribution."""

@@ -29,7 +29,7 @@ STEPS = 3
 
 def _answer(view: ProfileView, rule: str) -> Finding | Silent:
     (found,) = [one for one in all_rules() if one.rule.id == rule]
-    return found.check(RuleContext(view, view.selection()))
+    return found.answer(RuleContext(view, view.selection()))
 
 
 def _finding(view: ProfileView, rule: str) -> FindingItem:

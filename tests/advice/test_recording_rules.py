@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from advice.helpers import finding_of, readings_of, status_of
 
-from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes
+from tb_dlprof_plugin.advice.step_detection import key_nodes
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 

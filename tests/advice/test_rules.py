@@ -206,24 +206,6 @@ def test_a_saving_that_may_be_none_is_less_severe() -> None:
 # -- DataLoader
 
 
-def _waiting(new_trace, microseconds: float) -> ProfileView:
-    trace = new_trace()
-    trace.step(0, 0, 1000)
-    trace.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, microseconds)
-    trace.op("aten::mm", 500, 100)
-    view: ProfileView = trace.view()
-    return view
-
-
-def test_the_dataloader_rule_fires_from_five_percent_of_the_step(new_trace) -> None:
-    below, at = _waiting(new_trace, 49.9), _waiting(new_trace, 50)
-    assert status_of(below, "dataloader_bound").outcome == "silent"
-    finding = finding_of(at, "dataloader_bound")
-    assert readings_of(finding) == {"Share of the step": 5.0, "Waiting per step": 50_000, "Worker processes": None}
-    assert finding.saving is not None
-    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (10_000, 25_000, 50_000)
-
-
 def test_without_worker_processes_most_of_the_wait_can_go(cpu_trace) -> None:
     facts = RunFacts(dataloader=DataLoaderFacts(num_workers=0))
     finding = finding_of(cpu_trace.view(facts=facts, system=System(cpu_count=2)), "synchronous_dataloader")
@@ -359,7 +341,7 @@ def test_a_rule_that_fails_is_reported_and_the_others_still_run(run, monkeypatch
     def broken(context: object) -> Finding:
         raise ZeroDivisionError("by nothing")
 
-    text = Rule(id="broken", title="Broken", looks_for="", why="", fix="", ignore_when="")
+    text = Rule("rules.broken", "Broken.")
     rules = (engine.Implemented(text, broken, None), *engine.all_rules())
 
     view = run()

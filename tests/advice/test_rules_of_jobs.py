@@ -13,6 +13,7 @@ import pytest
 from tb_dlprof_plugin.advice import advise, thresholds
 from tb_dlprof_plugin.advice.engine import Advice
 from tb_dlprof_plugin.advice.finding import FindingItem, Silent
+from tb_dlprof_plugin.advice.needs import Need, unmet
 from tb_dlprof_plugin.advice.rule import Finding
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu import (
@@ -297,4 +298,5 @@ def test_a_search_for_parameters_that_are_unused_in_each_step_needs_a_static_gra
     assert 0 < found.saving.expected_ns <= searched
     for facts in ({"ddp": DdpFacts(static_graph=True)}, {"find_unused_parameters": False}):
         assert isinstance(check(**facts), Silent)
-    assert not check(parallel_wrapper="FSDPModule").applicable  # type: ignore[union-attr]
+    fsdp = Posed([], RunFacts(parallel_wrapper="FSDPModule", find_unused_parameters=True), gpu_view)
+    assert unmet(static_graph.RULE.needs, fsdp) == f"{Need.DISTRIBUTED_DATA_PARALLEL.value}."

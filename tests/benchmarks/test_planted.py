@@ -12,7 +12,7 @@ from planted.studies import advice_rows
 
 from tb_dlprof_plugin.advice import rules as rule_folders
 from tb_dlprof_plugin.advice.engine import all_rules
-from tb_dlprof_plugin.advice.rule_text import threshold_sources
+from tb_dlprof_plugin.advice.rule_text import thresholds_of
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
@@ -64,11 +64,13 @@ def test_no_rule_fails_on_a_planted_training() -> None:
     assert failed == {}
 
 
-def test_every_rule_has_a_planted_training_a_recording_and_a_topic() -> None:
+def test_every_rule_has_a_planted_training_and_its_recording_or_cases_and_a_topic() -> None:
     rules = {one.rule.id for one in all_rules()}
     others = {*OF_JOBS, *OF_SETTINGS, *OF_GPUS, *NOT_RECORDED}
-    assert rules - set(all_snippets()) == others, f"no training in {snippets.__name__}"
-    assert rules - set(RULES) == others, f"not recorded in {RECORDED}"
+    cases = {path.stem for path in (Path(__file__).parents[1] / "advice" / "cases").glob("*.py")}
+    assert others <= rules - set(all_snippets())
+    assert rules - set(all_snippets()) - others <= cases, f"no training in {snippets.__name__}, and no cases"
+    assert set(all_snippets()) <= set(RULES), f"not recorded in {RECORDED}"
     assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
     folders = {path.name for path in Path(rule_folders.__file__).parent.iterdir() if (path / "__init__.py").exists()}
     assert folders == set(TOPICS)
@@ -93,7 +95,7 @@ def test_a_rule_finds_its_fault_in_another_recording_and_is_silent_without_it(ru
 
 def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:
     for one in all_rules():
-        missing = [name for name in one.rule.thresholds if len(threshold_sources().get(name, "")) < 20]
+        missing = [name for name, (_, source) in thresholds_of(one.rule).items() if len(source) < 20]
         assert missing == [], one.rule.id
 
 

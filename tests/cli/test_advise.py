@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import Reading
+from tb_dlprof_plugin.advice.rule_text import thresholds_of
 from tb_dlprof_plugin.cli import advice_text
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.visible_console import console
@@ -234,7 +235,7 @@ def test_what_a_rule_says_of_itself_needs_no_run() -> None:
     assert result.stdout.startswith(f"# {known.title}\n\nRule `tf32_off`.")
     for text in (known.looks_for, known.why, known.fix, known.ignore_when, known.references[0].url):
         assert text in result.stdout
-    for name in known.thresholds:
+    for name in thresholds_of(known):
         assert f"| `{name}` | " in result.stdout
     assert "Step times of one run vary by about this much" in result.stdout, "where a threshold comes from"
 

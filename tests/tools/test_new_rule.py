@@ -1,14 +1,17 @@
-"""The scaffold of a rule: what it writes is a rule whose tests pass."""
+"""The scaffold of a rule: what it writes is a rule whose cases pass."""
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
+from advice.test_cases import answers
+
+from tb_dlprof_plugin.advice import engine
+from tb_dlprof_plugin.advice.engine import Implemented
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "scaffolded_for_a_test"
@@ -24,18 +27,17 @@ def scaffold() -> types.ModuleType:
     return module
 
 
-def test_the_tests_of_a_new_rule_pass(scaffold, training, new_trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule, test, snippet = scaffold.new_rule("layers", NAME).values()
-    home = "tb_dlprof_plugin.advice.rules.layers"
-    module = types.ModuleType(f"{home}.{NAME}")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(importlib.import_module(home), NAME, module, raising=False)
+def test_the_cases_of_a_new_rule_pass(scaffold, new_trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, cases = scaffold.new_rule("layers", NAME).values()
+    module = types.ModuleType(f"tb_dlprof_plugin.advice.rules.layers.{NAME}")
     exec(compile(rule, f"{NAME}.py", "exec"), module.__dict__)
-    tests: dict[str, object] = {}
-    exec(compile(test, f"test_{NAME}.py", "exec"), tests)
-    tests["test_ops_that_take_much_of_the_step_are_found"](training)
-    tests["test_a_step_without_them_gives_a_reason"](new_trace)
-    compile(snippet, f"{NAME}.py", "exec")
+    made = Implemented(module.RULE, module.check, None)
+    monkeypatch.setattr(engine, "all_rules", lambda: (made,))
+    written: dict[str, Any] = {}
+    exec(compile(cases, f"{NAME}.py", "exec"), written)
+    assert {case.outcome for case in written["CASES"]} == {"fired", "silent"}
+    for case in written["CASES"]:
+        answers(new_trace(), NAME, case)
 
 
 @pytest.mark.parametrize(

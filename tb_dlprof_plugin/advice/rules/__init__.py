@@ -1,2 +1,2 @@
-"""One rule per file: ``RULE`` (its id), ``TITLE``, and ``check(context)``, a pure function that returns a finding or
-`Silent`."""
+"""One rule per file: its page is the docstring, ``RULE`` declares what it needs, the documented constants are its
+thresholds, and ``check(context)``, a pure function, returns a finding or `Silent`."""

@@ -1,4 +1,20 @@
-"""The CPU waits for each copy between its memory and the GPU's."""
+"""The CPU waits for copies.
+
+`.to(device)` and `.cuda()` without `non_blocking=True`, `.cpu()`, `.numpy()` and `.tolist()`, in every other step or
+more often: copies after which PyTorch waits for the GPU.
+
+Why it matters: Such a copy returns when all work before it is done. Then the CPU has launched nothing ahead, and the
+GPU has nothing to do until the next launch arrives. Only that idle time counts. Copies that are also made from
+values, very small and many, from pageable memory, or slow, belong to the rules about those.
+
+What to change: Copy to the GPU from pinned memory with `non_blocking=True`. Keep results on the GPU and fetch them
+once every hundred steps.
+
+When to leave it: The CPU needs the result in the same step.
+
+To confirm: Record again: no cudaStreamSynchronize should follow the copies on the Launches page, and the GPU busy a
+larger part of the step.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +29,9 @@ from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
-    id="blocking_copies",
-    title="The CPU waits for copies",
-    looks_for="`.to(device)` and `.cuda()` without `non_blocking=True`, `.cpu()`, `.numpy()` and `.tolist()`, in every "
-    "other step or more often: copies after which PyTorch waits for the GPU.",
-    why="Such a copy returns when all work before it is done. Then the CPU has launched nothing ahead, and the GPU has "
-    "nothing to do until the next launch arrives. Only that idle time counts. Copies that are also made from values, "
-    "very small and many, from pageable memory, or slow, belong to the rules about those.",
-    fix="Copy to the GPU from pinned memory with `non_blocking=True`. Keep results on the GPU and fetch them once "
-    "every hundred steps.",
-    ignore_when="The CPU needs the result in the same step.",
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(Peer("Nsight Systems", "CUDA Synchronous Memcpy"),),
     references=(
@@ -31,7 +40,6 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
 
 _TO_GPU = """loader = torch.utils.data.DataLoader(dataset, ..., pin_memory=True)
@@ -48,8 +56,6 @@ if step % 100 == 0:
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where waiting for copies lets the GPU run out of work for a notable share of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     found = copies(context.view, context.selection).of(Fault.BLOCKING)
     count = context.selection.count
     per_step = len(found) / count
@@ -89,10 +95,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=_change(found, call_site),
         code=(_TO_GPU if to_gpu else "") + (_FROM_GPU if from_gpu else ""),
         saving=estimate,
-        confirm="Record again: no cudaStreamSynchronize should follow the copies on the Launches page, and the "
-        "GPU busy a larger part of the step.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def _change(found: HostDeviceCopies, call_site: str) -> str:

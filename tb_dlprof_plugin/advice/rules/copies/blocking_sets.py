@@ -1,4 +1,17 @@
-"""The CPU sets host memory through the GPU and waits until that is done."""
+"""The CPU waits for memory to be set.
+
+`cudaMemset` and its relatives on pinned or managed memory, which return when all work before them and the set itself
+are done. PyTorch itself never calls them: they come from CUDA extensions and other libraries.
+
+Why it matters: The CPU waits for the GPU as at any other synchronising call, and after each wait the GPU has nothing
+to do until the next launch arrives. Sets of the GPU's own memory do not wait, and are not counted.
+
+What to change: Call the asynchronous version on PyTorch's current stream, or let the CPU clear its memory itself.
+
+When to leave it: The library is not yours and has no other way.
+
+To confirm: Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the step.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +28,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.simulation.waits import waiting_sets
 
 RULE = Rule(
-    id="blocking_sets",
-    title="The CPU waits for memory to be set",
-    looks_for="`cudaMemset` and its relatives on pinned or managed memory, which return when all work before them and "
-    "the set itself are done. PyTorch itself never calls them: they come from CUDA extensions and other libraries.",
-    why="The CPU waits for the GPU as at any other synchronising call, and after each wait the GPU has nothing to do "
-    "until the next launch arrives. Sets of the GPU's own memory do not wait, and are not counted.",
-    fix="Call the asynchronous version on PyTorch's current stream, or let the CPU clear its memory itself.",
-    ignore_when="The library is not yours and has no other way.",
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(Peer("Nsight Systems", "CUDA Synchronous Memset"),),
     references=(
@@ -31,7 +39,6 @@ RULE = Rule(
             "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
 
 _CODE = """// in the extension
@@ -42,8 +49,6 @@ cudaMemsetAsync(pointer, 0, bytes, at::cuda::getCurrentCUDAStream());  // instea
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where such sets let the GPU run out of work for a notable share of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     sets = waiting_sets(context.view, context.view.selection()) & context.view.selected_calls(context.selection)
     count = context.selection.count
     number = int(sets.sum())
@@ -78,7 +83,4 @@ def check(context: RuleContext) -> Finding | Silent:
         + (f" (called in {call_site})." if call_site else "."),
         code=_CODE,
         saving=estimate,
-        confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
-        "step.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")

@@ -12,7 +12,6 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, KernelKind, Role
@@ -22,6 +21,27 @@ from tb_dlprof_plugin.names.ops import COPY, PROFILER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
+
+SMALL_COPY_BYTES = 65_536
+"""A copy of less takes as long as its call: at 55 GB/s 64 KiB take 1.2 us, a call 3 to 10 us. CUDA copies up to 64 KiB
+without waiting for the same reason ("API synchronization behavior" in the CUDA Runtime API's reference). The Visual
+Profiler's "Inefficient Memcpy Size" publishes no size."""
+
+SMALL_COPIES_PER_STEP = 20
+"""Ours: fewer cannot cost a notable part of a step."""
+
+LARGE_COPY_BYTES = 1_048_576
+"""Copies of at least this size reach the link's rate: 256 KiB took 8.8 us on an H200, half of it before the first byte
+(tests/traces/copies.pt.trace.json.gz)."""
+
+SLOW_COPY_SHARE = 0.5
+"""A large copy below this share of what the link carries is slow. The Visual Profiler's "Low Memcpy Throughput"
+publishes no threshold."""
+
+PINNED_BYTES_PER_SECOND = {7: 12e9, 8: 25e9, 9: 55e9, 10: 55e9, 12: 55e9}
+"""Of copies between pinned memory and a GPU, by major compute capability: PCIe 3.0, 4.0 and 5.0 with 16 lanes carry
+15.8, 31.5 and 63.0 GB/s, of which copies reach about four fifths. Measured on an H200: 55.5 GB/s
+(benchmarks/precision_pairs/recorded)."""
 
 _COPY_OPS = (COPY, "aten::_copy_from", "aten::_pin_memory")
 _ASKED_FOR = (*_COPY_OPS, "aten::to", "aten::_to_copy", "aten::pin_memory", "aten::contiguous", "aten::clone")
@@ -141,17 +161,17 @@ def copies(view: ProfileView, selection: Selection) -> HostDeviceCopies:
     source = np.where(to_gpu, _sources(view, top), -1)
     link = link_bytes_per_second(view) or 0.0
     rate = size / np.maximum(duration, 1) * GIGABYTE
-    small = (size >= 0) & (size < thresholds.SMALL_COPY_BYTES)
+    small = (size >= 0) & (size < SMALL_COPY_BYTES)
     many = is_copy & (source < 0) & small
-    enough = many.sum() >= thresholds.SMALL_COPIES_PER_STEP * selection.count
-    large = size >= thresholds.LARGE_COPY_BYTES
+    enough = many.sum() >= SMALL_COPIES_PER_STEP * selection.count
+    large = size >= LARGE_COPY_BYTES
     fault = np.select(
         [
             ~is_copy & (wait >= 0),
             source >= 0,
             many & enough,
             to_gpu & pageable & ~small,
-            large & (rate < thresholds.SLOW_COPY_SHARE * link),
+            large & (rate < SLOW_COPY_SHARE * link),
             wait >= 0,
         ],
         [int(f) for f in (Fault.READ, Fault.EXTRA, Fault.SMALL, Fault.PAGEABLE, Fault.SLOW, Fault.BLOCKING)],
@@ -172,10 +192,10 @@ def copy_waits(view: ProfileView, _: Selection) -> Bools:
 def link_bytes_per_second(view: ProfileView) -> float | None:
     """What copies of pinned memory reach: the fastest large one recorded, at least what is usual for the GPU."""
     capability = view.compute_capability
-    nominal = thresholds.PINNED_BYTES_PER_SECOND.get(capability[0]) if capability else None
+    nominal = PINNED_BYTES_PER_SECOND.get(capability[0]) if capability else None
     launches = view.profile.launches
     pinned = (_named(view, "HtoD") | _named(view, "DtoH")) & _named(view, "Pinned")
-    rows = pinned[launches.kernel] & (launches.bytes >= thresholds.LARGE_COPY_BYTES) & (launches.duration_ns > 0)
+    rows = pinned[launches.kernel] & (launches.bytes >= LARGE_COPY_BYTES) & (launches.duration_ns > 0)
     seen = float((launches.bytes[rows] / launches.duration_ns[rows]).max()) * GIGABYTE if rows.any() else None
     return max(seen or 0.0, nominal or 0.0) or None
 

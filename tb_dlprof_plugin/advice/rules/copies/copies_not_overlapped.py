@@ -1,12 +1,25 @@
-"""Batches are copied while the GPU computes nothing, though they could be copied during the step before."""
+"""Copies do not overlap with computing.
+
+Asynchronous copies of pinned memory to the GPU during which no kernel runs.
+
+Why it matters: A GPU copies and computes at the same time, with separate engines, but on one stream one waits for the
+other. A batch that is copied on a separate stream, while the GPU computes the step before, costs no time.
+
+What to change: Prefetch: start the copy of the next batch on a side stream, and let the main stream wait for it when
+its step begins.
+
+When to leave it: A second batch does not fit into the GPU's memory, or the CPU sets the pace.
+
+To confirm: Record again: the copies should run on a stream of their own, and the step be shorter by what they took.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
@@ -17,15 +30,10 @@ from tb_dlprof_plugin.model.profile import Ints, KernelKind
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="copies_not_overlapped",
-    title="Copies do not overlap with computing",
-    looks_for="Asynchronous copies of pinned memory to the GPU during which no kernel runs.",
-    why="A GPU copies and computes at the same time, with separate engines, but on one stream one waits for the other. "
-    "A batch that is copied on a separate stream, while the GPU computes the step before, costs no time.",
-    fix="Prefetch: start the copy of the next batch on a side stream, and let the main stream wait for it when its "
-    "step begins.",
-    ignore_when="A second batch does not fit into the GPU's memory, or the CPU sets the pace.",
-    thresholds=("OVERLAP_SAVING_PERCENT", "REPLAYED_WAITS"),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("REPLAYED_WAITS",),
     peers=(
         Peer("nvprof / Visual Profiler", "Low Memcpy/Compute Overlap"),
         Peer("nvprof / Visual Profiler", "Low Memcpy Overlap"),
@@ -39,6 +47,9 @@ RULE = Rule(
         Reference("PyTorch: CUDA streams", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams"),
     ),
 )
+
+OVERLAP_SAVING_PERCENT = 3.0
+"""Of the step: a prefetcher needs additional code and holds a second batch in GPU memory."""
 
 _CODE = """class Prefetcher:
     def __init__(self, loader):
@@ -62,8 +73,6 @@ _CODE = """class Prefetcher:
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where moving the copies aside would shorten the step by a notable share."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     every = copies(context.view, context.selection)
     found = every.where((every.fault == Fault.NONE) & every.to_gpu & ~every.pageable)
     if not len(found):
@@ -73,7 +82,7 @@ def check(context: RuleContext) -> Finding | Silent:
     exposed = int(_alone_ns(context, found).sum()) // count
     share = percent(exposed, context.step_ns) or 0.0
     seen = f"{time / 1e6:.2f} ms of copies to the GPU a step, of which {exposed / 1e6:.2f} ms run while no kernel does"
-    if share < thresholds.OVERLAP_SAVING_PERCENT:
+    if share < OVERLAP_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the step.")
     launches = found.launches(context)
     estimate = saved(
@@ -82,7 +91,7 @@ def check(context: RuleContext) -> Finding | Silent:
         "Copied during the step before, on a separate stream, the batches delay no kernel.",
         limit_ns=exposed,
     )
-    if estimate.percent < thresholds.OVERLAP_SAVING_PERCENT:
+    if estimate.percent < OVERLAP_SAVING_PERCENT:
         return Silent(f"{seen}; with them aside the step would be {estimate.percent:.1f} % shorter.")
     return RULE.finding(
         title=f"The GPU computes nothing for {exposed / 1e6:.1f} ms a step while it copies",
@@ -90,17 +99,14 @@ def check(context: RuleContext) -> Finding | Silent:
         readings=[
             Reading("Copies to the GPU, per step", time, "ns"),
             Reading("Of them while no kernel runs", exposed, "ns"),
-            Reading("Share of the step", share, "percent", thresholds.OVERLAP_SAVING_PERCENT),
+            Reading("Share of the step", share, "percent", OVERLAP_SAVING_PERCENT),
             Reading("Bytes per step", int(np.maximum(found.bytes, 0).sum()) // count, "bytes"),
         ],
         evidence=op_rows(context, launches),
         change="Copy the next batch on a side stream while this one is trained on.",
         code=_CODE,
         saving=estimate,
-        confirm="Record again: the copies should run on a stream of their own, and the step be shorter by what they "
-        "took.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def _alone_ns(context: RuleContext, found: HostDeviceCopies) -> Ints:

@@ -1,4 +1,18 @@
-"""Tensors that are made on the CPU in each step only to be copied to the GPU."""
+"""Tensors are made on the CPU and copied in each step.
+
+A copy to the GPU right after the op that made its data on the CPU, in every other step or more often:
+`torch.zeros(...).cuda()`, `torch.randn(...).to(device)`, `torch.tensor(values, device=device)`.
+
+Why it matters: The CPU fills memory, copies it and waits, for something that the GPU makes in microseconds or that
+does not change from step to step.
+
+What to change: Make the tensor on the GPU (`device=device`), or once before the loop.
+
+When to leave it: The random numbers must be those of the CPU's generator, or the values are new in each step and come
+from Python.
+
+To confirm: Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the step.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +21,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies, rows_of_calls
@@ -15,15 +30,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import union
 
 RULE = Rule(
-    id="extra_copies",
-    title="Tensors are made on the CPU and copied in each step",
-    looks_for="A copy to the GPU right after the op that made its data on the CPU, in every other step or more often: "
-    "`torch.zeros(...).cuda()`, `torch.randn(...).to(device)`, `torch.tensor(values, device=device)`.",
-    why="The CPU fills memory, copies it and waits, for something that the GPU makes in microseconds or that does not "
-    "change from step to step.",
-    fix="Make the tensor on the GPU (`device=device`), or once before the loop.",
-    ignore_when="The random numbers must be those of the CPU's generator, or the values are new in each step and come "
-    "from Python.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(Peer("PyTorch", "Extra CUDA Copy Pattern"),),
     references=(
@@ -42,8 +51,6 @@ mask = torch.ones(batch, device=device)           # or once, before the loop
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where making such tensors and copying them takes a notable share of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     found = copies(context.view, context.selection).of(Fault.EXTRA)
     count = context.selection.count
     per_step = len(found) / count
@@ -86,10 +93,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + (f" They are copied in {call_site}." if call_site else ""),
         code=_CODE,
         saving=estimate,
-        confirm="Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the "
-        "step.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def _names(context: RuleContext, found: HostDeviceCopies) -> str:

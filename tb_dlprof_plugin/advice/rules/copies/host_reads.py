@@ -1,4 +1,19 @@
-"""The CPU reads values off the GPU in each step, and waits for all the work before them."""
+"""Values are read off the GPU in each step.
+
+Ops that need a value of the GPU on the CPU, in every other step or more often: `.item()`, `float(t)`, `if t:`,
+printing a tensor, `nonzero()` and boolean masks, whose result has a size that only the GPU knows.
+
+Why it matters: The CPU waits until the GPU has done everything that was launched before. Meanwhile it launches
+nothing, so that the GPU has nothing to do when the value has arrived. Only that idle time counts: a read while the
+GPU has enough queued work costs nothing, and the rule ignores it.
+
+What to change: Keep the value on the GPU and read it every hundred steps, or all values at once; replace masks by
+`torch.where`. Record with `with_stack=True` to see which function reads.
+
+When to leave it: The value decides what the step does next and cannot be had otherwise.
+
+To confirm: Record again: the waits should be gone from the Launches page, and the GPU busy a larger part of the step.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +35,9 @@ from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 
 RULE = Rule(
-    id="host_reads",
-    title="Values are read off the GPU in each step",
-    looks_for="Ops that need a value of the GPU on the CPU, in every other step or more often: `.item()`, `float(t)`, "
-    "`if t:`, printing a tensor, `nonzero()` and boolean masks, whose result has a size that only the GPU knows.",
-    why="The CPU waits until the GPU has done everything that was launched before. Meanwhile it launches nothing, so "
-    "that the GPU has nothing to do when the value has arrived. Only that idle time counts: a read while "
-    "the GPU has enough queued work costs nothing, and the rule ignores it.",
-    fix="Keep the value on the GPU and read it every hundred steps, or all values at once; replace masks by "
-    "`torch.where`. Record with `with_stack=True` to see which function reads.",
-    ignore_when="The value decides what the step does next and cannot be had otherwise.",
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(
         Peer("Nsight Systems", "CUDA Synchronization APIs"),
@@ -42,7 +50,6 @@ RULE = Rule(
             "#avoid-unnecessary-cpu-gpu-synchronization",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
 
 _NOT_READS = ("c10d::", "nccl:", "gloo:", "record_param_comms", "DistributedDataParallel")
@@ -52,8 +59,6 @@ _SCALER = "aten::_amp_foreach_non_finite_check_and_unscale_"
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the GPU runs out of work because the CPU waits for values, for a notable share of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     view, count = context.view, context.selection.count
     waits = _waits(context)
     reads = np.unique(view.call_top[waits])
@@ -94,10 +99,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=_SCALER_CHANGE if by_scaler else _change(context, reads, call_site),
         code=_SCALER_CODE if by_scaler else _CODE,
         saving=estimate,
-        confirm="Record again: the waits should be gone from the Launches page, and the GPU busy a larger part of the "
-        "step.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 _CODE = """losses.append(loss.detach())               # instead of loss.item(): no wait

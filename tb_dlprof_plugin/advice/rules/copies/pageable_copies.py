@@ -1,4 +1,17 @@
-"""Batches are copied to the GPU from pageable memory, through a staging buffer of the driver."""
+"""Batches are copied from pageable memory.
+
+Copies to the GPU, of 64 KiB or more, from memory that is not pinned, where they take a notable share of the step.
+
+Why it matters: The GPU reads pinned memory itself. Of other memory the driver first copies every byte to a pinned
+buffer, with the CPU: that is several times slower, and the CPU waits meanwhile even with (`non_blocking=True`).
+
+What to change: Let the DataLoader pin its batches (`pin_memory=True`) and copy them with `non_blocking=True`.
+
+When to leave it: The machine is short of memory: pinned memory cannot be swapped out.
+
+To confirm: Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much less as
+given.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +20,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import GIGABYTE, Fault, copies, link_bytes_per_second, new_times
@@ -15,21 +29,10 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="pageable_copies",
-    title="Batches are copied from pageable memory",
-    looks_for="Copies to the GPU, of 64 KiB or more, from memory that is not pinned, where they take a notable share "
-    "of the step.",
-    why="The GPU reads pinned memory itself. Of other memory the driver first copies every byte to a pinned buffer, "
-    "with the CPU: that is several times slower, and the CPU waits meanwhile even with "
-    "(`non_blocking=True`).",
-    fix="Let the DataLoader pin its batches (`pin_memory=True`) and copy them with `non_blocking=True`.",
-    ignore_when="The machine is short of memory: pinned memory cannot be swapped out.",
-    thresholds=(
-        "SMALL_COPY_BYTES",
-        "PINNED_BYTES_PER_SECOND",
-        "WORTHWHILE_SAVING_PERCENT",
-        "REPLAYED_WAITS",
-    ),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("SMALL_COPY_BYTES", "PINNED_BYTES_PER_SECOND", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(
         Peer("Nsight Systems", "CUDA Async Memcpy with Pageable Memory"),
         Peer("nvprof / Visual Profiler", "Low Memcpy Throughput"),
@@ -55,8 +58,6 @@ for inputs, targets in loader:
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where pinned memory would shorten the step by a notable share."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     found = copies(context.view, context.selection).of(Fault.PAGEABLE)
     if not len(found):
         return Silent("No large copy to the GPU came from pageable memory.")
@@ -105,10 +106,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + (f" It is called in {call_site}." if call_site else ""),
         code=_CODE,
         saving=estimate,
-        confirm='Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much '
-        "less as given.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:

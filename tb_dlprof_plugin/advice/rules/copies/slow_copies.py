@@ -1,4 +1,21 @@
-"""Large copies that run far below what the link between CPU and GPU carries."""
+"""Copies run below the link's rate.
+
+Copies of 1 MiB or more that reach less than half of what the link carries, other than those of batches from pageable
+memory, which have a rule of their own: most often results that `.cpu()` puts into new memory.
+
+Why it matters: `.cpu()` allocates pageable memory, which the operating system has to map page by page while the
+driver copies through a buffer of its own. Into pinned memory that is used again the GPU writes by itself, at the
+link's rate.
+
+What to change: Allocate a pinned buffer once and copy into it with `non_blocking=True`; wait for an event before the
+CPU reads it. If the copies come from pinned memory already, look at the link: `nvidia-smi
+--query-gpu=pcie.link.gen.current,pcie.link.width.current --format=csv` while the training runs.
+
+When to leave it: The result is needed at once and is too large to be kept pinned.
+
+To confirm: Record again: the copies should take as much less as given, and none should be pageable on the Kernels
+page.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +24,13 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import (
     GIGABYTE,
+    LARGE_COPY_BYTES,
+    SLOW_COPY_SHARE,
     Fault,
     HostDeviceCopies,
     copies,
@@ -21,17 +41,9 @@ from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
-    id="slow_copies",
-    title="Copies run below the link's rate",
-    looks_for="Copies of 1 MiB or more that reach less than half of what the link carries, other than those of batches "
-    "from pageable memory, which have a rule of their own: most often results that `.cpu()` puts into new memory.",
-    why="`.cpu()` allocates pageable memory, which the operating system has to map page by page while the driver "
-    "copies through a buffer of its own. Into pinned memory that is used again the GPU writes by itself, at the "
-    "link's rate.",
-    fix="Allocate a pinned buffer once and copy into it with `non_blocking=True`; wait for an event before the CPU "
-    "reads it. If the copies come from pinned memory already, look at the link: `nvidia-smi --query-gpu=pcie.link.gen."
-    "current,pcie.link.width.current --format=csv` while the training runs.",
-    ignore_when="The result is needed at once and is too large to be kept pinned.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=(
         "LARGE_COPY_BYTES",
         "SLOW_COPY_SHARE",
@@ -63,15 +75,13 @@ _LINK = "nvidia-smi --query-gpu=pcie.link.gen.current,pcie.link.width.current --
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where copies at the link's rate would shorten the step by a notable share."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     link = link_bytes_per_second(context.view)
     if link is None:
         return Silent("What the link of this GPU carries is not known.", applicable=False)
     every = copies(context.view, context.selection)
     found = every.of(Fault.SLOW)
     if not len(found):
-        large = int((every.bytes >= thresholds.LARGE_COPY_BYTES).sum())
+        large = int((every.bytes >= LARGE_COPY_BYTES).sum())
         return Silent(f"None of {large} large copies is slow for a reason of its own.")
     count = context.selection.count
     time = int(found.duration_ns.sum()) // count
@@ -99,17 +109,14 @@ def check(context: RuleContext) -> Finding | Silent:
         readings=[
             Reading("Slow copies, per step", time, "ns"),
             Reading("Bytes per step", size, "bytes"),
-            Reading("Rate over the link's", rate / link, "ratio", thresholds.SLOW_COPY_SHARE),
+            Reading("Rate over the link's", rate / link, "ratio", SLOW_COPY_SHARE),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=op_rows(context, found.launches(context)),
         change=_change(found, call_site),
         code=_CODE if found.pageable.any() else _LINK,
         saving=estimate,
-        confirm="Record again: the copies should take as much less as given, and none should be pageable on the "
-        "Kernels page.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def _which(found: HostDeviceCopies) -> str:

@@ -1,4 +1,17 @@
-"""Many small copies, each of which costs more in its call than on the GPU."""
+"""Many small copies.
+
+Twenty or more copies of less than 64 KiB between CPU and GPU in each step.
+
+Why it matters: A small copy takes a microsecond, its call on the CPU ten times as long, and PyTorch's part of it as
+much again. Hundreds of them make the CPU late with everything else. And where the CPU waits for each, the GPU idles.
+
+What to change: Put the parts together first and copy them at once: `torch.cat` or `torch.stack` in the DataLoader's
+`collate_fn`, `split` on the GPU.
+
+When to leave it: The parts become known one by one.
+
+To confirm: Record again: a few copies should be left on the Kernels page, and the CPU's time for .to() be gone.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +20,19 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.copies.copies import Fault, copies
+from tb_dlprof_plugin.advice.rules.copies.copies import SMALL_COPIES_PER_STEP, SMALL_COPY_BYTES, Fault, copies
 from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.simulation.change import without_calls
 
 RULE = Rule(
-    id="small_copies",
-    title="Many small copies",
-    looks_for="Twenty or more copies of less than 64 KiB between CPU and GPU in each step.",
-    why="A small copy takes a microsecond, its call on the CPU ten times as long, and PyTorch's part of it as much "
-    "again. Hundreds of them make the CPU late with everything else. And where the CPU waits for each, the GPU idles.",
-    fix="Put the parts together first and copy them at once: `torch.cat` or `torch.stack` in the DataLoader's "
-    "`collate_fn`, `split` on the GPU.",
-    ignore_when="The parts become known one by one.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=("SMALL_COPY_BYTES", "SMALL_COPIES_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(Peer("nvprof / Visual Profiler", "Inefficient Memcpy Size"),),
     references=(
@@ -47,13 +56,11 @@ _FROM_GPU = """values = torch.stack(values).cpu()  # one copy instead of one for
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where copying the parts at once would shorten the step by a notable share."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     every = copies(context.view, context.selection)
     found = every.of(Fault.SMALL)
     count = context.selection.count
     if not len(found):
-        small = int(((every.bytes >= 0) & (every.bytes < thresholds.SMALL_COPY_BYTES)).sum())
+        small = int(((every.bytes >= 0) & (every.bytes < SMALL_COPY_BYTES)).sum())
         return Silent(f"{small / count:.3g} small copies a step are no more than usual.")
     tops = found.tops(context)
     calls = context.profile.calls
@@ -80,8 +87,8 @@ def check(context: RuleContext) -> Finding | Silent:
         seen=f"{seen}. The step takes {context.step_ns / 1e6:.2f} ms."
         + (f" Most of the copies are made in {call_site}." if call_site else ""),
         readings=[
-            Reading("Small copies per step", per_step, "count", thresholds.SMALL_COPIES_PER_STEP),
-            Reading("Bytes of one, at the median", size, "bytes", thresholds.SMALL_COPY_BYTES),
+            Reading("Small copies per step", per_step, "count", SMALL_COPIES_PER_STEP),
+            Reading("Bytes of one, at the median", size, "bytes", SMALL_COPY_BYTES),
             Reading("CPU time for them, per step", time, "ns"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
@@ -94,9 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + (f" The copies are made in {call_site}." if call_site else ""),
         code=_TO_GPU if to_gpu else _FROM_GPU,
         saving=estimate,
-        confirm="Record again: a few copies should be left on the Kernels page, and the CPU's time for .to() be gone.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def _all_but_one(context: RuleContext, tops: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]

@@ -1,4 +1,18 @@
-"""The training loop itself waits for the GPU: ``torch.cuda.synchronize()`` and its relatives in each step."""
+"""The training loop waits for the GPU.
+
+Calls outside every op whose purpose is to wait, in every other step or more often: `torch.cuda.synchronize()`,
+`stream.synchronize()`, `event.synchronize()`.
+
+Why it matters: While the CPU waits it launches nothing, and after each wait the GPU has nothing to do until the next
+launch arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU
+loses: waiting for an event while the GPU has more to do costs nothing.
+
+What to change: Take the call out of the step. To time parts of it, record `torch.cuda.Event`s and read them later.
+
+When to leave it: The wait protects memory that the CPU is about to read or write again, and comes as late as it can.
+
+To confirm: Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the step.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +34,9 @@ from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.simulation.waits import waits_for_less
 
 RULE = Rule(
-    id="synchronising_calls",
-    title="The training loop waits for the GPU",
-    looks_for="Calls outside every op whose purpose is to wait, in every other step or more often: "
-    "`torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`.",
-    why="While the CPU waits it launches nothing, and after each wait the GPU has nothing to do until the next launch "
-    "arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU loses: "
-    "waiting for an event while the GPU has more to do costs nothing.",
-    fix="Take the call out of the step. To time parts of it, record `torch.cuda.Event`s and read them later.",
-    ignore_when="The wait protects memory that the CPU is about to read or write again, and comes as late as it can.",
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(
         Peer("Nsight Systems", "CUDA Synchronization APIs"),
@@ -40,7 +48,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
 
 _CODE = """start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -64,8 +71,6 @@ _NOT_THE_LOOPS = ("DistributedDataParallel.",)
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where such calls let the GPU run out of work for a notable share of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     count = context.selection.count
     waits = _waits(context)
     number = int(waits.sum())
@@ -105,10 +110,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + ". If it is there to time something, use CUDA events and read them at the end.",
         code=_CODE,
         saving=estimate,
-        confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
-        "step.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def _who(names: list[str]) -> str:

@@ -1,4 +1,18 @@
-"""The GPU, or on a CPU run the step, waits for the DataLoader."""
+"""The step waits for the DataLoader.
+
+Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all of that time).
+Where the DataLoader has no worker processes, that is the cause, and
+[synchronous_dataloader](synchronous_dataloader.md) fires instead; where it is the start of epochs,
+[worker_restart](worker_restart.md).
+
+Why it matters: A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.
+
+What to change: Load in more worker processes, or make each sample cheaper.
+
+When to leave it: The first batch of an epoch was recorded, and epochs are long.
+
+To confirm: Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +33,10 @@ from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.pauses import loading_times
 
 RULE = Rule(
-    id="dataloader_bound",
-    title="The step waits for the DataLoader",
-    looks_for="Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all "
-    "of that time). Where the DataLoader has no worker processes, that is the cause, and "
-    "[synchronous_dataloader](synchronous_dataloader.md) fires instead; where it is the start of epochs, "
-    "[worker_restart](worker_restart.md).",
-    why="A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.",
-    fix="Load in more worker processes, or make each sample cheaper.",
-    ignore_when="The first batch of an epoch was recorded, and epochs are long.",
-    thresholds=("DATALOADER_SHARE_PERCENT", "WAIT_LEFT_WITH_MORE_WORKERS", "STEP_NOISE"),
+    __name__,
+    __doc__,
+    needs=(Need.INPUT_PIPELINE,),
+    thresholds=("DATALOADER_SHARE_PERCENT", "STEP_NOISE"),
     peers=(
         Peer("DLProf", "Dataloader Detector"),
         Peer("torch-tb-profiler", "DataLoader recommendation"),
@@ -44,8 +52,10 @@ RULE = Rule(
         ),
     ),
     facts=("workers",),
-    needs=(Need.INPUT_PIPELINE,),
 )
+
+WAIT_LEFT_WITH_MORE_WORKERS = 0.5
+"""Share of the time per batch that twice as many workers leave, where they share nothing."""
 
 _WORKERS = 4
 
@@ -89,7 +99,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change=_change(context, workers),
         code=_code(context, workers),
         saving=estimate,
-        confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
     )
 
 
@@ -114,7 +123,7 @@ def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Sav
     step_ns = known.estimate.ns
     # Waiting for workers is what is left of their time per batch: it does not show how fast the CPU launches.
     least, middle = (known.usual([Change(cpu=loading, keep_cpu=0.0)], end).ns for end in ("low", "expected"))
-    paced = step_ns * (thresholds.WAIT_LEFT_WITH_MORE_WORKERS if spread else 1.0)
+    paced = step_ns * (WAIT_LEFT_WITH_MORE_WORKERS if spread else 1.0)
     low = min(0.2 * waiting_ns, max(0.0, step_ns - middle))
     expected = max(low, step_ns - max(paced, middle))
     high = max(expected, (1 + thresholds.STEP_NOISE) * step_ns - least)

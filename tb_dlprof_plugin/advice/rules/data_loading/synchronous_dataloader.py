@@ -1,4 +1,19 @@
-"""The training process loads its batches itself: ``num_workers=0``."""
+"""The DataLoader has no worker processes.
+
+A DataLoader with `num_workers=0` whose loading leaves the GPU idle (on a CPU run: takes time) for a notable share of
+the step. Loading that overlaps with the GPU's work costs nothing, and the rule ignores it. Where there are workers
+and they do not keep up, [dataloader_bound](dataloader_bound.md) fires instead.
+
+Why it matters: Without workers loading and training alternate in one process: while a batch is loaded nothing is
+launched. Worker processes load the next batches meanwhile.
+
+What to change: Set `num_workers`, `persistent_workers=True` and `pin_memory=True`. The number given is what the time
+per batch asks for.
+
+When to leave it: The machine has no core to spare.
+
+To confirm: Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +32,10 @@ from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.pauses import loading_times
 
 RULE = Rule(
-    id="synchronous_dataloader",
-    title="The DataLoader has no worker processes",
-    looks_for="A DataLoader with `num_workers=0` whose loading leaves the GPU idle (on a CPU run: takes time) for a "
-    "notable share of the step. Loading that overlaps with the GPU's work costs nothing, and the rule ignores it. "
-    "Where there are workers and they do not keep up, [dataloader_bound](dataloader_bound.md) fires instead.",
-    why="Without workers loading and training alternate in one process: while a batch is loaded nothing is launched. "
-    "Worker processes load the next batches meanwhile.",
-    fix="Set `num_workers`, `persistent_workers=True` and `pin_memory=True`. The number given is what the time per "
-    "batch asks for.",
-    ignore_when="The machine has no core to spare.",
-    thresholds=("DATALOADER_SHARE_PERCENT", "WORKER_OVERHEAD", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
+    __name__,
+    __doc__,
+    needs=(Need.PROCESS,),
+    thresholds=("DATALOADER_SHARE_PERCENT", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
     peers=(
         Peer("PyTorch", "Synchronized DataLoader Pattern"),
         Peer("torch-tb-profiler", "DataLoader recommendation"),
@@ -45,8 +53,10 @@ RULE = Rule(
         ),
     ),
     facts=("workers",),
-    needs=(Need.PROCESS,),
 )
+
+WORKER_OVERHEAD = 1.3
+"""How much longer a sample takes in a worker process: it is handed over through shared memory. Ours: an assumption."""
 
 _USUAL_WORKERS = 4
 
@@ -84,9 +94,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Load in {count} worker processes, so that the next batches are made while this one trains.",
         code=_code(context, count),
         saving=estimate,
-        confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
-        confidence="high" if context.step_was_timed else "medium",
-    )
+    ).but(confidence="high" if context.step_was_timed else "medium")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
@@ -110,14 +118,14 @@ def _estimate(context: RuleContext, waiting_ns: int, loading_ns: int) -> tuple[S
     best = saved(context, Change(cpu=loading, keep_cpu=0.0), "Without any loading in the training process.")
     step_ns = context.step_ns
     after_ns = max(step_ns - best.expected_ns, 1)
-    work_ns = loading_ns * thresholds.WORKER_OVERHEAD
+    work_ns = loading_ns * WORKER_OVERHEAD
     count = max(1, math.ceil(work_ns / after_ns) + 1)
     if spare is not None:
         count = min(count, spare)
     expected = max(0, step_ns - max(after_ns, round(work_ns / count)))
     text = (
         f"{best.derivation} {count} workers deliver a batch every {work_ns / count / 1e6:.2f} ms, if a worker takes "
-        f"{thresholds.WORKER_OVERHEAD:g} times as long for a batch as the training process."
+        f"{WORKER_OVERHEAD:g} times as long for a batch as the training process."
     )
     return partly(
         context, less_cpu(loading), min(best.low_ns, expected), expected, max(best.high_ns, expected), text

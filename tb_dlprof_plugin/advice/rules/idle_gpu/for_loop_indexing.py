@@ -1,16 +1,30 @@
-"""A Python loop takes a tensor row by row and launches small kernels for each."""
+"""A Python loop goes through a tensor row by row.
+
+The same few ops many times in a row, one of which takes a row or a slice of a tensor: a `for` loop over the rows of a
+batch, for example.
+
+Why it matters: Each turn costs the CPU an indexing op and a launch per op, for kernels that take a few microseconds.
+One op over all rows costs one launch.
+
+What to change: Write the loop as ops over the whole tensor: broadcasting, `torch.where`, `torch.gather`,
+`index_select`, `torch.vmap`; for a recurrence over time `nn.LSTM` or `nn.GRU` instead of cells.
+
+When to leave it: Each row depends on the result of the row before, and no ready-made op computes that.
+
+To confirm: Record again: the indexing ops should be gone from the Ops page.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import within
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.idle_gpu.index_loops import IndexLoop, IndexLoops, index_loops
+from tb_dlprof_plugin.advice.rules.idle_gpu.index_loops import LOOP_REPEATS, IndexLoop, IndexLoops, index_loops
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, Floats
@@ -18,22 +32,19 @@ from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="for_loop_indexing",
-    title="A Python loop goes through a tensor row by row",
-    looks_for="The same few ops many times in a row, one of which takes a row or a slice of a tensor: a `for` loop "
-    "over the rows of a batch, for example.",
-    why="Each turn costs the CPU an indexing op and a launch per op, for kernels that take a few microseconds. One op "
-    "over all rows costs one launch.",
-    fix="Write the loop as ops over the whole tensor: broadcasting, `torch.where`, `torch.gather`, `index_select`, "
-    "`torch.vmap`; for a recurrence over time `nn.LSTM` or `nn.GRU` instead of cells.",
-    ignore_when="Each row depends on the result of the row before, and no ready-made op computes that.",
-    thresholds=("LOOP_REPEATS", "LOOP_LONGEST_PERIOD", "LOOP_SAVING_PERCENT"),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("LOOP_REPEATS", "LOOP_LONGEST_PERIOD"),
     peers=(Peer("PyTorch", "ForLoopIndexingPattern"),),
     references=(
         Reference("PyTorch: broadcasting", "https://docs.pytorch.org/docs/stable/notes/broadcasting.html"),
         Reference("PyTorch: torch.vmap", "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html"),
     ),
 )
+
+LOOP_SAVING_PERCENT = 5.0
+"""Of the step without the profiler: rewriting a loop is work that less does not repay."""
 
 _CPU_LEFT = {"low": 0.5, "high": 0.0}
 _SHORT_NS, _SHORT_LEFT = 5_000, 0.3
@@ -42,14 +53,10 @@ _SHORT_NS, _SHORT_LEFT = 5_000, 0.3
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where such loops take time that one op would save."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     found = index_loops(context.view, context.selection)
     count = context.selection.count
     if not found.loops:
-        return Silent(
-            f"No {thresholds.LOOP_REPEATS} turns of the same ops with an indexing op among them follow each other."
-        )
+        return Silent(f"No {LOOP_REPEATS} turns of the same ops with an indexing op among them follow each other.")
     launches = within(context.view, found.windows)
     spent = int((found.windows[1] - found.windows[0]).sum()) // count
     longest = max(found.loops, key=lambda loop: loop.turns)
@@ -64,7 +71,7 @@ def check(context: RuleContext) -> Finding | Silent:
         "that one turn over all rows takes the CPU as long as two over one row. Of kernels below "
         f"{_SHORT_NS / 1e3:.0f} us {100 * _SHORT_LEFT:.0f} % are left, at best nothing.",
     )
-    if estimate.percent < thresholds.LOOP_SAVING_PERCENT:
+    if estimate.percent < LOOP_SAVING_PERCENT:
         return Silent(
             f"Loops over rows take the CPU {spent / 1e6:.2f} ms of a step; without them it should get only "
             f"{estimate.percent:.1f} % shorter."
@@ -79,18 +86,17 @@ def check(context: RuleContext) -> Finding | Silent:
         f"kernels and copies, {context.per_step(launches) / max(kernels, 1) / 1e3:.1f} us each, and take the CPU "
         f"{of_recorded_step(context, spent)}.",
         readings=[
-            Reading("Turns of the longest loop", longest.turns, "count", float(thresholds.LOOP_REPEATS)),
+            Reading("Turns of the longest loop", longest.turns, "count", float(LOOP_REPEATS)),
             Reading("Turns per step", found.turns / count, "count"),
             Reading("CPU time in the loops per step", spent, "ns"),
             Reading("Share of the recorded step", percent(spent, context.recorded_step_ns), "percent"),
             Reading("Launches in them per step", kernels, "count"),
-            Reading("Expected saving", estimate.percent, "percent", thresholds.LOOP_SAVING_PERCENT),
+            Reading("Expected saving", estimate.percent, "percent", LOOP_SAVING_PERCENT),
         ],
         evidence=_rows(context, found),
         change=f"Replace the loop{where} by ops over the whole tensor, so that {turn} run once.",
         code="# Instead of: for i in range(len(x)): y[i] = x[i] * w[i]\ny = x * w[:, None]\n",
         saving=estimate,
-        confirm="Record again: the indexing ops should be gone from the Ops page.",
     )
 
 

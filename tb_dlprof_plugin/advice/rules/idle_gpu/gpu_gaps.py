@@ -1,4 +1,17 @@
-"""Single long gaps within the step in which the GPU has nothing to run."""
+"""The GPU idles in long gaps.
+
+Single gaps of a tenth of the step or more in which the GPU has nothing to run, because the CPU launches nothing for a
+while: it runs Python code or ops of its own, copies, or waits.
+
+Why it matters: What the CPU computes between two launches adds to the step as soon as the GPU has run out of work.
+
+What to change: Take that work off the training thread (a DataLoader worker, a thread), do it once instead of in each
+step, or do it on the GPU. If the GPU has enough other work queued, doing it later in the step hides it too.
+
+When to leave it: The gap is not part of every step of the training, such as a checkpoint.
+
+To confirm: Record again: on the Launches page the longest gaps should be shorter.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +23,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.idle_gpu.long_gaps import LongGaps, long_gaps
+from tb_dlprof_plugin.advice.rules.idle_gpu.long_gaps import LONG_GAP_PERCENT, LongGaps, long_gaps
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
@@ -21,15 +34,10 @@ from tb_dlprof_plugin.profile_view import op_name
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="gpu_gaps",
-    title="The GPU idles in long gaps",
-    looks_for="Single gaps of a tenth of the step or more in which the GPU has nothing to run, because the CPU "
-    "launches nothing for a while: it runs Python code or ops of its own, copies, or waits.",
-    why="What the CPU computes between two launches adds to the step as soon as the GPU has run out of work.",
-    fix="Take that work off the training thread (a DataLoader worker, a thread), do it once instead of in each step, "
-    "or do it on the GPU. If the GPU has enough other work queued, doing it later in the step hides it too.",
-    ignore_when="The gap is not part of every step of the training, such as a checkpoint.",
-    thresholds=("LONG_GAP_PERCENT", "LONG_GAPS_SHARE_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
+    thresholds=("LONG_GAP_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
     peers=(Peer("Nsight Systems", "GPU gaps"),),
     references=(
         Reference(
@@ -41,8 +49,10 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
+
+LONG_GAPS_SHARE_PERCENT = 5.0
+"""Of the steps, all long gaps together: torch-tb-profiler's threshold for time in which the GPU waits for data."""
 
 _DOES = {
     "synchronising": "waits for the GPU in a synchronising call",
@@ -57,13 +67,11 @@ _ROWS = 5
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where long gaps take a notable share of the steps."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     gaps = long_gaps(context.view, context.selection)
     count = context.selection.count
     idle = int(gaps.duration_ns.sum()) // count
     share = percent(idle, context.recorded_step_ns) or 0.0
-    if share < thresholds.LONG_GAPS_SHARE_PERCENT:
+    if share < LONG_GAPS_SHARE_PERCENT:
         return Silent(_why_not(context, gaps, share))
     steps = len(np.unique(gaps.iteration))
     if 2 * steps < count:
@@ -80,12 +88,12 @@ def check(context: RuleContext) -> Finding | Silent:
     where = _where(context, gaps)
     return RULE.finding(
         title=f"The GPU idles {idle / 1e6:.1f} ms of each step in long gaps, in which the CPU {_DOES[does]}",
-        seen=f"{len(gaps)} gaps of {thresholds.LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
+        seen=f"{len(gaps)} gaps of {LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
         f"{count} iterations, {gaps.duration_ns.mean() / 1e6:.2f} ms each on average: "
         f"{of_recorded_step(context, idle)}. "
         f"In most of that time the CPU {_DOES[does]}{where}.",
         readings=[
-            Reading("Long gaps, of the recorded step", share, "percent", thresholds.LONG_GAPS_SHARE_PERCENT),
+            Reading("Long gaps, of the recorded step", share, "percent", LONG_GAPS_SHARE_PERCENT),
             Reading("GPU idle in them per step", idle, "ns"),
             Reading("Longest gap", int(gaps.duration_ns.max()), "ns"),
             Reading("Iterations with such a gap", steps, "count"),
@@ -94,9 +102,7 @@ def check(context: RuleContext) -> Finding | Silent:
         evidence=_rows(context, gaps),
         change=_change(does, where),
         saving=estimate,
-        confirm="Record again: on the Launches page the longest gaps should be shorter.",
-        confidence="high" if steps == count else "medium",
-    )
+    ).but(confidence="high" if steps == count else "medium")
 
 
 def _saving(context: RuleContext, gaps: LongGaps, idle: int) -> Saving:

@@ -1,4 +1,19 @@
-"""The GPU is idle for half of the step or more."""
+"""The GPU is underutilized.
+
+Kernels, copies and sets that cover less than half of the step. It is the summary of the rules on launching, gaps,
+stretches and data loading: where one of them fires, it states the saving.
+
+Why it matters: The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python,
+launches, data, waiting.
+
+What to change: Give it more work per launch: larger batches, fewer and larger kernels. Or take what the CPU computes
+between launches off the training thread.
+
+When to leave it: The model is small and its training fast enough.
+
+To confirm: Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per second,
+not the step time.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +33,11 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="gpu_underutilized",
-    title="The GPU is underutilized",
-    looks_for="Kernels, copies and sets that cover less than half of the step. It is the summary of the rules on "
-    "launching, gaps, stretches and data loading: where one of them fires, it states the saving.",
-    why="The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python, "
-    "launches, data, waiting.",
-    fix="Give it more work per launch: larger batches, fewer and larger kernels. Or take what the CPU computes between "
-    "launches off the training thread.",
-    ignore_when="The model is small and its training fast enough.",
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS,),
     thresholds=("UNDERUTILIZED_GPU_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
+    group="launching",
     peers=(
         Peer("DLProf", "Underutilized GPU Detector"),
         Peer("torch-tb-profiler", "GPU utilization recommendation"),
@@ -37,7 +47,6 @@ RULE = Rule(
         Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
     ),
     facts=("batch_size", "compiled"),
-    needs=(Need.CUDA_CALLS,),
 )
 
 _COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs
@@ -64,7 +73,7 @@ def check(context: RuleContext) -> Finding | Silent:
     utilization = context.steps.gpu_utilization
     busy = context.steps.gpu_busy_ns
     if utilization is None or busy is None:
-        return Silent("The run used no GPU.", applicable=False)
+        return Need.GPU.missing()
     if utilization >= thresholds.UNDERUTILIZED_GPU_PERCENT:
         return Silent(f"The GPU is busy {utilization:.0f} % of the step.")
     count = context.selection.count
@@ -106,13 +115,8 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         change=change,
         code=_COMPILE if change == _MORE_WORK else "",
-        saving=estimate,
-        saving_unknown_because=unknown,
-        group="launching",
-        severity="low" if estimate is None else None,
-        confirm="Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per "
-        "second, not the step time.",
-    )
+        saving=estimate or unknown,
+    ).but(severity="low" if estimate is None else None)
 
 
 def _saving(context: RuleContext, idle: int, busy: float) -> Saving:

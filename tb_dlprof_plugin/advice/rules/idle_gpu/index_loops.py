@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.thresholds import LOOP_LONGEST_PERIOD, LOOP_REPEATS
 from tb_dlprof_plugin.model.intervals import Intervals, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
+
+LOOP_REPEATS = 16
+LOOP_LONGEST_PERIOD = 12
+"""Turns of a loop of at most so many ops. torch.profiler's ForLoopIndexingPattern asks for more than 10 of the same op
+with a ``select`` between them; models repeat a layer up to a dozen times without a loop over rows."""
 
 _TAKES_A_ROW = ("aten::select", "aten::slice", "aten::narrow")
 _BACKWARD = ("SelectBackward", "SliceBackward")

@@ -1,4 +1,20 @@
-"""Small kernels that do not depend on each other run one after another."""
+"""Independent kernels run one after another.
+
+Kernels that fill less than half of the GPU and could run side by side: those of modules in parallel branches, where
+the trace shows that none takes what another returns, or those of several CUDA streams that never overlap although
+none waits for an event of another.
+
+Why it matters: Kernels of one stream run one after another. A kernel of a few thread blocks leaves the rest of the
+GPU idle, which a kernel of another stream could use.
+
+What to change: Do the branches' work in one op over a further dimension (`torch.stack`, `torch.bmm`, `torch.vmap`),
+or give each branch a stream of its own; autograd then runs its backward pass on that stream too.
+
+When to leave it: The branches share state that the trace does not show, or memory is short: each stream keeps a cache
+of its own.
+
+To confirm: Record again: on the Launches page the kernels of these modules should overlap, or be fewer.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +23,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_modules import Branches, branches
@@ -19,30 +36,21 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="kernel_concurrency",
-    title="Independent kernels run one after another",
-    looks_for="Kernels that fill less than half of the GPU and could run side by side: those of modules in parallel "
-    "branches, where the trace shows that none takes what another returns, or those of several CUDA streams that "
-    "never overlap although none waits for an event of another.",
-    why="Kernels of one stream run one after another. A kernel of a few thread blocks leaves the rest of the GPU idle, "
-    "which a kernel of another stream could use.",
-    fix="Do the branches' work in one op over a further dimension (`torch.stack`, `torch.bmm`, `torch.vmap`), or give "
-    "each branch a stream of its own; autograd then runs its backward pass on that stream too.",
-    ignore_when="The branches share state that the trace does not show, or memory is short: each stream keeps a cache "
-    "of its own.",
-    thresholds=(
-        "SMALL_KERNEL_FILL",
-        "SMALL_KERNEL_NS",
-        "SMALL_KERNELS_SHARE_PERCENT",
-        "SMALL_KERNELS_SAVING_PERCENT",
-        "SIDE_BY_SIDE",
-    ),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("SMALL_KERNEL_FILL", "SMALL_KERNEL_NS", "SMALL_KERNELS_SHARE_PERCENT", "SMALL_KERNELS_SAVING_PERCENT"),
+    group="small kernels",
     peers=(Peer("nvprof / Visual Profiler", "Low Kernel Concurrency"),),
     references=(
         Reference("PyTorch: CUDA streams", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams"),
         Reference("PyTorch: torch.vmap", "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html"),
     ),
 )
+
+SIDE_BY_SIDE = 0.05
+"""Share of small kernels' time that overlaps with kernels of other streams, from which streams run concurrently. Ours:
+the Visual Profiler publishes no threshold for "Low Kernel Concurrency"."""
 
 _STREAMS = """# Made once: streams = [torch.cuda.Stream() for _ in branches]
 for branch, x, stream in zip(branches, inputs, streams):
@@ -58,8 +66,6 @@ _OWN_STREAM_SHARE = 0.1
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where small kernels take a notable share and are shown to be independent."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     filled = filling(context.view, context.selection)
     if not filled.kernels.any() or not filled.multiprocessors.any():
         return Silent("The kernels' grids or the GPU's multiprocessors were not recorded.", applicable=False)
@@ -115,7 +121,7 @@ def _of_streams(context: RuleContext, small: Bools, filled: Filling, part: Float
         return Silent("The streams wait for each other by events: that their kernels are independent cannot be shown.")
     alone = percent(context.per_step(small & filled.alone), context.per_step(small)) or 0.0
     number = _streams(context, small)
-    if alone < 100 * (1 - thresholds.SIDE_BY_SIDE):
+    if alone < 100 * (1 - SIDE_BY_SIDE):
         return Silent(f"{100 - alone:.0f} % of the small kernels' time overlaps with kernels of other streams.")
     fit = np.maximum(np.floor(1 / np.maximum(part, 1e-9)), 1)
     share = percent(context.per_step(small), context.per_step(filled.kernels)) or 0.0
@@ -170,6 +176,4 @@ def _finding(
         else "Look for what makes the streams wait for each other: events, the default stream, or allocations.",
         code=_STREAMS,
         saving=estimate,
-        group="small kernels",
-        confirm="Record again: on the Launches page the kernels of these modules should overlap, or be fewer.",
     )

@@ -1,4 +1,20 @@
-"""The CPU launches more slowly than the GPU works: launching sets the pace of the step."""
+"""The CPU's launching sets the pace.
+
+Steps in which the GPU runs out of work again and again because the CPU launches the next kernel too late: its time
+goes into PyTorch's ops and the launches themselves, not into other code.
+
+Why it matters: Each kernel costs the CPU some microseconds: Python, the dispatcher, autograd, the driver. Kernels
+that take less than that leave the GPU waiting, and no faster kernel makes the step shorter.
+
+What to change: Launch less: CUDA graphs replay all launches at once (`torch.compile` with `mode="reduce-overhead"`,
+or `torch.cuda.make_graphed_callables`), `torch.compile` alone fuses kernels, optimizers have fused versions. Or give
+each launch more to do: a larger batch takes about as long.
+
+When to leave it: The GPU is shared with other processes that use the rest of it, or the training is fast enough.
+
+To confirm: Record again: on the Launches page the GPU should wait less for launches. With a larger batch compare
+samples per second, not the step time.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +37,11 @@ from tb_dlprof_plugin.profile_view import ProfileView, op_label
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="launch_bound",
-    title="The CPU's launching sets the pace",
-    looks_for="Steps in which the GPU runs out of work again and again because the CPU launches the next kernel too "
-    "late: its time goes into PyTorch's ops and the launches themselves, not into other code.",
-    why="Each kernel costs the CPU some microseconds: Python, the dispatcher, autograd, the driver. Kernels that take "
-    "less than that leave the GPU waiting, and no faster kernel makes the step shorter.",
-    fix='Launch less: CUDA graphs replay all launches at once (`torch.compile` with `mode="reduce-overhead"`, or '
-    "`torch.cuda.make_graphed_callables`), `torch.compile` alone fuses kernels, optimizers have fused versions. Or "
-    "give each launch more to do: a larger batch takes about as long.",
-    ignore_when="The GPU is shared with other processes that use the rest of it, or the training is fast enough.",
-    thresholds=("LAUNCHING_SHARE_PERCENT", "LAUNCH_BOUND_SAVING_PERCENT", "LAUNCHING_LEFT", "PAUSE_NS"),
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
+    thresholds=("LAUNCHING_LEFT", "PAUSE_NS"),
+    group="launching",
     peers=(
         Peer("torch-tb-profiler", "GPU utilization recommendation"),
         Peer("Nsight Systems", "GPU time utilization"),
@@ -46,8 +56,15 @@ RULE = Rule(
         ),
     ),
     facts=("batch_size", "compiled"),
-    needs=(Need.CUDA_CALLS,),
 )
+
+LAUNCHING_SHARE_PERCENT = 50.0
+"""Of the CPU's own time per step, from which launching is the main cause. Half: the other half would be another
+cause."""
+
+LAUNCH_BOUND_SAVING_PERCENT = 10.0
+"""Of the step without the profiler: compiling a model, or putting it into graphs, is work that a few percent do not
+repay."""
 
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")  # launches are replayed as CUDA graphs\n'
 _GRAPH = """# Forward and backward are replayed as CUDA graphs; inputs must keep their shapes.
@@ -60,8 +77,6 @@ _OPTIMIZER_PERCENT = 15.0
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the GPU starves in most iterations, launching is most of what the CPU does, and less of it pays."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     pace = iteration_pace(context.view, context.selection)
     paced = np.isin(pace.of_iteration, (Pace.CPU, Pace.MIXED))
     starved = percent(int(pace.starved_ns.sum()), int(pace.window_ns.sum())) or 0.0
@@ -72,7 +87,7 @@ def check(context: RuleContext) -> Finding | Silent:
         )
     times = launching(context.view, context.selection)
     share = percent(times.launching_ns, times.needed_ns) or 0.0
-    if share < thresholds.LAUNCHING_SHARE_PERCENT:
+    if share < LAUNCHING_SHARE_PERCENT:
         return Silent(f"The CPU sets the pace, but launching is only {share:.0f} % of what it does.")
     if low_stretch(context) is not None:
         return Silent("The GPU waits in one part of the step only, which has a finding of its own.")
@@ -86,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"{that_goes(thresholds.LAUNCHING_LEFT)} go: least by torch.compile alone, most with all of the step in CUDA "
         "graphs. Kernels stay as they are, and graphs shorten the gaps between them.",
     )
-    if estimate.percent < thresholds.LAUNCH_BOUND_SAVING_PERCENT:
+    if estimate.percent < LAUNCH_BOUND_SAVING_PERCENT:
         return Silent(
             f"The CPU sets the pace of the recorded steps, but without the profiler it is faster: less launching "
             f"should save {estimate.percent:.1f} % of the step."
@@ -105,8 +120,8 @@ def check(context: RuleContext) -> Finding | Silent:
         f"{context.step_ns / 1e6:.2f} ms: {busy / max(launches, 1) / 1e3:.0f} us each. The CPU takes "
         f"{times.launching_ns / max(launches, 1) / 1e3:.0f} us to launch one, as recorded.",
         readings=[
-            Reading("Launching, of the CPU's time", share, "percent", thresholds.LAUNCHING_SHARE_PERCENT),
-            Reading("Expected saving", estimate.percent, "percent", thresholds.LAUNCH_BOUND_SAVING_PERCENT),
+            Reading("Launching, of the CPU's time", share, "percent", LAUNCHING_SHARE_PERCENT),
+            Reading("Expected saving", estimate.percent, "percent", LAUNCH_BOUND_SAVING_PERCENT),
             Reading("GPU waits for launches, while recorded", starved, "percent"),
             Reading("Launches per step", launches, "count"),
             Reading("CPU time per launch", times.launching_ns / max(launches, 1), "ns"),
@@ -121,10 +136,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change=_change(context, compiled, room),
         code=_GRAPH if compiled else _COMPILE,
         saving=estimate,
-        group="launching",
-        confirm="Record again: on the Launches page the GPU should wait less for launches. With a larger batch compare "
-        "samples per second, not the step time.",
-        confidence="medium",
     )
 
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import launching
-from tb_dlprof_plugin.advice.thresholds import LONG_GAP_PERCENT
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iteration_pace import iteration_pace
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+LONG_GAP_PERCENT = 10.0
+"""Of the step: a single gap this long is not caused by launching. Nsight Systems ("GPU gaps") takes 500 ms, which is
+the length of many whole steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,45 @@
-"""One stretch of the step uses the GPU badly while the rest uses it well."""
+"""One stretch of the step leaves the GPU waiting.
+
+A stretch of the step, the same in each, in which the GPU is busy for less than half of the time because the CPU
+launches too slowly, while the rest of the step uses the GPU well.
+
+Why it matters: Large kernels hide what their launches cost; where a part of the step consists of many small ones,
+nothing does. One such part can be fixed on its own.
+
+What to change: Launch less in that part: ops over lists of tensors (`torch._foreach_*`), one op over a batch instead
+of a loop, a fused op, or `torch.compile` for that module or function alone.
+
+When to leave it: The stretch is not part of every step of the training, such as an evaluation.
+
+To confirm: Record again: on the Launches page the GPU's idle time should fall by this stretch.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.idle_gpu.low_utilization_window import low_stretch, utilization_by_chunk
+from tb_dlprof_plugin.advice.rules.idle_gpu.low_utilization_window import (
+    LOW_STRETCH_CHUNKS,
+    LOW_STRETCH_LONGEST_PERCENT,
+    LOW_STRETCH_PERCENT,
+    LOW_STRETCH_REST_PERCENT,
+    LOW_STRETCH_SAVING_PERCENT,
+    low_stretch,
+    utilization_by_chunk,
+)
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Ints, Role
 from tb_dlprof_plugin.profile_view import op_label
 
 RULE = Rule(
-    id="low_utilization_stretch",
-    title="One stretch of the step leaves the GPU waiting",
-    looks_for="A stretch of the step, the same in each, in which the GPU is busy for less than half of the time "
-    "because the CPU launches too slowly, while the rest of the step uses the GPU well.",
-    why="Large kernels hide what their launches cost; where a part of the step consists of many small ones, nothing "
-    "does. One such part can be fixed on its own.",
-    fix="Launch less in that part: ops over lists of tensors (`torch._foreach_*`), one op over a batch instead of a "
-    "loop, a fused op, or `torch.compile` for that module or function alone.",
-    ignore_when="The stretch is not part of every step of the training, such as an evaluation.",
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=(
         "LOW_STRETCH_CHUNKS",
         "LOW_STRETCH_PERCENT",
@@ -35,6 +50,7 @@ RULE = Rule(
         "LOW_STRETCH_SAVING_PERCENT",
         "LAUNCHING_LEFT",
     ),
+    group="launching",
     peers=(Peer("Nsight Systems", "GPU time utilization"),),
     references=(
         Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
@@ -44,7 +60,6 @@ RULE = Rule(
         ),
     ),
     facts=("compiled",),
-    needs=(Need.CUDA_CALLS,),
 )
 
 _PARTS = {
@@ -61,8 +76,6 @@ _MOST = 0.6
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where one stretch stands out and launching less in it saves a notable part of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     stretch = low_stretch(context)
     if stretch is None:
         return Silent(_why_not(context))
@@ -74,37 +87,33 @@ def check(context: RuleContext) -> Finding | Silent:
     count = context.selection.count
     return RULE.finding(
         title=f"In {share:.0f} % of each step, {where}, the GPU is busy only {stretch.utilization:.0f} % of the time",
-        seen=f"From {100 * stretch.first / thresholds.LOW_STRETCH_CHUNKS:.0f} to "
-        f"{100 * (stretch.last + 1) / thresholds.LOW_STRETCH_CHUNKS:.0f} % of each step, "
+        seen=f"From {100 * stretch.first / LOW_STRETCH_CHUNKS:.0f} to "
+        f"{100 * (stretch.last + 1) / LOW_STRETCH_CHUNKS:.0f} % of each step, "
         f"{of_recorded_step(context, stretch.length_ns)}, kernels cover {stretch.utilization:.0f} %; in the rest of it "
         f"{stretch.rest_utilization:.0f} %. {len(launches) // count} kernels, copies and sets are launched in it, most "
         f"of them by {where}.",
         readings=[
-            Reading("GPU utilization in the stretch", stretch.utilization, "percent", thresholds.LOW_STRETCH_PERCENT),
-            Reading(
-                "GPU utilization in the rest", stretch.rest_utilization, "percent", thresholds.LOW_STRETCH_REST_PERCENT
-            ),
-            Reading("Stretch, of the step", share, "percent", thresholds.LOW_STRETCH_LONGEST_PERCENT),
+            Reading("GPU utilization in the stretch", stretch.utilization, "percent", LOW_STRETCH_PERCENT),
+            Reading("GPU utilization in the rest", stretch.rest_utilization, "percent", LOW_STRETCH_REST_PERCENT),
+            Reading("Stretch, of the step", share, "percent", LOW_STRETCH_LONGEST_PERCENT),
             Reading("GPU idle in it per step", stretch.idle_ns, "ns"),
             Reading("Launches in it per step", len(launches) // count, "count"),
-            Reading("Expected saving", stretch.saving.percent, "percent", thresholds.LOW_STRETCH_SAVING_PERCENT),
+            Reading("Expected saving", stretch.saving.percent, "percent", LOW_STRETCH_SAVING_PERCENT),
         ],
         evidence=_rows(context, group),
         change=f"Launch less in {where}: one op over many tensors or rows where there are many ops over one each, a "
         "fused op, or torch.compile for this part alone.",
         code=_code(part, module),
         saving=stretch.saving,
-        group="launching",
-        confirm="Record again: on the Launches page the GPU's idle time should fall by this stretch.",
     )
 
 
 def _why_not(context: RuleContext) -> str:
     busy = utilization_by_chunk(context.view, context.selection).sum(axis=0)
     length = context.view.profile.iterations.duration_ns[context.selection.first : context.selection.last + 1].sum()
-    low = int((100 * busy < thresholds.LOW_STRETCH_PERCENT * length / thresholds.LOW_STRETCH_CHUNKS).sum())
+    low = int((100 * busy < LOW_STRETCH_PERCENT * length / LOW_STRETCH_CHUNKS).sum())
     return (
-        f"{low} of {thresholds.LOW_STRETCH_CHUNKS} equal parts of the step use the GPU for less than half of the time; "
+        f"{low} of {LOW_STRETCH_CHUNKS} equal parts of the step use the GPU for less than half of the time; "
         "no stretch of them stands out whose launching would save enough."
     )
 

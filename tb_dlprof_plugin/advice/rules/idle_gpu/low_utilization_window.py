@@ -10,22 +10,30 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching
 from tb_dlprof_plugin.advice.rules.idle_gpu.long_gaps import long_gaps
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
-from tb_dlprof_plugin.advice.thresholds import (
-    LAUNCHING_LEFT,
-    LOW_STRETCH_CHUNKS,
-    LOW_STRETCH_IDLE_PERCENT,
-    LOW_STRETCH_LAUNCHES,
-    LOW_STRETCH_LONGEST_PERCENT,
-    LOW_STRETCH_PERCENT,
-    LOW_STRETCH_REST_PERCENT,
-    LOW_STRETCH_SAVING_PERCENT,
-)
+from tb_dlprof_plugin.advice.thresholds import LAUNCHING_LEFT
 from tb_dlprof_plugin.metrics.iteration_pace import iteration_pace
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.change import Change
+
+LOW_STRETCH_CHUNKS = 30
+LOW_STRETCH_PERCENT = 50.0
+"""Nsight Systems ("GPU time utilization") divides the time into 30 equal chunks and reports those below 50 %; here it
+is each step that is divided, and chunks are averaged over the steps."""
+
+LOW_STRETCH_REST_PERCENT = 80.0
+LOW_STRETCH_LONGEST_PERCENT = 50.0
+LOW_STRETCH_IDLE_PERCENT = 5.0
+"""A stretch stands out if the rest of the step is used at least this well, if it is no longer than this share of the
+step, and if the GPU is idle in it for at least this share. Ours; the last is torch-tb-profiler's for the DataLoader."""
+
+LOW_STRETCH_LAUNCHES = 30
+"""Per step: a stretch with fewer has no launches to spare. Ours."""
+
+LOW_STRETCH_SAVING_PERCENT = 5.0
+"""Of the step without the profiler. The profiler makes stretches that the CPU paces longer than they are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,29 @@
-"""Chains of pointwise kernels that each read and write whole tensors, where one fused kernel would do."""
+"""Pointwise ops are not fused.
+
+Three or more pointwise kernels in a row over tensors of one size, between two matrix products, whose time is that of
+moving memory.
+
+Why it matters: Each such op reads its inputs from memory and writes its result back, for the next one to read it
+again. A fused kernel reads what comes in and writes what goes out.
+
+What to change: Use PyTorch's own function where the chain spells one out (`nn.GELU`, `nn.SiLU`, `nn.RMSNorm`,
+`F.scaled_dot_product_attention`), or let `torch.compile` fuse it: the whole model, or the module or function.
+
+When to leave it: The chain lies in code that `torch.compile` cannot take and no function of PyTorch computes.
+
+To confirm: Record again: instead of the chain there should be one op, or a triton_ kernel.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.idle_gpu.pointwise_chains import Chains, chains
+from tb_dlprof_plugin.advice.rules.idle_gpu.pointwise_chains import CHAIN_KERNELS, Chains, chains
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
@@ -19,16 +33,10 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="no_fusion",
-    title="Pointwise ops are not fused",
-    looks_for="Three or more pointwise kernels in a row over tensors of one size, between two matrix products, whose "
-    "time is that of moving memory.",
-    why="Each such op reads its inputs from memory and writes its result back, for the next one to read it again. A "
-    "fused kernel reads what comes in and writes what goes out.",
-    fix="Use PyTorch's own function where the chain spells one out (`nn.GELU`, `nn.SiLU`, `nn.RMSNorm`, "
-    "`F.scaled_dot_product_attention`), or let `torch.compile` fuse it: the whole model, or the module or function.",
-    ignore_when="The chain lies in code that `torch.compile` cannot take and no function of PyTorch computes.",
-    thresholds=("CHAIN_KERNELS", "CHAIN_NS", "NO_FUSION_SAVING_PERCENT"),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("CHAIN_KERNELS", "CHAIN_NS"),
     peers=(Peer("DLProf", "No Fusion Detector"),),
     references=(
         Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
@@ -40,19 +48,21 @@ RULE = Rule(
     facts=("compiled",),
 )
 
+NO_FUSION_SAVING_PERCENT = 5.0
+"""Of the step. Of recorded trainings of 20 models only two come above it, GPT-2 and LLaMA, whose GELU and RMSNorm are
+written out in pointwise ops; the others stay below 4 %."""
+
 _BEST, _EXPECTED, _WORST = 0, 1, 2
 
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where moving no results between the ops of such chains saves a notable part of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     if context.facts.record_shapes is False:
         return Silent("Shapes were not recorded (record_shapes=False).", applicable=False)
     found = chains(context.view, context.selection)
     if not len(found):
         return Silent(
-            f"No {thresholds.CHAIN_KERNELS} pointwise kernels that compute over tensors of one size follow each other "
+            f"No {CHAIN_KERNELS} pointwise kernels that compute over tensors of one size follow each other "
             "between two matrix products."
         )
     launches = found.of_launch >= 0
@@ -67,7 +77,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + f" ms (expected {found.fused_ns[:, _EXPECTED].sum() / count / 1e6:.2f}), by what comes in from outside of "
         "each chain and what the backward pass needs of it.",
     )
-    if estimate.percent < thresholds.NO_FUSION_SAVING_PERCENT:
+    if estimate.percent < NO_FUSION_SAVING_PERCENT:
         return Silent(
             f"Chains of pointwise kernels take {time / 1e6:.2f} ms of a step; fused they should save "
             f"{estimate.percent:.1f} % of it."
@@ -86,9 +96,9 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Kernels in chains per step", number, "count"),
             Reading("Their time per step", time, "ns"),
             Reading("Share of the step", share, "percent"),
-            Reading("Longest chain", int(found.kernels.max()), "count", float(thresholds.CHAIN_KERNELS)),
+            Reading("Longest chain", int(found.kernels.max()), "count", float(CHAIN_KERNELS)),
             Reading("Bytes moved by them per step", int(found.moved.sum()) // count, "bytes"),
-            Reading("Expected saving", estimate.percent, "percent", thresholds.NO_FUSION_SAVING_PERCENT),
+            Reading("Expected saving", estimate.percent, "percent", NO_FUSION_SAVING_PERCENT),
         ],
         evidence=op_rows(context, launches),
         change=f"Replace the chain{where} by PyTorch's own function where there is one, or compile "
@@ -98,7 +108,6 @@ def check(context: RuleContext) -> Finding | Silent:
         if module
         else "model = torch.compile(model)\n",
         saving=estimate,
-        confirm="Record again: instead of the chain there should be one op, or a triton_ kernel.",
     )
 
 

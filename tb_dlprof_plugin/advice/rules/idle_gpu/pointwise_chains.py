@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.thresholds import CHAIN_KERNELS, CHAIN_NS
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.dtypes import InputDtypes, element_bytes
 from tb_dlprof_plugin.model.lookup import take_or
@@ -22,6 +21,10 @@ from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+CHAIN_KERNELS = 3
+CHAIN_NS = 5_000
+"""Kernels of a chain, and their mean time: shorter ones cost their launches more than the memory they move. Ours."""
 
 _POINTWISE = frozenset(("elementwise", "copy", "random"))
 _BARRIERS = frozenset(("gemm", "convolution", "attention"))

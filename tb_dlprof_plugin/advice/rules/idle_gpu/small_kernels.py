@@ -1,4 +1,21 @@
-"""Kernels too small for the GPU: their grids leave most of the multiprocessors idle."""
+"""Kernels are too small for the GPU.
+
+Kernels with so few thread blocks that most multiprocessors have nothing to do, that take a notable part of the GPU's
+time. Calls of one op are to be made one only where the trace shows that none takes what another returns: a tensor is
+taken apart or picked from before them, or they return another number of values. What limits the blocks on one
+multiprocessor (registers, shared memory, threads) is said as well.
+
+Why it matters: A kernel of one block uses one multiprocessor of more than a hundred, however busy the GPU looks:
+utilization counts time, not multiprocessors.
+
+What to change: Give such a kernel more at once: process the samples of a batch together instead of one by one, raise
+the batch size, or shape the tensor so that the op has more rows to share out. Batch normalisation in PyTorch's own
+layout has one block per channel; `channels_last` has more.
+
+When to leave it: Other streams fill the rest of the GPU meanwhile.
+
+To confirm: Record again: these kernels should be fewer, with more thread blocks (Kernels page).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +23,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_calls import independent_calls
@@ -18,24 +36,11 @@ from tb_dlprof_plugin.profile_view import kernel_id, op_label, op_name
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
-    id="small_kernels",
-    title="Kernels are too small for the GPU",
-    looks_for="Kernels with so few thread blocks that most multiprocessors have nothing to do, that take a notable "
-    "part of the GPU's time. Calls of one op are to be made one only where the trace shows that none takes what "
-    "another returns: a tensor is taken apart or picked from before them, or they return another number of values. "
-    "What limits the blocks on one multiprocessor (registers, shared memory, threads) is said as well.",
-    why="A kernel of one block uses one multiprocessor of more than a hundred, however busy the GPU looks: utilization "
-    "counts time, not multiprocessors.",
-    fix="Give such a kernel more at once: process the samples of a batch together instead of one by one, raise the "
-    "batch size, or shape the tensor so that the op has more rows to share out. Batch normalisation in PyTorch's own "
-    "layout has one block per channel; `channels_last` has more.",
-    ignore_when="Other streams fill the rest of the GPU meanwhile.",
-    thresholds=(
-        "SMALL_KERNEL_FILL",
-        "SMALL_KERNEL_NS",
-        "SMALL_KERNELS_SHARE_PERCENT",
-        "SMALL_KERNELS_SAVING_PERCENT",
-    ),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("SMALL_KERNEL_FILL", "SMALL_KERNEL_NS", "SMALL_KERNELS_SHARE_PERCENT", "SMALL_KERNELS_SAVING_PERCENT"),
+    group="small kernels",
     peers=(
         Peer("nvprof / Visual Profiler", "Low Compute Utilization"),
         Peer("torch-tb-profiler", "Est. SM efficiency, est. achieved occupancy"),
@@ -58,8 +63,6 @@ _ROWS = 4
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where kernels that leave most multiprocessors idle take a notable part of the GPU's time."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     filled = filling(context.view, context.selection)
     if not filled.kernels.any() or not filled.multiprocessors.any():
         return Silent("The kernels' grids or the GPU's multiprocessors were not recorded.", applicable=False)
@@ -112,10 +115,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=_change(context, small, together),
         code="# Instead of: torch.stack([op(row) for row in rows])\nop(rows)\n" if 2 * merging >= time else "",
         saving=estimate,
-        group="small kernels",
-        confirm="Record again: these kernels should be fewer, with more thread blocks (Kernels page).",
-        confidence="medium" if 2 * merging >= time else "low",
-    )
+    ).but(confidence="medium" if 2 * merging >= time else "low")
 
 
 def _together(context: RuleContext, small: Bools, filled: Filling) -> Ints:

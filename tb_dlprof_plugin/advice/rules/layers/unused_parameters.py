@@ -1,4 +1,17 @@
-"""Parameters that require a gradient and get none, and DDP's search for them."""
+"""Parameters that get no gradient.
+
+Parameters that require a gradient and had none when the optimizer stepped, and `find_unused_parameters=True` of
+DistributedDataParallel where all parameters are used.
+
+Why it matters: An unused parameter takes memory, and often it is a mistake: a layer that was left out of `forward`,
+or a loss that was dropped. Under DDP it costs time in each step: the ranks walk the graph to find it, sum up zeros in
+its place, and wait at the end of the backward pass to agree on who used what.
+
+What to change: Remove the parameters, use them, or freeze them with `requires_grad_(False)` before the model is
+wrapped; then leave `find_unused_parameters` out.
+
+When to leave it: Other steps use them: layers dropped at random, experts, or losses that take turns.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +36,9 @@ from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="unused_parameters",
-    title="Parameters that get no gradient",
-    looks_for="Parameters that require a gradient and had none when the optimizer stepped, and "
-    "`find_unused_parameters=True` of DistributedDataParallel where all parameters are used.",
-    why="An unused parameter takes memory, and often it is a mistake: a layer that was left out of `forward`, or a "
-    "loss that was dropped. Under DDP it costs time in each step: the ranks walk the graph to find it, sum up zeros "
-    "in its place, and wait at the end of the backward pass to agree on who used what.",
-    fix="Remove the parameters, use them, or freeze them with `requires_grad_(False)` before the model is wrapped; "
-    "then leave `find_unused_parameters` out.",
-    ignore_when="Other steps use them: layers dropped at random, experts, or losses that take turns.",
+    __name__,
+    __doc__,
+    needs=(Need.PROCESS, Need.GRADIENTS_SEEN),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
     references=(
         Reference(
@@ -40,7 +46,6 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
         ),
     ),
-    needs=(Need.PROCESS,),
 )
 
 _SEARCH = "search_unused_parameters"
@@ -61,8 +66,7 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires on unused parameters, and on a search for them that finds none."""
     facts = context.facts
     unused, looked_at = facts.unused_parameters, facts.trainable_parameters
-    if unused is None:
-        return Silent("Whether all parameters get a gradient was not recorded.", applicable=False)
+    assert unused is not None
     searches = bool(facts.find_unused_parameters) or bool(_search(context).any())
     if not unused and not searches:
         return Silent(f"All {looked_at} parameters of the optimizer get a gradient.")
@@ -97,8 +101,8 @@ def check(context: RuleContext) -> Finding | Silent:
         evidence=_evidence(context),
         change=do,
         code=code + (_PLAIN if searches else ""),
-        saving=estimate,
-        saving_unknown_because="" if estimate else unknown,
+        saving=estimate or unknown,
+    ).but(
         confirm="Record again: this finding is gone"
         + (", and the step has no search_unused_parameters and less communication." if searches else "."),
         confidence="high" if unused else "medium",

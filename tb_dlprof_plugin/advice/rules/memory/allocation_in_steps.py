@@ -1,4 +1,17 @@
-"""Steps allocate and free GPU memory by the driver's calls instead of using PyTorch's cache."""
+"""Steps allocate GPU memory again and again.
+
+Calls that allocate or free GPU memory, or pinned memory of the host, in most of the recorded steps.
+
+Why it matters: PyTorch keeps freed memory for the next request, so that a training allocates in its first steps only.
+A call of the driver's takes up to a millisecond, and freeing waits until the GPU has done all of its work.
+
+What to change: Take `torch.cuda.empty_cache()` out of the training loop. If PyTorch frees its cache because memory
+runs out, use less memory, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Allocate pinned buffers once.
+
+When to leave it: Another process needs the memory between the steps.
+
+To confirm: Record again: the steps should hold no cudaMalloc and no cudaFree.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +32,11 @@ from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="allocation_in_steps",
-    title="Steps allocate GPU memory again and again",
-    looks_for="Calls that allocate or free GPU memory, or pinned memory of the host, in most of the recorded steps.",
-    why="PyTorch keeps freed memory for the next request, so that a training allocates in its first steps only. A call "
-    "of the driver's takes up to a millisecond, and freeing waits until the GPU has done all of its work.",
-    fix="Take `torch.cuda.empty_cache()` out of the training loop. If PyTorch frees its cache because memory runs out, "
-    "use less memory, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Allocate pinned buffers once.",
-    ignore_when="Another process needs the memory between the steps.",
-    thresholds=("ALLOCATION_SHARE_PERCENT", "WORTHWHILE_SAVING_PERCENT"),
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS, Need.GPU),
+    thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    confidence="high",
     peers=(Peer("nvprof / Visual Profiler", "API time in cudaMalloc and cudaFree"),),
     references=(
         Reference(
@@ -35,8 +44,11 @@ RULE = Rule(
             "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
+
+ALLOCATION_SHARE_PERCENT = 2.0
+"""Of the recorded steps in calls that allocate or free GPU or pinned memory. Ours: nvprof and the Visual Profiler list
+the time in API calls without a threshold; a training that has found its memory makes no such call."""
 
 _ALLOCATES = (
     *(CudaCall.MALLOC, CudaCall.MALLOC_ASYNC, CudaCall.HOST_MALLOC),
@@ -54,8 +66,6 @@ _CERTAIN = 0.7
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where most steps hold such calls, they take a notable share, and the GPU idles for them."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     view, calls, count = context.view, context.profile.calls, context.selection.count
     selected = view.selected_calls(context.selection)
     allocates = view.is_cuda_call(*_ALLOCATES) & selected
@@ -66,7 +76,7 @@ def check(context: RuleContext) -> Finding | Silent:
     time = int(calls.duration_ns[every].sum()) // count
     share = percent(time, context.recorded_step_ns) or 0.0
     steps = len(np.unique(view.call_iteration[every]))
-    if share < thresholds.ALLOCATION_SHARE_PERCENT or 2 * steps < count:
+    if share < ALLOCATION_SHARE_PERCENT or 2 * steps < count:
         return Silent(
             f"{int(every.sum())} calls in {steps} of {count} steps allocate or free memory; they take {share:.1f} % of "
             "the time."
@@ -85,15 +95,13 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Calls that allocate, per step", int(allocates.sum()) / count, "count"),
             Reading("Calls that free, per step", number_of_frees / count, "count"),
             Reading("Time in them per step", time, "ns"),
-            Reading("Share of the recorded step", share, "percent", thresholds.ALLOCATION_SHARE_PERCENT),
+            Reading("Share of the recorded step", share, "percent", ALLOCATION_SHARE_PERCENT),
             Reading("Most memory reserved", context.facts.peak_memory_reserved_bytes, "bytes"),
         ],
         evidence=[*call_rows(context, every), EvidenceRow("Memory", None, None, "memory", "")],
         change=_change(context, every, number_of_frees),
         code="# Not in each step:\n# torch.cuda.empty_cache()\n",
         saving=estimate,
-        confirm="Record again: the steps should hold no cudaMalloc and no cudaFree.",
-        confidence="high",
     )
 
 

@@ -1,8 +1,19 @@
-"""Gradients of the last step lie in memory during the forward pass."""
+"""Gradients stay in memory during the forward pass.
+
+Gradients that are freed behind the forward pass, where freeing them before it would lower the peak.
+
+Why it matters: Gradients are as large as the parameters. Where `zero_grad` stands between the forward and the
+backward pass, those of the last step lie in memory while the forward pass fills it.
+
+What to change: Call `zero_grad` right behind the optimizer's step, or before the forward pass.
+
+When to leave it: Something reads the gradients after the step, or several batches are accumulated.
+
+To confirm: Record memory again: the peak should be lower by what the replay says.
+"""
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import gigabytes
 from tb_dlprof_plugin.advice.needs import Need
@@ -17,30 +28,27 @@ from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="late_zero_grad",
-    title="Gradients stay in memory during the forward pass",
-    looks_for="Gradients that are freed behind the forward pass, where freeing them before it would lower the peak.",
-    why="Gradients are as large as the parameters. Where `zero_grad` stands between the forward and the backward pass, "
-    "those of the last step lie in memory while the forward pass fills it.",
-    fix="Call `zero_grad` right behind the optimizer's step, or before the forward pass.",
-    ignore_when="Something reads the gradients after the step, or several batches are accumulated.",
-    thresholds=("MEMORY_FOR_NOTHING_PERCENT",),
+    __name__,
+    __doc__,
+    needs=(Need.MEMORY, Need.GPU),
+    confidence="high",
+    severity="low",
     references=(
         Reference(
             "PyTorch: Optimizer.zero_grad",
             "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html",
         ),
     ),
-    needs=(Need.MEMORY,),
 )
+
+MEMORY_FOR_NOTHING_PERCENT = 5.0
+"""Of the peak memory. Ours: a batch that is 5 % larger is the least that is worth a change."""
 
 _CODE = "optimizer.step()\noptimizer.zero_grad(set_to_none=True)  # not between the loss and its backward pass\n"
 
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the replay of a step with gradients freed before the forward pass has a notably lower peak."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     try:
         late = bytes_freed_late(recorded_program(context.view))
         if not late:
@@ -52,7 +60,7 @@ def check(context: RuleContext) -> Finding | Silent:
     before, after = peaks
     gained = percent(before - after, before) or 0.0
     held = f"{gigabytes(late)} of gradients are freed behind the forward pass"
-    if gained < thresholds.MEMORY_FOR_NOTHING_PERCENT:
+    if gained < MEMORY_FOR_NOTHING_PERCENT:
         return Silent(f"{held}; freed before it, the peak would be {max(gained, 0.0):.1f} % lower.")
     return RULE.finding(
         title=f"{gigabytes(before - after)} of the peak memory are gradients that the next step no longer needs",
@@ -62,15 +70,12 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Gradients freed behind the forward pass", late, "bytes"),
             Reading("Peak memory", before, "bytes"),
             Reading("Peak memory if they were freed before", after, "bytes"),
-            Reading("Lower by", gained, "percent", thresholds.MEMORY_FOR_NOTHING_PERCENT),
+            Reading("Lower by", gained, "percent", MEMORY_FOR_NOTHING_PERCENT),
         ],
         evidence=[EvidenceRow("Gradients during the forward pass", None, percent(late, before), "memory", "")],
         change="Call zero_grad before the forward pass.",
         code=_CODE,
-        saving_unknown_because="It saves memory, not time: room for a larger batch.",
-        confirm="Record memory again: the peak should be lower by what the replay says.",
-        confidence="high",
-        severity="low",
+        saving="It saves memory, not time: room for a larger batch.",
     )
 
 

@@ -1,4 +1,17 @@
-"""Memory is short, and the optimizer's states take a large part of it."""
+"""The optimizer's states fill the memory.
+
+Optimizer states that take a large part of the peak memory of a run that fills the GPU.
+
+Why it matters: Adam keeps two numbers of FP32 for each parameter: 8 bytes, with 4 each for parameter and gradient.
+Where memory limits the batch or the model, that is half of it.
+
+What to change: Shard the states over the ranks (ZeRO, FSDP), keep them in 8 bits, or take an optimizer with smaller
+states (Adafactor, SGD with momentum).
+
+When to leave it: The batch is as large as it should be, and nothing else needs the memory.
+
+To confirm: Record again: the peak of memory should be lower by about the states' size.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +26,12 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 
 RULE = Rule(
-    id="optimizer_state",
-    title="The optimizer's states fill the memory",
-    looks_for="Optimizer states that take a large part of the peak memory of a run that fills the GPU.",
-    why="Adam keeps two numbers of FP32 for each parameter: 8 bytes, with 4 each for parameter and gradient. "
-    "Where memory limits the batch or the model, that is half of it.",
-    fix="Shard the states over the ranks (ZeRO, FSDP), keep them in 8 bits, or take an optimizer with smaller states "
-    "(Adafactor, SGD with momentum).",
-    ignore_when="The batch is as large as it should be, and nothing else needs the memory.",
-    thresholds=("SHORT_OF_MEMORY_PERCENT", "OPTIMIZER_STATE_PERCENT"),
+    __name__,
+    __doc__,
+    needs=(Need.PROCESS, Need.GPU),
+    thresholds=("SHORT_OF_MEMORY_PERCENT",),
+    confidence="high",
+    severity="low",
     references=(
         Reference(
             "PyTorch: ZeroRedundancyOptimizer",
@@ -31,8 +41,10 @@ RULE = Rule(
         Reference("Rajbhandari et al.: ZeRO", "https://arxiv.org/abs/1910.02054"),
     ),
     facts=("optimizer",),
-    needs=(Need.PROCESS,),
 )
+
+OPTIMIZER_STATE_PERCENT = 25.0
+"""Of the peak memory. Adam's two moments in FP32 are half of what parameters, gradients and states take together."""
 
 _EIGHT_BIT = """import bitsandbytes as bnb
 optimizer = bnb.optim.AdamW8bit(model.parameters(), lr=lr)  # 2 bytes of states per parameter instead of 8
@@ -48,8 +60,6 @@ _PAGE = "memory"
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the peak is close to what the GPU has and the states take a large part of it."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     state, peak = context.facts.optimizer_state_bytes, context.facts.peak_memory_allocated_bytes
     capacity = capacity_bytes(context)
     if state is None or peak is None or capacity is None:
@@ -59,7 +69,7 @@ def check(context: RuleContext) -> Finding | Silent:
     used, share = percent(peak, capacity) or 0.0, percent(state, peak) or 0.0
     if used < thresholds.SHORT_OF_MEMORY_PERCENT:
         return Silent(f"The peak of {gigabytes(peak)} is {used:.0f} % of the memory.")
-    if share < thresholds.OPTIMIZER_STATE_PERCENT:
+    if share < OPTIMIZER_STATE_PERCENT:
         return Silent(f"The optimizer's states take {gigabytes(state)}, {share:.0f} % of the peak.")
     parameters = context.facts.parameter_count
     each = f", {state / parameters:.1f} bytes a parameter" if parameters else ""
@@ -75,7 +85,7 @@ def check(context: RuleContext) -> Finding | Silent:
         readings=[
             Reading("Memory taken at the peak", used, "percent", thresholds.SHORT_OF_MEMORY_PERCENT),
             Reading("States of the optimizer", state, "bytes"),
-            Reading("Their share of the peak", share, "percent", thresholds.OPTIMIZER_STATE_PERCENT),
+            Reading("Their share of the peak", share, "percent", OPTIMIZER_STATE_PERCENT),
         ],
         evidence=[EvidenceRow("Peak memory", None, used, _PAGE, "")],
         change=(
@@ -86,9 +96,6 @@ def check(context: RuleContext) -> Finding | Silent:
         )
         + memory_after(context, mended),
         code=_SHARDED if sharded else _EIGHT_BIT + _ADAFACTOR,
-        saving_unknown_because="It saves memory, not time. What a larger batch would gain with it, tb-dlprof predict "
+        saving="It saves memory, not time. What a larger batch would gain with it, tb-dlprof predict "
         "--batch-size tells.",
-        confirm="Record again: the peak of memory should be lower by about the states' size.",
-        confidence="high",
-        severity="low",
     )

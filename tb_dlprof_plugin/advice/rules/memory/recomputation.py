@@ -1,4 +1,17 @@
-"""Activations are computed a second time in the backward pass, although there is memory to keep them."""
+"""Activations are recomputed though memory is left.
+
+Forward ops inside the backward pass (activation checkpointing) while much of the GPU's memory is free.
+
+Why it matters: Checkpointing saves memory and pays with time: the forward pass of each checkpointed part runs twice,
+which is up to a third of a step. Where the activations would fit into memory, the time is paid for nothing.
+
+What to change: Checkpoint fewer parts, or none; or use the memory for a larger batch.
+
+When to leave it: The memory is kept for longer inputs, a larger batch or another process on the GPU.
+
+To confirm: Record again: no forward op should be left inside the backward pass, and the peak of memory should be
+higher.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +25,7 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -25,25 +39,27 @@ from tb_dlprof_plugin.model.tree import nearest, outermost
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 
 RULE = Rule(
-    id="recomputation",
-    title="Activations are recomputed though memory is left",
-    looks_for="Forward ops inside the backward pass (activation checkpointing) while much of the GPU's memory is free.",
-    why="Checkpointing saves memory and pays with time: the forward pass of each checkpointed part runs twice, which "
-    "is up to a third of a step. Where the activations would fit into memory, the time is paid for nothing.",
-    fix="Checkpoint fewer parts, or none; or use the memory for a larger batch.",
-    ignore_when="The memory is kept for longer inputs, a larger batch or another process on the GPU.",
-    thresholds=(
-        "MEMORY_TO_USE_PERCENT",
-        "WORTHWHILE_SAVING_PERCENT",
-        "RECOMPUTED_STAYS",
-        "CHECKPOINTING_IN_PYTHON",
-        "STEP_NOISE",
-    ),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
     references=(
         Reference("PyTorch: activation checkpointing", "https://docs.pytorch.org/docs/stable/checkpoint.html"),
         Reference("Chen et al.: training deep nets with sublinear memory cost", "https://arxiv.org/abs/1604.06174"),
     ),
 )
+
+MEMORY_TO_USE_PERCENT = 90.0
+"""Of what the process can have of the GPU's memory: more is not advised to fill. torch-tb-profiler warns above it."""
+
+RECOMPUTED_STAYS = 0.2
+"""Share of the time of recomputed ops that the low end of a saving leaves: kept activations are read from memory
+where recomputed ones may still be in the cache."""
+
+CHECKPOINTING_IN_PYTHON = 0.8
+"""CPU time of checkpointing outside the recomputed ops (saving and restoring states, hooks) over the ops' own. On an
+H200 with torch 2.11, leaving it out of a step that the CPU paced saved 1.6 times what the ops' calls take
+(benchmarks/planted's recomputation with a quarter of its batch)."""
 
 _FORWARD_ONLY = frozenset(
     f"aten::{name}"
@@ -59,8 +75,6 @@ _FORWARD_ONLY = frozenset(
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where what is recomputed would fit into memory and costs a notable share of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     again = _recomputed(context)
     if not again.any():
         return Silent("The backward pass recomputes nothing.", applicable=False)
@@ -77,7 +91,7 @@ def check(context: RuleContext) -> Finding | Silent:
             f"Recomputing {what} takes {milliseconds(time)} a step; how much memory is left was not recorded.",
             applicable=False,
         )
-    left = round(thresholds.MEMORY_TO_USE_PERCENT / 100 * capacity) - peak
+    left = round(MEMORY_TO_USE_PERCENT / 100 * capacity) - peak
     needed = _bytes_to_keep(context, launches)
     fits = min(max(left, 0) / needed, 1.0) if needed else 0.0
     if not needed:
@@ -103,7 +117,7 @@ def check(context: RuleContext) -> Finding | Silent:
         readings=[
             Reading("Kernel time of recomputed ops, per step", time, "ns"),
             Reading("Share of the step", share, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
-            Reading("Memory taken at the peak", used, "percent", thresholds.MEMORY_TO_USE_PERCENT),
+            Reading("Memory taken at the peak", used, "percent", MEMORY_TO_USE_PERCENT),
             Reading("Memory to keep what is recomputed, at most", needed, "bytes"),
         ],
         evidence=op_rows(context, launches),
@@ -114,16 +128,13 @@ def check(context: RuleContext) -> Finding | Silent:
         ),
         code="x = block(x)  # instead of torch.utils.checkpoint.checkpoint(block, x)\n",
         saving=estimate,
-        confirm="Record again: no forward op should be left inside the backward pass, and the peak of memory should be "
-        "higher.",
-        confidence="high" if fits == 1.0 else "medium",
-    )
+    ).but(confidence="high" if fits == 1.0 else "medium")
 
 
 def _estimate(context: RuleContext, again: Bools, launches: Bools, fits: float, time: int) -> Saving:
     """Without as much of the recomputation as memory allows."""
     expected = change(context, gone=again)
-    stays = thresholds.RECOMPUTED_STAYS
+    stays = RECOMPUTED_STAYS
     if fits < 1.0:
         expected = replace(change(context, (launches, 1 - fits)), cpu=expected.cpu, keep_cpu=1 - fits)
     low = replace(
@@ -137,11 +148,11 @@ def _estimate(context: RuleContext, again: Bools, launches: Bools, fits: float, 
         f"Recomputing takes {milliseconds(time)} of kernel time a step and the CPU's time for its calls; "
         + ("all of it goes" if fits == 1.0 else f"{100 * fits:.0f} % of it goes, as far as memory is left")
         + f" (at the low end {100 * stays:.0f} % of that stays). Checkpointing's own Python code is in no "
-        f"call: at the high end it is {thresholds.CHECKPOINTING_IN_PYTHON:g} of them.",
+        f"call: at the high end it is {CHECKPOINTING_IN_PYTHON:g} of them.",
     )
     of_cpu = replace(expected, gpu=None)
     in_calls = step_saving(context, of_cpu, of_cpu, of_cpu, "").expected_ns
-    return item.between(item.low_ns, item.high_ns + thresholds.CHECKPOINTING_IN_PYTHON * in_calls)
+    return item.between(item.low_ns, item.high_ns + CHECKPOINTING_IN_PYTHON * in_calls)
 
 
 def _recomputed(context: RuleContext) -> Bools:

@@ -1,4 +1,18 @@
-"""Collectives between GPUs take time that no computation hides."""
+"""Communication is not hidden.
+
+Time in which a GPU runs collectives and nothing else. Where all ranks were recorded, only moving data counts: the
+rest is waiting for a rank that comes later.
+
+Why it matters: DistributedDataParallel exchanges gradients while the backward pass still computes others. What is
+left after its end, or is exchanged more often than needed, makes the step longer.
+
+What to change: Exchange gradients once per optimizer step (`no_sync` around the other batches of an accumulation),
+exchange fewer bytes (a compression hook), or give more computation to hide it (a larger batch).
+
+When to leave it: The ranks are connected by a slow network and the batch cannot grow: then this is its price.
+
+To confirm: Record all ranks again: less time in collectives with nothing else running, and a shorter step.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +23,13 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import replayed_calls
 from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.metrics.communication import Collectives, collectives, is_collective
@@ -25,16 +41,10 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
 RULE = Rule(
-    id="communication_bound",
-    title="Communication is not hidden",
-    looks_for="Time in which a GPU runs collectives and nothing else. Where all ranks were recorded, only moving data "
-    "counts: the rest is waiting for a rank that comes later.",
-    why="DistributedDataParallel exchanges gradients while the backward pass still computes others. What is left after "
-    "its end, or is exchanged more often than needed, makes the step longer.",
-    fix="Exchange gradients once per optimizer step (`no_sync` around the other batches of an accumulation), exchange "
-    "fewer bytes (a compression hook), or give more computation to hide it (a larger batch).",
-    ignore_when="The ranks are connected by a slow network and the batch cannot grow: then this is its price.",
-    thresholds=("COMMUNICATION_SHARE_PERCENT", "COMPRESSED_SHARE", "COMMUNICATION_SLOWDOWN"),
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    thresholds=("COMMUNICATION_SLOWDOWN",),
     peers=(
         Peer("torch-tb-profiler", "Communication recommendation"),
         Peer("torch-tb-profiler", "DistributedDataParallel without NCCL recommendation"),
@@ -52,6 +62,14 @@ RULE = Rule(
         ),
     ),
 )
+
+COMMUNICATION_SHARE_PERCENT = 10.0
+"""torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting if that is
+known."""
+
+COMPRESSED_SHARE = SpeedupRange(0.3, 0.5, 0.8)
+"""Exposed communication that is left with half the bytes: half of it; less where the rest overlaps with the backward
+pass, more because gradients are cast twice."""
 
 _FP32 = ("float32",)
 _NO_SYNC = """for number, batch in enumerate(batches):
@@ -86,8 +104,6 @@ class _Seen:
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where collectives that nothing hides take `COMMUNICATION_SHARE_PERCENT` of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     found = collectives(context.view, context.selection)
     if not len(found) and context.facts.distributed_backend == "gloo" and (context.facts.world_size or 1) > 1:
         return _through_the_cpu(context)
@@ -108,7 +124,7 @@ def check(context: RuleContext) -> Finding | Silent:
         )
     accumulates = seen.rounds is not None and seen.rounds > 1
     # What is exchanged too often costs time also where kernels hide it.
-    if share < thresholds.COMMUNICATION_SHARE_PERCENT and not accumulates:
+    if share < COMMUNICATION_SHARE_PERCENT and not accumulates:
         return Silent(f"{numbers}.")
     estimate = _of_rounds(context, seen) if accumulates else _of_compression(context, seen)
     if (percent(estimate.high_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
@@ -128,7 +144,7 @@ def check(context: RuleContext) -> Finding | Silent:
         else f"{share:.0f} % of the step is communication that nothing hides",
         seen=f"{numbers}.{size}{unsplit if seen.transfer_ns is None else ''}",
         readings=[
-            Reading("Communication not hidden", share, "percent", thresholds.COMMUNICATION_SHARE_PERCENT),
+            Reading("Communication not hidden", share, "percent", COMMUNICATION_SHARE_PERCENT),
             Reading("Collectives per step", seen.collective_ns, "ns"),
             Reading("With nothing else running", seen.exposed_ns, "ns"),
             Reading("Of it moving data", seen.transfer_ns, "ns"),
@@ -139,9 +155,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=change,
         code=code,
         saving=estimate,
-        confidence="high" if accumulates else "medium",
-        confirm="Record all ranks again: less time in collectives with nothing else running, and a shorter step.",
-    )
+    ).but(confidence="high" if accumulates else "medium")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
@@ -248,7 +262,7 @@ def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
     """What half the bytes save, where gradients are FP32; else what is exposed is the bound."""
     least_cpu = context.simulation.host_ends_ns[0]
     moved = seen.exposed_ns if seen.transfer_ns is None else seen.transfer_ns
-    factor = thresholds.COMPRESSED_SHARE
+    factor = COMPRESSED_SHARE
     room = max(context.step_ns - least_cpu, 0.0)
     calls = replayed_calls(context)
     if calls is not None:
@@ -307,8 +321,7 @@ def _through_the_cpu(context: RuleContext) -> Finding:
         readings=[Reading("Ranks", context.facts.world_size, "count")],
         change="Use the backend nccl, which exchanges them between the GPUs.",
         code='torch.distributed.init_process_group("nccl")\n',
-        saving_unknown_because="What the exchange would take between these GPUs does not show in this recording.",
-        severity="high",
-        confidence="high",
-        confirm="Record again: collectives run on the GPU, and the step is shorter.",
+        saving="What the exchange would take between these GPUs does not show in this recording.",
+    ).but(
+        confirm="Record again: collectives run on the GPU, and the step is shorter.", confidence="high", severity="high"
     )

@@ -1,4 +1,19 @@
-"""Several GPUs are driven by ``nn.DataParallel``: one process, one thread of Python at a time."""
+"""nn.DataParallel instead of DistributedDataParallel.
+
+A model in `torch.nn.DataParallel` that uses several GPUs.
+
+Why it matters: DataParallel copies the model to every GPU in every step, gathers the outputs on the first and adds up
+the gradients there, and one Python process launches the work of all GPUs in turns. DistributedDataParallel keeps a
+copy on each GPU, has a process for each, and exchanges gradients while the backward pass still runs. PyTorch advises
+it also within one machine.
+
+What to change: Start one process per GPU with `torchrun` and wrap the model in `DistributedDataParallel`.
+
+When to leave it: The step is short compared with what else the script does.
+
+To confirm: Record all ranks: each shows one GPU, collectives in the backward pass, and a shorter step for the same
+number of samples in all.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
@@ -19,15 +35,10 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
 RULE = Rule(
-    id="data_parallel",
-    title="nn.DataParallel instead of DistributedDataParallel",
-    looks_for="A model in `torch.nn.DataParallel` that uses several GPUs.",
-    why="DataParallel copies the model to every GPU in every step, gathers the outputs on the first and adds up the "
-    "gradients there, and one Python process launches the work of all GPUs in turns. DistributedDataParallel keeps a "
-    "copy on each GPU, has a process for each, and exchanges gradients while the backward pass still runs. PyTorch "
-    "advises it also within one machine.",
-    fix="Start one process per GPU with `torchrun` and wrap the model in `DistributedDataParallel`.",
-    ignore_when="The step is short compared with what else the script does.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
+    group="data_parallel",
     peers=(Peer("torch-tb-profiler", "DataParallel recommendation"),),
     references=(
         Reference(
@@ -61,8 +72,6 @@ class _Parts:
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where DataParallel's forward pass is in the trace, or the hook saw it, and several GPUs were used."""
     profile = context.profile
-    if not profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     gpus = len(profile.iterations.gpu_ids)
     if not _is_used(context):
         return Silent(f"DataParallel is not used; the process works on {gpus} GPU{'s' if gpus > 1 else ''}.")
@@ -112,9 +121,6 @@ def check(context: RuleContext) -> Finding | Silent:
         "size is then per GPU: divide yours by their number.",
         code=_CODE.format(gpus=gpus),
         saving=estimate,
-        group="data_parallel",
-        confirm="Record all ranks: each shows one GPU, collectives in the backward pass, and a shorter step for the "
-        "same number of samples in all.",
     )
 
 

@@ -1,4 +1,18 @@
-"""One unit of FSDP holds most of the model, so that nothing hides its communication."""
+"""One unit of FSDP has most of the parameters.
+
+A unit of FSDP that gathers more than half of all parameters, of a model with repeated blocks, where its gathers and
+reductions are not hidden.
+
+Why it matters: A unit is gathered before its first layer computes, and its gradients are reduced after its last one.
+Units of one block each are exchanged while other blocks compute; a whole model as one unit has nothing next to it,
+and all its parameters are in memory at once.
+
+What to change: Apply `fully_shard` to each block, then to the model.
+
+When to leave it: The CPU sets the pace: each unit takes it about a millisecond.
+
+To confirm: Record all ranks again: gathers of one block each next to kernels, and less memory at the peak.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +23,20 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.fsdp_units import hooks_ns_per_step
-from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import NO_JOB, fsdp_calls, replayed_calls, worthwhile
+from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import fsdp_calls, replayed_calls, worthwhile
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="fsdp_large_units",
-    title="One unit of FSDP has most of the parameters",
-    looks_for="A unit of FSDP that gathers more than half of all parameters, of a model with repeated "
-    "blocks, where its gathers and reductions are not hidden.",
-    why="A unit is gathered before its first layer computes, and its gradients are reduced after its last "
-    "one. Units of "
-    "one block each are exchanged while other blocks compute; a whole model as one unit has nothing next to it, "
-    "and all its parameters are in memory at once.",
-    fix="Apply `fully_shard` to each block, then to the model.",
-    ignore_when="The CPU sets the pace: each unit takes it about a millisecond.",
+    __name__,
+    __doc__,
+    needs=(Need.FSDP, Need.REPLAYED_JOB),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "BUCKETED_SHARE"),
+    group="gathers",
     references=(
         Reference(
             "PyTorch: fully_shard",
@@ -44,11 +53,9 @@ _NUMBERED = re.compile(r"^(?P<list>.*?)(?:^|\.)(?P<number>\d+)(?:\.|$)")
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where dividing the largest unit saves `WORTHWHILE_SAVING_PERCENT` of the step."""
     settings = context.facts.fsdp
-    if settings is None:
-        return Silent("Not applicable: this recording has no settings of FSDP.", applicable=False)
     calls = replayed_calls(context)
-    if calls is None:
-        return Silent(NO_JOB, applicable=False)
+    assert settings is not None
+    assert calls is not None
     gathers = fsdp_calls(calls, Operation.ALL_GATHER)
     if not gathers.any() or (calls.bytes[gathers] < 0).any():
         return Silent("How many bytes FSDP gathers does not show.", applicable=False)
@@ -96,8 +103,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Make each of the {blocks} blocks a unit.",
         code="for block in model.blocks:\n    fully_shard(block)\nfully_shard(model)\n",
         saving=estimate,
-        group="gathers",
-        confirm="Record all ranks again: gathers of one block each next to kernels, and less memory at the peak.",
     )
 
 

@@ -1,15 +1,31 @@
-"""FSDP gathers a unit's parameters only when it is about to compute with them."""
+"""FSDP does not gather the next unit early.
+
+All-gathers of FSDP that are not prefetched, and in which the GPU does nothing else although the unit before has work
+that would hide them.
+
+Why it matters: A unit's parameters can be gathered while the unit before computes. Without prefetching the gather
+starts when the CPU comes to the unit: on a CPU that is not far ahead of the GPU, that is after the work that would
+hide it.
+
+What to change: FSDP2: `set_modules_to_forward_prefetch`. FSDP1: `forward_prefetch=True` and
+`backward_prefetch=BackwardPrefetch.BACKWARD_PRE`.
+
+When to leave it: Memory is short: the parameters of one unit more are there at a time. Units run in another order
+from step to step.
+
+To confirm: Record all ranks again: gathers run next to kernels of the unit before, and the step is shorter.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
-    NO_JOB,
     ReplayedCalls,
     fsdp_calls,
     gathered_again,
@@ -22,18 +38,11 @@ from tb_dlprof_plugin.model.run_facts import FsdpFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="fsdp_prefetch",
-    title="FSDP does not gather the next unit early",
-    looks_for="All-gathers of FSDP that are not prefetched, and in which the GPU does nothing else although the unit "
-    "before has work that would hide them.",
-    why="A unit's parameters can be gathered while the unit before computes. Without prefetching the gather "
-    "starts when "
-    "the CPU comes to the unit: on a CPU that is not far ahead of the GPU, that is after the work that would hide it.",
-    fix="FSDP2: `set_modules_to_forward_prefetch`. FSDP1: `forward_prefetch=True` and "
-    "`backward_prefetch=BackwardPrefetch.BACKWARD_PRE`.",
-    ignore_when="Memory is short: the parameters of one unit more are there at a time. Units run in another order from "
-    "step to step.",
+    __name__,
+    __doc__,
+    needs=(Need.FSDP,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "COMMUNICATION_SLOWDOWN"),
+    group="gathers",
     references=(
         Reference(
             "PyTorch: fully_shard, set_modules_to_forward_prefetch",
@@ -58,12 +67,12 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where gathering one unit earlier saves `WORTHWHILE_SAVING_PERCENT` of the step."""
     settings = context.facts.fsdp
     if settings is None or settings.forward_prefetch is None or settings.backward_prefetch is None:
-        return Silent("Not applicable: this recording has no settings of FSDP.", applicable=False)
+        return Need.FSDP.missing()
     if settings.forward_prefetch and settings.backward_prefetch:
         return Silent("Parameters are prefetched in both passes.")
     calls = replayed_calls(context)
     if calls is None:
-        return Silent(NO_JOB, applicable=False)
+        return Need.REPLAYED_JOB.missing()
     late = _late(calls, settings)
     if late is None:
         return Silent("Which gathers are for the forward pass does not show.", applicable=False)
@@ -95,8 +104,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change="Gather each unit while the one before computes.",
         code=_CODE[2 if settings.version == 2 else 1],
         saving=estimate,
-        group="gathers",
-        confirm="Record all ranks again: gathers run next to kernels of the unit before, and the step is shorter.",
     )
 
 

@@ -1,4 +1,18 @@
-"""FSDP frees parameters after the forward pass and gathers them again, although there is memory to keep them."""
+"""FSDP gathers all parameters twice in a step.
+
+Units of FSDP that free their parameters after the forward pass, where gathering them again is not hidden and the GPU
+has room to keep them.
+
+Why it matters: With `reshard_after_forward` each unit is gathered once more for the backward pass: half as much
+communication again, for the memory of the parameters between the two passes.
+
+What to change: Pass `reshard_after_forward=False` to `fully_shard`, or `ShardingStrategy.SHARD_GRAD_OP` to FSDP1; for
+some units, if there is not room for all.
+
+When to leave it: The memory is needed for a larger batch.
+
+To confirm: Record all ranks again: half as many all-gathers, a higher memory peak, and a shorter step.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +20,10 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
-    NO_JOB,
     ReplayedCalls,
     gathered_again,
     replayed_calls,
@@ -18,16 +32,11 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="fsdp_reshard",
-    title="FSDP gathers all parameters twice in a step",
-    looks_for="Units of FSDP that free their parameters after the forward pass, where gathering them again is not "
-    "hidden and the GPU has room to keep them.",
-    why="With `reshard_after_forward` each unit is gathered once more for the backward pass: half as much "
-    "communication again, for the memory of the parameters between the two passes.",
-    fix="Pass `reshard_after_forward=False` to `fully_shard`, or `ShardingStrategy.SHARD_GRAD_OP` to FSDP1; for some "
-    "units, if there is not room for all.",
-    ignore_when="The memory is needed for a larger batch.",
+    __name__,
+    __doc__,
+    needs=(Need.FSDP,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    group="gathers",
     references=(
         Reference(
             "PyTorch: fully_shard, reshard_after_forward",
@@ -51,12 +60,12 @@ def check(context: RuleContext) -> Finding | Silent:
     "short."""
     settings = context.facts.fsdp
     if settings is None or settings.resharded_units is None:
-        return Silent("Not applicable: this recording has no settings of FSDP.", applicable=False)
+        return Need.FSDP.missing()
     if not settings.resharded_units:
         return Silent(f"None of the {settings.units} units frees its parameters after the forward pass.")
     calls = replayed_calls(context)
     if calls is None:
-        return Silent(NO_JOB, applicable=False)
+        return Need.REPLAYED_JOB.missing()
     again = gathered_again(calls, settings.units)
     if again is None:
         return Silent("Which gathers are for the backward pass does not show.", applicable=False)
@@ -94,10 +103,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change="Keep the parameters between forward and backward pass.",
         code=_CODE[2 if settings.version == 2 else 1],
         saving=estimate,
-        group="gathers",
-        confidence="medium" if room is not None else "low",
-        confirm="Record all ranks again: half as many all-gathers, a higher memory peak, and a shorter step.",
-    )
+    ).but(confidence="medium" if room is not None else "low")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:

@@ -1,4 +1,17 @@
-"""FSDP's units are so small that the CPU spends the step on gathering and freeing them."""
+"""FSDP's units are too small.
+
+Units of FSDP that lie in other units, where the CPU sets the pace and spends the step on their hooks.
+
+Why it matters: For each unit the CPU copies parameters into a buffer, starts a gather, waits for it, copies them out
+and frees them, forward and backward: about a millisecond, whatever its size. A unit of one small layer computes for
+less time than that.
+
+What to change: Apply `fully_shard` to whole blocks, not to the layers in them.
+
+When to leave it: Memory leaves no choice: a larger unit is gathered as a whole.
+
+To confirm: Record again: fewer all-gathers of more bytes, and a shorter step.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +19,11 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.calls_of_profile import fsdp_unit
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
@@ -16,15 +31,12 @@ from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="fsdp_units",
-    title="FSDP's units are too small",
-    looks_for="Units of FSDP that lie in other units, where the CPU sets the pace and spends the step on their hooks.",
-    why="For each unit the CPU copies parameters into a buffer, starts a gather, waits for it, copies them out and "
-    "frees them, forward and backward: about a millisecond, whatever its size. A unit of one small layer computes for "
-    "less time than that.",
-    fix="Apply `fully_shard` to whole blocks, not to the layers in them.",
-    ignore_when="Memory leaves no choice: a larger unit is gathered as a whole.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    confidence="high",
+    group="cpu_paced",
     references=(
         Reference(
             "PyTorch: fully_shard",
@@ -33,15 +45,13 @@ RULE = Rule(
     ),
 )
 
-_REALISED = thresholds.SpeedupRange(0.7, 1.0, 1.35)
+_REALISED = SpeedupRange(0.7, 1.0, 1.35)
 """Of the saving: a merged unit has more parameters to copy, which takes the CPU longer; and autograd's own nodes and
 threads for each unit, which are outside of FSDP's ranges, go too (benchmarks/ranks: 1.28)."""
 
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where units in other units take CPU time that the step would be shorter by `WORTHWHILE_SAVING_PERCENT`."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     _, units = _ranges(context.view)
     hooks_ns = hooks_ns_per_step(context)
     if hooks_ns is None:
@@ -82,9 +92,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Make units of whole blocks: {len(outer)} instead of {len(units)}.",
         code="for block in model.blocks:\n    fully_shard(block)  # not its layers\nfully_shard(model)\n",
         saving=estimate,
-        group="cpu_paced",
-        confidence="high",
-        confirm="Record again: fewer all-gathers of more bytes, and a shorter step.",
     )
 
 

@@ -1,4 +1,17 @@
-"""Python's garbage collector runs on one rank after the other, and all wait each time."""
+"""Ranks collect garbage in turns.
+
+Runs of Python's garbage collector on several ranks in different steps.
+
+Why it matters: A rank that collects launches nothing, and all others wait for it in the next collective. Each rank
+collects when its own counters say so: of many ranks one does in nearly every step, and each of these steps is longer.
+
+What to change: Call `gc.disable()` after the set-up, and `gc.collect()` on all ranks in the same steps, every few
+hundred.
+
+When to leave it: The training makes reference cycles with large tensors, which only the collector frees.
+
+To confirm: Record all ranks again: no rank collects in a step in which the others do not.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +19,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
@@ -13,14 +27,11 @@ from tb_dlprof_plugin.fleet.chosen_steps import common_steps
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
-    id="garbage_in_turns",
-    title="Ranks collect garbage in turns",
-    looks_for="Runs of Python's garbage collector on several ranks in different steps.",
-    why="A rank that collects launches nothing, and all others wait for it in the next collective. Each rank collects "
-    "when its own counters say so: of many ranks one does in nearly every step, and each of these steps is longer.",
-    fix="Call `gc.disable()` after the set-up, and `gc.collect()` on all ranks in the same steps, every few hundred.",
-    ignore_when="The training makes reference cycles with large tensors, which only the collector frees.",
+    __name__,
+    __doc__,
+    needs=(Need.OTHER_RANKS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    group="imbalance",
     references=(
         Reference("Python: gc", "https://docs.python.org/3/library/gc.html"),
         Reference(
@@ -34,8 +45,8 @@ RULE = Rule(
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where collecting in the same steps saves `WORTHWHILE_SAVING_PERCENT` of the step."""
     replayed = context.replayed_job
-    if replayed is None or replayed.job.step is None:
-        return Silent("No other rank was recorded.", applicable=False)
+    assert replayed is not None
+    assert replayed.job.step is not None
     numbers = common_steps(replayed.facts)
     rows = [one.steps.garbage_ns[np.isin(one.steps.number, numbers)] for one in replayed.facts]
     if not len(numbers) or any((row < 0).any() for row in rows):
@@ -76,6 +87,4 @@ def check(context: RuleContext) -> Finding | Silent:
             f"replayed with even ranks and steps, is {even_ns / 1e6:.2f} ms shorter, which bounds it. Nothing where "
             "hosts are far ahead of their GPUs; at best, without collecting at all, all of it.",
         ),
-        group="imbalance",
-        confirm="Record all ranks again: no rank collects in a step in which the others do not.",
     )

@@ -1,4 +1,16 @@
-"""DistributedDataParallel copies each summed gradient out of its bucket."""
+"""Gradients are copied out of DDP's buckets.
+
+Copies from the buckets of DistributedDataParallel to the gradients after each all-reduce.
+
+Why it matters: Each copy reads and writes all gradients once more, and takes a launch for each parameter. Gradients
+that are views of the buckets need neither, and no memory of their own.
+
+What to change: Pass `gradient_as_bucket_view=True` to DistributedDataParallel.
+
+When to leave it: The training calls `detach_()` on gradients or replaces `.grad`, which views do not allow.
+
+To confirm: Record again: no call of copy_bucket_to_grad, and a shorter step.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +19,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, saved
@@ -14,14 +27,11 @@ from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="gradient_bucket_copies",
-    title="Gradients are copied out of DDP's buckets",
-    looks_for="Copies from the buckets of DistributedDataParallel to the gradients after each all-reduce.",
-    why="Each copy reads and writes all gradients once more, and takes a launch for each parameter. Gradients that are "
-    "views of the buckets need neither, and no memory of their own.",
-    fix="Pass `gradient_as_bucket_view=True` to DistributedDataParallel.",
-    ignore_when="The training calls `detach_()` on gradients or replaces `.grad`, which views do not allow.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    confidence="high",
     references=(
         Reference(
             "PyTorch: DistributedDataParallel, gradient_as_bucket_view",
@@ -35,8 +45,6 @@ _COPY = "copy_bucket_to_grad"
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the copies take `WORTHWHILE_SAVING_PERCENT` of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     ops, calls, strings = context.profile.ops, context.profile.calls, context.profile.strings
     named = np.array([_COPY in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
     copies = named[calls.op] & context.view.selected_calls(context.selection)
@@ -64,8 +72,6 @@ def check(context: RuleContext) -> Finding | Silent:
         "one set of gradients.",
         code="model = DistributedDataParallel(model, gradient_as_bucket_view=True)\n",
         saving=estimate,
-        confidence="high",
-        confirm="Record again: no call of copy_bucket_to_grad, and a shorter step.",
     )
 
 

@@ -1,4 +1,17 @@
-"""Buckets of DistributedDataParallel that are too large to overlap with the backward pass."""
+"""DDP's buckets are too large.
+
+DistributedDataParallel with one bucket, or with one that holds most of the gradients, whose all-reduce nothing hides.
+
+Why it matters: A bucket is exchanged when its last gradient is ready. One bucket is ready when the backward pass is
+over, so that no computation is left to hide its exchange.
+
+What to change: Leave `bucket_cap_mb` at 25, or set it so that there are ten buckets or more.
+
+When to leave it: The backward pass is much shorter than the exchange, or the link so slow at small messages that one
+large one is faster: compare both.
+
+To confirm: Record again: several all-reduces in the backward pass, and less time with nothing else running.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +30,10 @@ from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="gradient_buckets",
-    title="DDP's buckets are too large",
-    looks_for="DistributedDataParallel with one bucket, or with one that holds most of the gradients, whose all-reduce "
-    "nothing hides.",
-    why="A bucket is exchanged when its last gradient is ready. One bucket is ready when the backward pass is over, so "
-    "that no computation is left to hide its exchange.",
-    fix="Leave `bucket_cap_mb` at 25, or set it so that there are ten buckets or more.",
-    ignore_when="The backward pass is much shorter than the exchange, or the link so slow at small messages that one "
-    "large one is faster: compare both.",
+    __name__,
+    __doc__,
     thresholds=("WORTHWHILE_SAVING_PERCENT", "BUCKETED_SHARE"),
+    group="exposed_exchange",
     references=(
         Reference(
             "Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training",
@@ -79,8 +86,6 @@ def check(context: RuleContext) -> Finding | Silent:
         "are computed.",
         code="model = DistributedDataParallel(model)  # bucket_cap_mb=25\n",
         saving=estimate,
-        group="exposed_exchange",
-        confirm="Record again: several all-reduces in the backward pass, and less time with nothing else running.",
     )
 
 

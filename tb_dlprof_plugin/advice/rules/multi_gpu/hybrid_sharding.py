@@ -1,4 +1,19 @@
-"""FSDP divides the model over all hosts, although one host could hold it."""
+"""FSDP divides the model over hosts.
+
+Groups of FSDP that gather parameters from several hosts with several GPUs each, where one host's GPUs have room for
+the whole model.
+
+Why it matters: Parameters are gathered twice in a step and gradients reduced once, all over the network between
+hosts, which is several times slower than the links within one. With hybrid sharding (HSDP) each host holds a whole
+copy: only gradients, divided by the GPUs of a host, cross the network.
+
+What to change: Give `fully_shard` a mesh of two dimensions, hosts by GPUs of a host; FSDP1
+`ShardingStrategy.HYBRID_SHARD`.
+
+When to leave it: The memory is needed: each GPU holds as many times more of the model as there are hosts.
+
+To confirm: Record all ranks again: gathers within hosts at a higher bus bandwidth, and a shorter step.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +25,10 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
-    NO_JOB,
     ReplayedCalls,
     fsdp_calls,
     replayed_calls,
@@ -27,16 +42,11 @@ from tb_dlprof_plugin.model.profile import Floats
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="hybrid_sharding",
-    title="FSDP divides the model over hosts",
-    looks_for="Groups of FSDP that gather parameters from several hosts with several GPUs each, where one host's GPUs "
-    "have room for the whole model.",
-    why="Parameters are gathered twice in a step and gradients reduced once, all over the network between hosts, which "
-    "is several times slower than the links within one. With hybrid sharding (HSDP) each host holds a whole copy: only "
-    "gradients, divided by the GPUs of a host, cross the network.",
-    fix="Give `fully_shard` a mesh of two dimensions, hosts by GPUs of a host; FSDP1 `ShardingStrategy.HYBRID_SHARD`.",
-    ignore_when="The memory is needed: each GPU holds as many times more of the model as there are hosts.",
+    __name__,
+    __doc__,
+    needs=(Need.FSDP,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    group="gathers",
     references=(
         Reference(
             "PyTorch: fully_shard, HSDP by a 2D mesh",
@@ -71,13 +81,12 @@ class _Hosts:
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the model is divided over hosts and not known not to fit; silent where HSDP saves too little."""
     settings = context.facts.fsdp
-    if settings is None:
-        return Silent("Not applicable: this recording has no settings of FSDP.", applicable=False)
+    assert settings is not None
     if settings.replicas is not None and settings.replicas > 1:
         return Silent(f"HSDP is used: {settings.replicas} copies, each over {settings.shard_ranks} ranks.")
     calls = replayed_calls(context)
     if calls is None:
-        return Silent(NO_JOB, applicable=False)
+        return Need.REPLAYED_JOB.missing()
     found = _hosts(calls, settings.shard_ranks)
     if isinstance(found, Silent):
         return found
@@ -112,15 +121,12 @@ def check(context: RuleContext) -> Finding | Silent:
         code=_CODE.format(
             device="cuda" if context.profile.has_gpu else "cpu", hosts=found.hosts, per_host=found.per_host
         ),
-        saving=estimate,
-        saving_unknown_because=""
-        if estimate is not None
-        else "How fast data moves within a host does not show: these GPUs are not in the table of NVLink rates, or "
+        saving=estimate
+        or "How fast data moves within a host does not show: these GPUs are not in the table of NVLink rates, or "
         "no gather is large enough.",
-        group="gathers",
+    ).but(
         confidence="medium" if estimate is not None and room is not None else "low",
         severity=None if estimate is not None else "medium",
-        confirm="Record all ranks again: gathers within hosts at a higher bus bandwidth, and a shorter step.",
     )
 
 

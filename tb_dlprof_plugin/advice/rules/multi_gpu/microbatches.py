@@ -1,4 +1,17 @@
-"""A pipeline with too few microbatches to keep its stages busy, or with more than the CPU can launch in time."""
+"""Another number of microbatches would be faster.
+
+Pipelines whose stages wait for their first and after their last microbatch, or whose CPU launches so many small ones
+that the GPU waits for it.
+
+Why it matters: Of p stages with m microbatches each is idle for (p - 1) / (m + p - 1) of the step. But the CPU
+launches all kernels once for each microbatch: with half as many it has half as much to do, for the same work of the
+GPU.
+
+What to change: Choose the number of microbatches for which neither the pipeline's bubble nor the CPU sets the pace.
+
+When to leave it: Memory sets the number: under GPipe the activations of all microbatches are kept, under 1F1B those
+of as many as there are stages.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +22,14 @@ from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.job import Job, PipelineShape
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
-    id="microbatches",
-    title="Another number of microbatches would be faster",
-    looks_for="Pipelines whose stages wait for their first and after their last microbatch, or whose CPU launches so "
-    "many small ones that the GPU waits for it.",
-    why="Of p stages with m microbatches each is idle for (p - 1) / (m + p - 1) of the step. But the CPU launches all "
-    "kernels once for each microbatch: with half as many it has half as much to do, for the same work of the GPU.",
-    fix="Choose the number of microbatches for which neither the pipeline's bubble nor the CPU sets the pace.",
-    ignore_when="Memory sets the number: under GPipe the activations of all microbatches are kept, under 1F1B those of "
-    "as many as there are stages.",
-    thresholds=("WORTHWHILE_SAVING_PERCENT", "MICROBATCH_CPU"),
+    __name__,
+    __doc__,
+    thresholds=("WORTHWHILE_SAVING_PERCENT",),
     references=(
         Reference(
             "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
@@ -31,6 +38,10 @@ RULE = Rule(
         Reference("PyTorch: pipeline parallelism", "https://docs.pytorch.org/docs/stable/distributed.pipelining.html"),
     ),
 )
+
+MICROBATCH_CPU = SpeedupRange(0.6, 1.0, 1.6)
+"""Share of the CPU's time of a step that is in proportion to the number of microbatches. Above one where more of them
+wait for each other between stages: on two H200s the CPU took four times as many in six times the time."""
 
 _FACTORS = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0)
 _MOST = 64
@@ -80,7 +91,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"A stage's work is the same in {best.count} microbatches; the bubble is then "
         f"{100 * _idle(pipeline.stages, best.count):.0f} % on even stages. The CPU needs {host_ns / 1e6:.2f} ms of a "
         f"step for {now}, in proportion to their number; at worst "
-        f"{100 * thresholds.MICROBATCH_CPU.low:.0f} % of it is.",
+        f"{100 * MICROBATCH_CPU.low:.0f} % of it is.",
     )
     return RULE.finding(
         title=f"{best.count} microbatches instead of {now} would make the step {share:.0f} % shorter",
@@ -98,10 +109,11 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Split the batch into {best.count} microbatches.",
         code=f"schedule = ScheduleGPipe(stage, n_microbatches={best.count}, loss_fn=loss_fn)\n",
         saving=estimate,
-        group="cpu_paced" if fewer else "bubble",
-        confidence="medium" if fewer else "low",
+    ).but(
         confirm="Record all stages again: "
         + ("fewer launches, a busier GPU, a shorter step." if fewer else "a smaller bubble and a shorter step."),
+        confidence="medium" if fewer else "low",
+        group="cpu_paced" if fewer else "bubble",
     )
 
 
@@ -115,7 +127,7 @@ def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -
     host_paced = not context.simulation.step().gpu_paced or idle > _HOST_SHARE * step
     rest = 0.0 if host_paced else max(step - work * _stretch(pipeline.stages, now), 0.0)
     gpu = rest + work * _stretch(pipeline.stages, count)
-    per_step, spread = context.simulation.host_ends_ns, thresholds.MICROBATCH_CPU
+    per_step, spread = context.simulation.host_ends_ns, MICROBATCH_CPU
 
     def host(cpu_ns: float, share: float) -> float:
         return cpu_ns * (1 - share + share * count / now)

@@ -16,14 +16,9 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.fleet.answers.job_of import Replayed
-from tb_dlprof_plugin.fleet.answers.what_if import LEAST_ERROR, UNRELIABLE_PERCENT
+from tb_dlprof_plugin.fleet.answers.what_if import LEAST_ERROR
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
-
-NO_JOB = (
-    "Not applicable: this recording has no other rank whose collectives match those of this one, or the job's "
-    f"replay is more than {UNRELIABLE_PERCENT:.0f} % off."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +107,7 @@ class ReplayedCalls:
 def replayed_calls(context: RuleContext) -> ReplayedCalls | None:
     """The calls of the context's job; None where there is none, or where its replay is no basis for a price."""
     replayed = context.replayed_job
-    if replayed is None or replayed.job.step is None or not len(replayed.scenarios.calls.rank):
-        return None
-    error = replayed.scenarios.error_percent
-    if not replayed.scenarios.calls.coupled.any() or error is None or abs(error) > UNRELIABLE_PERCENT:
+    if replayed is None or not context.replay_holds:
         return None
     calls = replayed.scenarios.calls
     modules, dimensions = _Names(), _Names()

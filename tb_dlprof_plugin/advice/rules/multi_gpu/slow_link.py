@@ -1,9 +1,23 @@
-"""Data moves between GPUs at a small part of what their links carry."""
+"""Collectives do not use the fast link.
+
+Large collectives between GPUs of one host that reach less than 15 % of what NVLink carries, groups whose equal
+transfers take 1.5 times as long as those of other groups, and variables of NCCL that switch a transport off.
+
+Why it matters: NCCL falls back without a word: from NVLink to copies through the host's memory where peer access is
+off, from InfiniBand to TCP where it finds no device. Data then moves several times slower.
+
+What to change: Leave out the variable that switches the transport off, or repair what keeps NCCL from using it.
+
+When to leave it: The GPUs have no better link, or the variable works around a fault of the machine.
+
+To confirm: Record all ranks again: a higher bus bandwidth in the table of collectives.
+"""
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
@@ -13,15 +27,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="slow_link",
-    title="Collectives do not use the fast link",
-    looks_for="Large collectives between GPUs of one host that reach less than 15 % of what NVLink carries, "
-    "groups whose equal transfers take 1.5 times as long as those of other groups, and variables of NCCL that switch a "
-    "transport off.",
-    why="NCCL falls back without a word: from NVLink to copies through the host's memory where peer access "
-    "is off, from InfiniBand to TCP where it finds no device. Data then moves several times slower.",
-    fix="Leave out the variable that switches the transport off, or repair what keeps NCCL from using it.",
-    ignore_when="The GPUs have no better link, or the variable works around a fault of the machine.",
+    __name__,
+    __doc__,
+    needs=(Need.OTHER_RANKS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
     references=(
         Reference(
@@ -48,8 +56,8 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires on slow transfers that win `WORTHWHILE_SAVING_PERCENT`, or on a variable that slows this job's "
     "transfers."""
     job = context.job
-    if job is None or job.step is None:
-        return Silent("No other rank was recorded.", applicable=False)
+    assert job is not None
+    assert job.step is not None
     off = switched_off(context)
     slow = next((delay for delay in job.delays if delay.cause == "slow_link" and delay.significant), None)
     won_ns = 0.0 if slow is None else min(slow.winnable_ms / job.step.ms, 1.0) * context.step_ns
@@ -121,10 +129,7 @@ def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[
             f"groups, has a step that is {won_ns / 1e6:.2f} ms shorter. How much of it is won depends on the hosts: "
             f"{100 * (1 - kept.high):.0f} % at the least. At best, without any transfer time, {most_ns / 1e6:.2f} ms.",
         ),
-        group="slow_link",
-        confidence="high" if off else "medium",
-        confirm="Record all ranks again: a higher bus bandwidth in the table of collectives.",
-    )
+    ).but(confidence="high" if off else "medium", group="slow_link")
 
 
 def _reached(best: tuple[float, float | None] | None) -> list[Reading]:
@@ -148,7 +153,5 @@ def _unknown(off: dict[str, str]) -> Finding:
         seen="".join(f"{text} is set: {what}. " for text, what in off.items()).strip(),
         change=f"Leave {', '.join(off)} out.",
         code="".join(f"unset {text.partition('=')[0]}\n" for text in off),
-        saving_unknown_because="No transfer of this recording is large enough to show the bandwidth.",
-        confirm="Record all ranks again: a higher bus bandwidth in the table of collectives.",
-        severity="low",
-    )
+        saving="No transfer of this recording is large enough to show the bandwidth.",
+    ).but(severity="low")

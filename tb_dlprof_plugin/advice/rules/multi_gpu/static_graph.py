@@ -1,4 +1,18 @@
-"""DistributedDataParallel searches the graph for unused parameters in each step, although they are always the same."""
+"""DDP searches for unused parameters in each step.
+
+`find_unused_parameters=True` of DistributedDataParallel without `static_graph=True`, in a model that leaves some
+parameters unused.
+
+Why it matters: The search walks the autograd graph after each forward pass, and the ranks agree on what is unused
+before the optimizer may step. With a static graph DDP learns it in the first step.
+
+What to change: Pass `static_graph=True` to DistributedDataParallel.
+
+When to leave it: Steps use different parameters: layers dropped at random, experts, or losses that take turns. DDP
+then gives wrong gradients or an error.
+
+To confirm: Record again: no call of search_unused_parameters, and a shorter step.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +26,30 @@ from tb_dlprof_plugin.advice.savings import change, saved
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="static_graph",
-    title="DDP searches for unused parameters in each step",
-    looks_for="`find_unused_parameters=True` of DistributedDataParallel without `static_graph=True`, in a model that "
-    "leaves some parameters unused.",
-    why="The search walks the autograd graph after each forward pass, and the ranks agree on what is unused before the "
-    "optimizer may step. With a static graph DDP learns it in the first step.",
-    fix="Pass `static_graph=True` to DistributedDataParallel.",
-    ignore_when="Steps use different parameters: layers dropped at random, experts, or losses that take "
-    "turns. DDP then gives wrong gradients or an error.",
+    __name__,
+    __doc__,
+    needs=(Need.PROCESS, Need.DISTRIBUTED_DATA_PARALLEL),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    group="unused_parameters",
     references=(
         Reference(
             "PyTorch: DistributedDataParallel, static_graph",
             "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
         ),
     ),
-    needs=(Need.PROCESS,),
 )
 
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the search takes `WORTHWHILE_SAVING_PERCENT` of the step, and cannot be left out."""
     facts = context.facts
-    if facts.parallel_wrapper != "DistributedDataParallel":
-        return Silent("The model is not wrapped in DistributedDataParallel.", applicable=False)
     if facts.ddp is not None and facts.ddp.static_graph:
         return Silent("static_graph is on.")
     search = search_calls(context)
     if not facts.find_unused_parameters or not search.any():
         return Silent("DDP does not search for unused parameters.")
     if facts.unused_parameters is None:
-        return Silent("Whether all parameters get a gradient was not recorded.", applicable=False)
+        return Need.GRADIENTS_SEEN.missing()
     if not facts.unused_parameters:
         return Silent("All parameters are used: the search can be left out (rule unused_parameters).")
     count = context.selection.count
@@ -69,8 +75,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change="If every step uses the same parameters, say so: static_graph=True.",
         code="model = DistributedDataParallel(model, static_graph=True)\n",
         saving=estimate,
-        group="unused_parameters",
-        confirm="Record again: no call of search_unused_parameters, and a shorter step.",
     )
 
 

@@ -1,9 +1,24 @@
-"""One rank makes the others wait, in collectives of all process groups: which, why, and what its repair wins."""
+"""A rank delays the others.
+
+Ranks of one training of which one comes late to collectives more often, or later, than chance explains, and not
+because it waited for another one. A collective ends on all members together, so that the durations of its calls show
+who came last; no clocks are compared.
+
+Why it matters: Synchronous ranks take each step together: what one is late by is lost on all others.
+
+What to change: Repair the rank or what it gets: see the cause that the finding names.
+
+When to leave it: The late rank has work that the others do not have by design, or the few recorded steps show one
+turn of work that evens out.
+
+To confirm: Record all ranks again: they wait less in collectives, and no rank is last most of the time.
+"""
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
@@ -11,16 +26,11 @@ from tb_dlprof_plugin.fleet.job import Cause, Delay
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
-    id="straggler",
-    title="A rank delays the others",
-    looks_for="Ranks of one training of which one comes late to collectives more often, or later, than chance "
-    "explains, and not because it waited for another one. A collective ends on all members together, so that the "
-    "durations of its calls show who came last; no clocks are compared.",
-    why="Synchronous ranks take each step together: what one is late by is lost on all others.",
-    fix="Repair the rank or what it gets: see the cause that the finding names.",
-    ignore_when="The late rank has work that the others do not have by design, or the few recorded steps show one turn "
-    "of work that evens out.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU, Need.OTHER_RANKS),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
+    group="imbalance",
     peers=(Peer("HTA", "Straggler analysis"), Peer("Nsight Systems", "nccl_straggler recipe")),
     references=(
         Reference(
@@ -47,11 +57,9 @@ _CHANGE: dict[Cause, str] = {
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the first of the job's delays is beyond chance and wins `WORTHWHILE_SAVING_PERCENT`."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     job = context.job
-    if job is None or job.step is None:
-        return Silent("No other rank was recorded.", applicable=False)
+    assert job is not None
+    assert job.step is not None
     late = [delay for delay in job.delays if delay.significant]
     worst = next((delay for delay in late if delay.cause != "slow_link"), None)
     if worst is None and late:
@@ -83,7 +91,4 @@ def _finding(context: RuleContext, worst: Delay, won_ns: float) -> Finding:
             f"that is {won_ns / 1e6:.2f} ms shorter. How fast hosts are does not show where their GPUs wait, so that "
             f"the win may be {100 * (1 - kept.high):.0f} % of it.",
         ),
-        group="imbalance",
-        confidence="medium",
-        confirm="Record all ranks again: they wait less in collectives, and no rank is last most of the time.",
     )

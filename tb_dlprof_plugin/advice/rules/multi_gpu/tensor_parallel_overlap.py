@@ -1,29 +1,38 @@
-"""Tensor parallelism waits for its collectives before and after each product."""
+"""Communication of tensor parallelism is not hidden.
+
+All-gathers, reduce-scatters and all-reduces of a tensor-parallel group in which the GPU does nothing else.
+
+Why it matters: A product of a tensor-parallel layer needs the whole input, and its output is summed up over the ranks
+before the next layer: the collectives lie between products. Async tensor parallelism divides a product into as many
+parts as there are ranks, and computes with what has arrived while the rest moves.
+
+What to change: With sequence parallelism, compile the model with `torch._inductor.config._micro_pipeline_tp = True`
+and enable symmetric memory for the group.
+
+When to leave it: The GPUs have no NVLink among all of them, which symmetric memory needs.
+
+To confirm: Record all ranks again: products in parts next to copies between GPUs, and fewer collectives.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import NO_JOB, ReplayedCalls, replayed_calls, worthwhile
+from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import ReplayedCalls, replayed_calls, worthwhile
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.model.profile import Bools
 
 RULE = Rule(
-    id="tensor_parallel_overlap",
-    title="Communication of tensor parallelism is not hidden",
-    looks_for="All-gathers, reduce-scatters and all-reduces of a tensor-parallel group in which the GPU does nothing "
-    "else.",
-    why="A product of a tensor-parallel layer needs the whole input, and its output is summed up over the ranks before "
-    "the next layer: the collectives lie between products. Async tensor parallelism divides a product into as "
-    "many parts as there are ranks, and computes with what has arrived while the rest moves.",
-    fix="With sequence parallelism, compile the model with `torch._inductor.config._micro_pipeline_tp = "
-    "True` and enable symmetric memory for the group.",
-    ignore_when="The GPUs have no NVLink among all of them, which symmetric memory needs.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU, Need.REPLAYED_JOB),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    confidence="low",
     references=(
         Reference(
             "PyTorch: Introducing Async Tensor Parallelism in PyTorch",
@@ -52,11 +61,8 @@ parallelize_module(block, mesh["tp"], {"norm1": SequenceParallel(), "norm2": Seq
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where hiding half of what can be hidden saves `WORTHWHILE_SAVING_PERCENT` of the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     calls = replayed_calls(context)
-    if calls is None:
-        return Silent(NO_JOB, applicable=False)
+    assert calls is not None
     chosen = _of_layers(context, calls)
     ranks = _members(calls, chosen)
     if not chosen.any() or ranks < 2:
@@ -87,8 +93,6 @@ def check(context: RuleContext) -> Finding | Silent:
         + ("." if context.facts.compiled else ": it needs torch.compile."),
         code=(_SEQUENCE if reduces else "") + _CODE,
         saving=estimate,
-        confidence="low",
-        confirm="Record all ranks again: products in parts next to copies between GPUs, and fewer collectives.",
     )
 
 

@@ -1,4 +1,18 @@
-"""Gradients are computed that no optimizer uses."""
+"""Gradients are computed that no optimizer uses.
+
+Parameters that get a gradient in each step and are in none of the optimizers that stepped.
+
+Why it matters: Training a new head on a body that is kept needs no gradients of the body. Where its parameters still
+require them, the backward pass goes through the whole body, keeps its activations, and adds up gradients that nothing
+reads.
+
+What to change: Call `requires_grad_(False)` on what is not trained, or run it under `torch.no_grad()`.
+
+When to leave it: The gradients are read by something else, such as a penalty or a second optimizer that steps now and
+then.
+
+To confirm: Record again: the modules should have no backward pass, and the peak of memory should be lower.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +31,17 @@ from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="gradients_without_optimizer",
-    title="Gradients are computed that no optimizer uses",
-    looks_for="Parameters that get a gradient in each step and are in none of the optimizers that stepped.",
-    why="Training a new head on a body that is kept needs no gradients of the body. Where its parameters still require "
-    "them, the backward pass goes through the whole body, keeps its activations, and adds up gradients that nothing "
-    "reads.",
-    fix="Call `requires_grad_(False)` on what is not trained, or run it under `torch.no_grad()`.",
-    ignore_when="The gradients are read by something else, such as a penalty or a second optimizer that steps now and "
-    "then.",
+    __name__,
+    __doc__,
+    needs=(Need.PROCESS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
+    confidence="high",
     references=(
         Reference(
             "PyTorch: locally disabling gradients",
             "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
         ),
     ),
-    needs=(Need.PROCESS,),
 )
 
 _CODE = "model.{name}.requires_grad_(False)\n"
@@ -65,10 +73,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Call requires_grad_(False) on {what}: their gradients go, and so do the activations that are kept for "
         "them.",
         code="".join(_CODE.format(name=name) for name in modules[:3]),
-        saving=estimate,
-        saving_unknown_because="" if estimate else "No work of their backward pass was recorded under their modules.",
-        confirm="Record again: the modules should have no backward pass, and the peak of memory should be lower.",
-        confidence="high",
+        saving=estimate or "No work of their backward pass was recorded under their modules.",
     )
 
 

@@ -1,4 +1,19 @@
-"""Mixed precision is on, yet matrix work runs in FP32, or tensors go back and forth between FP32 and half."""
+"""Part of a mixed-precision run stays in FP32.
+
+Matrix products, convolutions and attention on FP32 tensors in a run whose other matrix work is in half precision,
+with the casts around them.
+
+Why it matters: One layer in FP32 takes as long as many in half precision: FP32 multiplies without Tensor Cores (or at
+half the rate, with TF32), and its inputs and gradients are cast back and forth. It happens to layers outside the
+autocast region, under `autocast(enabled=False)`, and in the backward pass of custom autograd Functions, which
+autocast does not reach.
+
+What to change: Move the layer into the autocast region, take `enabled=False` and `.float()` away from it, and
+decorate custom Functions with `torch.amp.custom_fwd` and `torch.amp.custom_bwd`. Losses and norms stay in FP32:
+autocast sees to it.
+
+When to leave it: The layer needs FP32's precision: check the loss without it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +25,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -26,19 +42,11 @@ from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.profile_view import op_name
 
 RULE = Rule(
-    id="amp_defeated",
-    title="Part of a mixed-precision run stays in FP32",
-    looks_for="Matrix products, convolutions and attention on FP32 tensors in a run whose other matrix work is in half "
-    "precision, with the casts around them.",
-    why="One layer in FP32 takes as long as many in half precision: FP32 multiplies without Tensor Cores (or at half "
-    "the rate, with TF32), and its inputs and gradients are cast back and forth. It happens to layers outside the "
-    "autocast region, under `autocast(enabled=False)`, and in the backward pass of custom autograd Functions, which "
-    "autocast does not reach.",
-    fix="Move the layer into the autocast region, take `enabled=False` and `.float()` away from it, and decorate "
-    "custom Functions with `torch.amp.custom_fwd` and `torch.amp.custom_bwd`. Losses and norms stay in FP32: "
-    "autocast sees to it.",
-    ignore_when="The layer needs FP32's precision: check the loss without it.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32", "STEP_NOISE"),
+    group="precision",
     references=(
         Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
         Reference(
@@ -69,8 +77,6 @@ _CODE = {
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the FP32 part of a mixed-precision run would take notably less in half precision."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     mode = precision_mode(context.view)
     half = next((share.precision for share in mode.shares if share.precision in HALF), "")
     if not half and not context.facts.autocast:
@@ -131,9 +137,7 @@ def check(context: RuleContext) -> Finding | Silent:
         else f"Leave out the casts in {listed(names, 5)}: what follows in {half.upper()} has their precision anyway.",
         code=_CODE[half],
         saving=estimate,
-        group="precision",
-        confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.",
-    )
+    ).but(confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.")
 
 
 def _stays(context: RuleContext, full: Bools, half: str) -> Sequence[Floats]:

@@ -1,4 +1,19 @@
-"""Matrix work in FP32 or TF32 on a GPU whose Tensor Cores take half precision: AMP is not used."""
+"""Automatic mixed precision is not used.
+
+Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half precision, where a
+forecast says that autocast shortens the step.
+
+Why it matters: Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32, and half the
+bytes move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule uses the
+[forecast](../forecast.md) of the run, and fires only where the step gets shorter by 3 % or more.
+
+What to change: Run the forward pass and the loss under `torch.autocast`; with FP16 add a `GradScaler`.
+
+When to leave it: The model needs FP32 (check the loss), or the run is about something else than speed.
+
+To confirm: Record a run with autocast and open Compare: the step should be shorter by the amount given, and the ops
+listed should use Tensor Cores in FP16 or BF16.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +21,11 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
@@ -20,23 +37,11 @@ from tb_dlprof_plugin.planning.forecast_text import gains, headline
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
-    id="amp_not_used",
-    title="Automatic mixed precision is not used",
-    looks_for="Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half "
-    "precision, where a forecast says that autocast shortens the step.",
-    why="Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32, and half the bytes "
-    "move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule uses "
-    "the [forecast](../forecast.md) of the run, and fires only where the step gets shorter by "
-    "3 % or more.",
-    fix="Run the forward pass and the loss under `torch.autocast`; with FP16 add a `GradScaler`.",
-    ignore_when="The model needs FP32 (check the loss), or the run is about something else than speed.",
-    thresholds=(
-        "HALF_PRECISION_SHARE_PERCENT",
-        "WORTHWHILE_SAVING_PERCENT",
-        "AMP_MATRIX_FROM_FP32",
-        "AMP_MATRIX_FROM_TF32",
-        "AMP_LAUNCH_OVERHEAD",
-    ),
+    __name__,
+    __doc__,
+    needs=(Need.GPU, Need.TENSOR_CORES),
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32"),
+    group="precision",
     peers=(
         Peer("DLProf", "AMP Detector"),
         Peer("torch-tb-profiler", "Tensor Cores recommendation"),
@@ -51,14 +56,16 @@ RULE = Rule(
     facts=("precision",),
 )
 
+HALF_PRECISION_SHARE_PERCENT = 50.0
+"""With at least half of the eligible kernel time in half precision, AMP is in use."""
+
+AMP_LAUNCH_OVERHEAD = SpeedupRange(1.0, 1.1, 1.4)
+"""How much longer the CPU takes to launch a step under AMP, because casts and the gradient scaler add launches."""
+
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where most eligible kernel time is FP32 or TF32 and half precision should shorten the step."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     precisions = tensor_core_precisions(context.compute_capability)
-    if not precisions:
-        return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
     matrix = context.kernel_launches & context.view.launch_in_matrix_op
     eligible = context.per_step(matrix)
     if not context.product_launches.any() and not time_split(context.view, context.selection).tensor_cores_known:
@@ -67,7 +74,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("No op could use Tensor Cores.", applicable=False)
     half = context.per_step(matrix & context.in_precision(*HALF_PRECISIONS))
     half_share = percent(half, eligible) or 0.0
-    if half_share >= thresholds.HALF_PRECISION_SHARE_PERCENT:
+    if half_share >= HALF_PRECISION_SHARE_PERCENT:
         return Silent(f"{half_share:.0f} % of the eligible kernel time is in half precision already.")
     if half and context.facts.autocast:
         return Silent(
@@ -98,7 +105,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"{half_share:.0f} % of it is in half precision.",
         readings=[
             Reading("Eligible kernel time per step", eligible, "ns"),
-            Reading("Of it in half precision", half_share, "percent", thresholds.HALF_PRECISION_SHARE_PERCENT),
+            Reading("Of it in half precision", half_share, "percent", HALF_PRECISION_SHARE_PERCENT),
             Reading("Of it in FP32, off the Tensor Cores", context.per_step(from_fp32), "ns"),
             Reading("Of it in TF32", context.per_step(from_tf32), "ns"),
             Reading("Step time", context.step_ns, "ns"),
@@ -112,9 +119,6 @@ def check(context: RuleContext) -> Finding | Silent:
         ),
         code=BF16 if modern else FP16,
         saving=estimate,
-        group="precision",
-        confirm="Record a run with autocast and open Compare: the step should be shorter by the amount given, and the "
-        "ops listed should use Tensor Cores in FP16 or BF16.",
     )
 
 
@@ -139,10 +143,10 @@ def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Sav
             if launches.any()
         )
         + " times as fast; casts and the gradient scaler make the CPU up to "
-        f"{thresholds.AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
-        slower=thresholds.AMP_LAUNCH_OVERHEAD,
+        f"{AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
+        slower=AMP_LAUNCH_OVERHEAD,
     )
 
 
-def _range(speedup: thresholds.SpeedupRange) -> str:
+def _range(speedup: SpeedupRange) -> str:
     return f"{speedup.low:g} to {speedup.high:g} (expected {speedup.expected:g})"

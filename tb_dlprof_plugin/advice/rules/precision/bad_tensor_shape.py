@@ -1,4 +1,19 @@
-"""Layers whose sizes are not aligned for Tensor Core kernels."""
+"""Sizes of layers do not fit Tensor Cores.
+
+Linear layers and convolutions in FP16, BF16, FP8 or TF32 whose numbers of features or channels are no multiple of 16
+bytes: of 8 in FP16 and BF16, 16 in FP8, 4 in TF32.
+
+Why it matters: Kernels for Tensor Cores load 16 bytes at once. Rows of another length begin in between, so that
+cuBLAS and cuDNN take kernels that load single elements, several times as slow, or none on Tensor Cores at all. It
+hits the forward pass and both gradients.
+
+What to change: Round the sizes up: widths to the next multiple of 8, better of 64; a vocabulary with unused entries
+at its end.
+
+When to leave it: The size is given by the data and the layer small.
+
+To confirm: Record again and open Compare: the layers' matrix kernels should take a fraction of their time.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +36,13 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes, precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.names.alignment import Size, misaligned, multiple, product_sizes
-from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, tensor_core_precisions
+from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution
 from tb_dlprof_plugin.profile_view import op_name
 
 RULE = Rule(
-    id="bad_tensor_shape",
-    title="Sizes of layers do not fit Tensor Cores",
-    looks_for="Linear layers and convolutions in FP16, BF16, FP8 or TF32 whose numbers of features or channels are no "
-    "multiple of 16 bytes: of 8 in FP16 and BF16, 16 in FP8, 4 in TF32.",
-    why="Kernels for Tensor Cores load 16 bytes at once. Rows of another length begin in between, so that cuBLAS and "
-    "cuDNN take kernels that load single elements, several times as slow, or none on Tensor Cores at all. It hits the "
-    "forward pass and both gradients.",
-    fix="Round the sizes up: widths to the next multiple of 8, better of 64; a vocabulary with unused entries at its "
-    "end.",
-    ignore_when="The size is given by the data and the layer small.",
+    __name__,
+    __doc__,
+    needs=(Need.SHAPES, Need.GPU, Need.TENSOR_CORES),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
     peers=(
         Peer("DLProf", "Bad Tensor Shape Detector"),
@@ -46,7 +54,6 @@ RULE = Rule(
             "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
         ),
     ),
-    needs=(Need.SHAPES,),
 )
 
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::addmm_", "aten::_addmm_activation", "aten::_scaled_mm"})
@@ -75,10 +82,6 @@ class _Layer:
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where rounding sizes up should shorten the step by a notable share."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
-    if not tensor_core_precisions(context.compute_capability):
-        return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
     layers = _layers(context)
     if not layers:
         return Silent("All layers in half precision or TF32 have sizes that suit Tensor Core kernels.")
@@ -111,11 +114,8 @@ def check(context: RuleContext) -> Finding | Silent:
         evidence=op_rows(context, launches),
         change=f"Round the sizes up: {_rounded(layers, wanted)}. Weights and inputs that are added can be 0.",
         code=_code(layers[0], wanted),
-        saving=estimate,
-        saving_unknown_because=""
-        if estimate
-        else f"What kernels in {precision.upper()} gain by it was not measured, or this GPU's rates are unknown.",
-        confirm="Record again and open Compare: the layers' matrix kernels should take a fraction of their time.",
+        saving=estimate
+        or f"What kernels in {precision.upper()} gain by it was not measured, or this GPU's rates are unknown.",
     )
 
 

@@ -1,8 +1,21 @@
-"""Optimizer steps that the GradScaler skips, because scaled gradients overflow."""
+"""The loss scale overflows.
+
+Optimizer steps that were skipped because a scaled gradient was infinite or not a number.
+
+Why it matters: FP16 ends at 65,504. Where the scaled gradients pass it, the GradScaler throws the whole step away and
+halves its scale. Now and then that is how it finds its scale; often, it is forward and backward passes for nothing.
+
+What to change: Use BF16, which needs no scale. Else begin with a smaller `init_scale`, let the scale grow more rarely
+(`growth_interval`), and look for what makes gradients large: the learning rate, a missing clipping, a sum where a
+mean was meant.
+
+When to leave it: The recording shows the first steps of a training, in which the scale is still being found.
+
+To confirm: Record again: the Overview should show no skipped steps, and the loss should fall faster by step.
+"""
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Severity, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -12,21 +25,17 @@ from tb_dlprof_plugin.metrics.numeric_health import numeric_health
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 
 RULE = Rule(
-    id="loss_scale_overflow",
-    title="The loss scale overflows",
-    looks_for="Optimizer steps that were skipped because a scaled gradient was infinite or not a number.",
-    why="FP16 ends at 65,504. Where the scaled gradients pass it, the GradScaler throws the whole step away and "
-    "halves its scale. Now and then that is how it finds its scale; often, it is forward and backward passes for "
-    "nothing.",
-    fix="Use BF16, which needs no scale. Else begin with a smaller `init_scale`, let the scale grow more rarely "
-    "(`growth_interval`), and look for what makes gradients large: the learning rate, a missing clipping, a sum "
-    "where a mean was meant.",
-    ignore_when="The recording shows the first steps of a training, in which the scale is still being found.",
-    thresholds=("SKIPPED_STEPS_PERCENT",),
+    __name__,
+    __doc__,
+    confidence="high",
     references=(
         Reference("PyTorch: GradScaler", "https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler"),
     ),
 )
+
+SKIPPED_STEPS_PERCENT = 1.0
+"""Of the optimizer steps, from which the loss scale overflows too often. GradScaler's own settings skip one in 2,000
+once the scale has settled."""
 
 _BF16 = (
     'with torch.autocast("cuda", dtype=torch.bfloat16):  # no GradScaler\n    loss = loss_fn(model(inputs), targets)\n'
@@ -44,7 +53,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if health.skipped is None or not health.rounds:
         return Silent("Whether optimizer steps were skipped was not recorded.", applicable=False)
     share = percent(health.skipped, health.rounds) or 0.0
-    if share < thresholds.SKIPPED_STEPS_PERCENT:
+    if share < SKIPPED_STEPS_PERCENT:
         return Silent(f"{health.skipped} of {health.rounds} optimizer steps were skipped.")
     if health.skipped == 1:
         return Silent(f"1 of {health.rounds} optimizer steps was skipped, which is how the scale finds its bound.")
@@ -59,7 +68,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"infinite or not a number.{scale}",
         readings=[
             Reading("Optimizer steps skipped", health.skipped, "count"),
-            Reading("Share of the optimizer steps", share, "percent", thresholds.SKIPPED_STEPS_PERCENT),
+            Reading("Share of the optimizer steps", share, "percent", SKIPPED_STEPS_PERCENT),
             Reading("Time for skipped steps, per step", lost, "ns"),
             Reading("Loss scale at the end", health.scale, "count"),
         ],
@@ -73,10 +82,7 @@ def check(context: RuleContext) -> Finding | Silent:
             else "Let the scale grow more rarely, begin with a smaller one, and look for what makes gradients so large."
         ),
         code=_BF16 if bf16 else _SCALER.format(scale=min(health.scale or _LARGEST_SCALE, _LARGEST_SCALE)),
-        saving_unknown_because="A step does not get shorter; but fewer of them are needed, because none is thrown "
+        saving="A step does not get shorter; but fewer of them are needed, because none is thrown "
         "away: "
         f"{share:.0f} % of the time went into skipped ones.",
-        confirm="Record again: the Overview should show no skipped steps, and the loss should fall faster by step.",
-        confidence="high",
-        severity=severity,
-    )
+    ).but(severity=severity)

@@ -1,10 +1,24 @@
-"""A GradScaler in a BF16 (or FP32) run, whose gradients need no scaling."""
+"""A gradient scaler without FP16.
+
+The calls of a GradScaler in a run whose matrix work is in BF16 or FP32.
+
+Why it matters: FP16 numbers below 6e-8 become 0, so its gradients are scaled up. BF16 has FP32's range and needs
+nothing of that. The scaler still reads and writes all gradients once more to unscale and check them, and then makes
+the CPU wait for the result before the optimizer may begin: the GPU is idle, and the next launches come late.
+
+What to change: Leave the scaler out, or construct it with `enabled=False`.
+
+When to leave it: The run switches between FP16 and BF16 and the loss of time does not matter.
+
+To confirm: Record again: aten::_amp_foreach_non_finite_check_and_unscale_ and the aten::item after it are gone.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -17,15 +31,11 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import without_calls
 
 RULE = Rule(
-    id="scaler_with_bf16",
-    title="A gradient scaler without FP16",
-    looks_for="The calls of a GradScaler in a run whose matrix work is in BF16 or FP32.",
-    why="FP16 numbers below 6e-8 become 0, so its gradients are scaled up. BF16 has FP32's range and needs nothing of "
-    "that. The scaler still reads and writes all gradients once more to unscale and check them, and then makes the CPU "
-    "wait for the result before the optimizer may begin: the GPU is idle, and the next launches come late.",
-    fix="Leave the scaler out, or construct it with `enabled=False`.",
-    ignore_when="The run switches between FP16 and BF16 and the loss of time does not matter.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU,),
     thresholds=("REPLAYED_WAITS",),
+    confidence="high",
     references=(
         Reference("PyTorch: gradient scaling", "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"),
     ),
@@ -38,8 +48,6 @@ optimizer.step()  # instead of scaler.step(optimizer); scaler.update()
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where a scaler worked though no matrix work was in FP16."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
     mode = precision_mode(context.view)
     calls = scaler_calls(context)
     if not context.facts.grad_scaler and not calls.any():
@@ -77,8 +85,6 @@ def check(context: RuleContext) -> Finding | Silent:
         change="Leave the GradScaler out of the training loop.",
         code=_CODE,
         saving=estimate,
-        confirm="Record again: aten::_amp_foreach_non_finite_check_and_unscale_ and the aten::item after it are gone.",
-        confidence="high",
     )
 
 

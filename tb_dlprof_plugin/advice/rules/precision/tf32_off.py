@@ -1,4 +1,19 @@
-"""FP32 matrix work off the Tensor Cores on a GPU that has TF32, with the switches off."""
+"""TF32 is not used for FP32 matrix work.
+
+Products of FP32 matrices and FP32 convolutions off the Tensor Cores on a GPU that has TF32, where TF32 is off for
+their kind: `torch.backends.cuda.matmul.allow_tf32` for products, `torch.backends.cudnn.allow_tf32` for convolutions
+and recurrent layers. A kernel that ran in TF32 shows that the switch of its kind is on.
+
+Why it matters: TF32 reads FP32 numbers, rounds them to 10 bits of mantissa and multiplies on Tensor Cores. It needs
+no change of the model. PyTorch leaves it off for matrix products by default.
+
+What to change: Allow TF32 in matrix products and convolutions.
+
+When to leave it: Products need all 23 bits of mantissa (ill-conditioned linear algebra), or mixed precision comes
+next anyway.
+
+To confirm: Record a run with TF32 on and open Compare: the ops listed should use Tensor Cores in TF32.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +23,7 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import TF32
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
@@ -15,7 +31,6 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import precision_of
 from tb_dlprof_plugin.metrics.tensor_core_reasons import launch_of_cudnn, run_settings
 from tb_dlprof_plugin.model.profile import Bools
-from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains, headline
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -23,17 +38,11 @@ from tb_dlprof_plugin.profile_view import ProfileView
 _TF32 = ("tf32", "tf32-partly", "tf32-allowed")
 
 RULE = Rule(
-    id="tf32_off",
-    title="TF32 is not used for FP32 matrix work",
-    looks_for="Products of FP32 matrices and FP32 convolutions off the Tensor Cores on a GPU that has TF32, where TF32 "
-    "is off for their kind: `torch.backends.cuda.matmul.allow_tf32` for products, `torch.backends.cudnn.allow_tf32` "
-    "for convolutions and recurrent layers. A kernel that ran in TF32 shows that the switch of its kind is on.",
-    why="TF32 reads FP32 numbers, rounds them to 10 bits of mantissa and multiplies on Tensor Cores. It needs no "
-    "change of the model. PyTorch leaves it off for matrix products by default.",
-    fix="Allow TF32 in matrix products and convolutions.",
-    ignore_when="Products need all 23 bits of mantissa (ill-conditioned linear algebra), or mixed precision comes next "
-    "anyway.",
+    __name__,
+    __doc__,
+    needs=(Need.GPU, Need.TF32),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "TF32_MATRIX"),
+    group="precision",
     peers=(Peer("PyTorch", "FP32MatMulPattern"),),
     references=(
         Reference(
@@ -47,10 +56,6 @@ RULE = Rule(
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where products run in FP32 although the GPU has TF32, and TF32 is off for products of their kind."""
-    if not context.profile.has_gpu:
-        return Silent("The run used no GPU.", applicable=False)
-    if "tf32" not in tensor_core_precisions(context.compute_capability):
-        return Silent("The GPU has no TF32, or its compute capability was not recorded.", applicable=False)
     settings = run_settings(context.view)
     of_cudnn = launch_of_cudnn(context.view)
     # Fused attention in FP32 ignores the switches. If a switch is on and a product is in FP32, the library chose so.
@@ -97,8 +102,6 @@ def check(context: RuleContext) -> Finding | Silent:
         "needed. Mixed precision gains more, and the two savings do not add up.",
         code=TF32,
         saving=estimate,
-        group="precision",
-        confirm="Record a run with TF32 on and open Compare: the ops listed should use Tensor Cores in TF32.",
     )
 
 

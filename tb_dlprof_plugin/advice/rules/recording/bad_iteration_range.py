@@ -1,4 +1,19 @@
-"""Some of the selected iterations are unlike the others and distort the averages."""
+"""Some iterations are unlike the others.
+
+Selected iterations whose time is far from the median of all, or, where steps were timed without the profiler, from
+those nearest to them: the first ones, which allocate memory, load code or try out algorithms, or one that also
+validates, saves or logs.
+
+Why it matters: Every figure of every page is a mean over the selected iterations. One that takes five times as long
+as the others moves them all, and savings are then stated for a step that no training takes.
+
+What to change: Select the iterations that are like each other, or record later ones.
+
+When to leave it: The iterations differ by design, such as those of a training whose input sizes vary, and the mean
+over all of them is what you want to know.
+
+To confirm: With that range selected this finding is gone, and the spread of the iteration times is small.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +24,16 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
+from tb_dlprof_plugin.metrics import outlier_steps
 from tb_dlprof_plugin.metrics.iterations import category_sums, percent
 from tb_dlprof_plugin.metrics.outlier_steps import IterationSpread, iteration_spread
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.profile_view import Selection, op_label
 
 RULE = Rule(
-    id="bad_iteration_range",
-    title="Some iterations are unlike the others",
-    looks_for="Selected iterations whose time is far from the median of all, or, where steps were timed without the "
-    "profiler, from those nearest to them: the first ones, which allocate memory, load code or try out algorithms, or "
-    "one that also validates, saves or logs.",
-    why="Every figure of every page is a mean over the selected iterations. One that takes five times as long as the "
-    "others moves them all, and savings are then stated for a step that no training takes.",
-    fix="Select the iterations that are like each other, or record later ones.",
-    ignore_when="The iterations differ by design, such as those of a training whose input sizes vary, and the mean "
-    "over all of them is what you want to know.",
-    thresholds=("STRAY_ITERATION_PERCENT", "STRAY_ITERATION_DEVIATIONS"),
+    __name__,
+    __doc__,
+    confidence="high",
     peers=(Peer("DLProf", "Bad Iteration Range Detector"),),
     references=(
         Reference(
@@ -34,6 +42,13 @@ RULE = Rule(
         ),
     ),
 )
+
+STRAY_ITERATION_PERCENT = 100 * outlier_steps.STRAY_SHARE
+STRAY_ITERATION_DEVIATIONS = outlier_steps.STRAY_DEVIATIONS
+"""An iteration is unlike the others if its time differs from their median by more than both: percent of the median, and
+standard deviations estimated from the median absolute deviation (times 1.4826, as for a normal distribution). Ours:
+DLProf names no figure for its Bad Iteration Range Detector. Steps of a few ms that the CPU paces differ by 30 % in
+recorded runs without one of them being unlike the others, which the second figure sees."""
 
 _LABELS = {
     "dataloader": "waiting for the DataLoader",
@@ -87,7 +102,7 @@ def check(context: RuleContext) -> Finding | Silent:
             f"over steps {steps} {mean / 1e6:.2f} ms ({-shift:+.0f} %)." if some else "and no two neighbours are alike."
         ),
         readings=[
-            Reading("Furthest from the median", abs(distance), "percent", thresholds.STRAY_ITERATION_PERCENT),
+            Reading("Furthest from the median", abs(distance), "percent", STRAY_ITERATION_PERCENT),
             Reading("Iterations unlike the others", len(rows), "count"),
             Reading("Mean over the selected iterations", context.step_ns, "ns"),
             Reading("Mean over the range to use", mean if some else None, "ns"),
@@ -95,11 +110,8 @@ def check(context: RuleContext) -> Finding | Silent:
         evidence=_only_there(context, rows) or _bars(context, rows),
         change=_change(context, good, steps, rows),
         code=f"tb-dlprof advise LOGDIR --first {good.first} --last {good.last}\n" if some else "",
-        saving_unknown_because="The range changes what is measured, not the training.",
-        severity="medium" if abs(shift) >= thresholds.MEDIUM_SEVERITY_PERCENT else "low",
-        confidence="high",
-        confirm="With that range selected this finding is gone, and the spread of the iteration times is small.",
-    )
+        saving="The range changes what is measured, not the training.",
+    ).but(severity="medium" if abs(shift) >= thresholds.MEDIUM_SEVERITY_PERCENT else "low")
 
 
 def _usual(spread: IterationSpread) -> str:

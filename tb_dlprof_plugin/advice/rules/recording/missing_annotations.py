@@ -1,10 +1,25 @@
-"""No module paths were recorded: ops have names of PyTorch's functions only."""
+"""Ops have no module names.
+
+A recording without the ranges that say which module of the model each op belongs to.
+
+Why it matters: Without them all convolutions of a model are one row, all linear layers another, and it does not show
+which layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for
+the same.
+
+What to change: Give the model to the hook: `profile(logdir, model=model)`. The ranges cost about 1 us per call of a
+module, while the profiler records and at no other time.
+
+When to leave it: The code that was recorded calls functions only and has no `torch.nn.Module`.
+
+To confirm: The Modules page shows the model, and ops are called after its layers.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -13,15 +28,10 @@ from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.profile_view import op_label
 
 RULE = Rule(
-    id="missing_annotations",
-    title="Ops have no module names",
-    looks_for="A recording without the ranges that say which module of the model each op belongs to.",
-    why="Without them all convolutions of a model are one row, all linear layers another, and it does not show which "
-    "layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for "
-    "the same.",
-    fix="Give the model to the hook: `profile(logdir, model=model)`. The ranges cost about 1 us per call of a module, "
-    "while the profiler records and at no other time.",
-    ignore_when="The code that was recorded calls functions only and has no `torch.nn.Module`.",
+    __name__,
+    __doc__,
+    confidence="high",
+    severity="low",
     peers=(Peer("DLProf", "Emit NVTX Missing Detector"),),
     references=(
         Reference(
@@ -47,7 +57,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if (ops.module > 0).any():
         return Silent(f"Ops name {len(np.unique(ops.module[ops.module > 0]))} modules.")
     if run_setup(view).compiled:
-        return Silent("The model was compiled: its modules are merged in the code that runs.", applicable=False)
+        return Need.EAGER.missing()
     if context.facts.parallel_wrapper == "DataParallel":
         return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
     top = ops.top[calls.op] & view.selected_calls(context.selection)
@@ -87,8 +97,5 @@ def check(context: RuleContext) -> Finding | Silent:
         else "Pass the model to the hook. Where the trace was made without the hook, with_stack=True records "
         "the classes of modules, without their paths.",
         code=_HOOK,
-        saving_unknown_because="Names change what can be seen, not the training.",
-        severity="low",
-        confidence="high",
-        confirm="The Modules page shows the model, and ops are called after its layers.",
+        saving="Names change what can be seen, not the training.",
     )

@@ -1,23 +1,31 @@
-"""No steps were marked, so the recording counts as one iteration."""
+"""No iterations were found.
+
+A recording without marks of steps: no `prof.step()` was called and no optimizer stepped. Names what repeats as often
+as steps would: DLProf's key nodes.
+
+Why it matters: Without iterations there is no time per step, no spread, and nothing to compare: the whole recording
+counts as one iteration, its beginning and its end included.
+
+What to change: Call `prof.step()` at the end of each pass through the loop.
+
+When to leave it: The recorded block is meant to be seen as a whole.
+
+To confirm: The Overview shows one bar for each iteration.
+"""
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes, unmarked
+from tb_dlprof_plugin.advice.step_detection import key_nodes, unmarked
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.found_by import found_by_words
 
 RULE = Rule(
-    id="no_iterations",
-    title="No iterations were found",
-    looks_for="A recording without marks of steps: no `prof.step()` was called and no optimizer stepped. Names what "
-    "repeats as often as steps would: DLProf's key nodes.",
-    why="Without iterations there is no time per step, no spread, and nothing to compare: the whole recording counts "
-    "as one iteration, its beginning and its end included.",
-    fix="Call `prof.step()` at the end of each pass through the loop.",
-    ignore_when="The recorded block is meant to be seen as a whole.",
+    __name__,
+    __doc__,
+    confidence="high",
     peers=(Peer("DLProf", "No Iteration Detector"),),
     references=(
         Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),
@@ -81,7 +89,5 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         change=change,
         code=_LOOP,
-        saving_unknown_because="Marks change what can be seen, not the training.",
-        confidence="high",
-        confirm="The Overview shows one bar for each iteration.",
+        saving="Marks change what can be seen, not the training.",
     )

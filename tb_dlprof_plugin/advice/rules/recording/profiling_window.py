@@ -1,4 +1,18 @@
-"""Too few steps were recorded, too many, or the first ones of the process."""
+"""Other steps should be recorded.
+
+A recording of one or two iterations, of so many events that reading it is a burden, or of the first steps, in which
+memory is allocated and code is loaded.
+
+Why it matters: Two iterations give no interval for a mean: a speedup cannot be separated from chance. The first steps
+of a process do what no later one does. And a recording of a hundred iterations says no more than one of ten, in a
+file ten times as large.
+
+What to change: Let the schedule wait for some steps, warm up for some, and record about ten.
+
+When to leave it: The start of the training is what you want to see.
+
+To confirm: Record again: the Overview should show iterations of nearly the same length.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +22,31 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
-from tb_dlprof_plugin.advice.rules.recording.step_detection import unmarked
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
-    id="profiling_window",
-    title="Other steps should be recorded",
-    looks_for="A recording of one or two iterations, of so many events that reading it is a burden, or of the first "
-    "steps, in which memory is allocated and code is loaded.",
-    why="Two iterations give no interval for a mean: a speedup cannot be separated from chance. "
-    "The first steps of a process do what no later one does. And a recording of a hundred iterations says no more than "
-    "one of ten, in a file ten times as large.",
-    fix="Let the schedule wait for some steps, warm up for some, and record about ten.",
-    ignore_when="The start of the training is what you want to see.",
-    thresholds=("FEWEST_ITERATIONS", "MANY_EVENTS", "FIRST_STEPS", "ONCE_ONLY_SHARE_PERCENT"),
+    __name__,
+    __doc__,
+    needs=(Need.ITERATIONS,),
+    thresholds=("FEWEST_ITERATIONS",),
+    confidence="high",
     references=(Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),),
 )
+
+MANY_EVENTS = 1_000_000
+"""Events of a recording that is a burden: the PyTorch Profiler tab needs 38 us and 3 KB for each, 40 s and 3 GB in all,
+and the trace file has 100 to 200 MB."""
+
+FIRST_STEPS = 2
+"""A recording that begins at one of these steps, counted from 0, may hold what is done only once. torch's own examples
+wait for one step and warm up for one."""
+
+ONCE_ONLY_SHARE_PERCENT = 5.0
+"""Of the recorded time, from which allocating and loading code spoil the figures."""
 
 _ENOUGH = 10
 _MUCH_LONGER = 2.0
@@ -36,25 +56,23 @@ _MUCH_LONGER = 2.0
 def check(context: RuleContext) -> Finding | Silent:
     """Looks at all iterations of the recording, whichever are selected."""
     iterations, source = context.profile.iterations, context.profile.source
-    if unmarked(context.view):
-        return Silent("No iterations were found.", applicable=False)
     count, events = len(iterations), source.trace_events
     early = _early(context)
     few = count < thresholds.FEWEST_ITERATIONS
-    many = events is not None and events > thresholds.MANY_EVENTS and count > 1
+    many = events is not None and events > MANY_EVENTS and count > 1
     if not (few or many or early):
         size = "" if events is None else f", {events:,} events"
         return Silent(f"{count} iterations were recorded from step {int(iterations.number[0])} on{size}.")
     seen, titles = [], []
     readings = [
         Reading("Iterations recorded", count, "count", thresholds.FEWEST_ITERATIONS),
-        Reading("First step recorded", int(iterations.number[0]), "count", thresholds.FIRST_STEPS),
-        Reading("Events in the trace", events, "count", thresholds.MANY_EVENTS),
+        Reading("First step recorded", int(iterations.number[0]), "count", FIRST_STEPS),
+        Reading("Events in the trace", events, "count", MANY_EVENTS),
     ]
     if early is not None:
         titles.append("the first steps of the training were recorded")
         seen.append(f"The recording begins with step {int(iterations.number[0])}. {early.text}")
-        readings.append(Reading("Done only once", early.percent, "percent", thresholds.ONCE_ONLY_SHARE_PERCENT))
+        readings.append(Reading("Done only once", early.percent, "percent", ONCE_ONLY_SHARE_PERCENT))
     if few:
         titles.append(f"only {count} iteration{'s were' if count > 1 else ' was'} recorded")
         seen.append(
@@ -82,11 +100,8 @@ def check(context: RuleContext) -> Finding | Silent:
         "timed without the profiler) and a few to warm up.",
         code="with tb_dlprof_plugin.profile(\n    logdir,\n    model=model,\n"
         f"    schedule=dict(wait=5, warmup=3, active={active}, repeat=1),\n) as prof:\n    ...\n",
-        saving_unknown_because="The schedule changes what is measured, not the training.",
-        severity="medium" if few or early else "low",
-        confidence="high",
-        confirm="Record again: the Overview should show iterations of nearly the same length.",
-    )
+        saving="The schedule changes what is measured, not the training.",
+    ).but(severity="medium" if few or early else "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +115,7 @@ class _Early:
 def _early(context: RuleContext) -> _Early | None:
     """Where the first steps were recorded and it is a notable part."""
     iterations = context.profile.iterations
-    if iterations.found_by != "profiler_step" or int(iterations.number[0]) > thresholds.FIRST_STEPS:
+    if iterations.found_by != "profiler_step" or int(iterations.number[0]) > FIRST_STEPS:
         return None
     whole = int(iterations.duration_ns.sum())
     done = once_only(context.view, np.arange(len(iterations)))
@@ -114,7 +129,7 @@ def _early(context: RuleContext) -> _Early | None:
             f"The first step takes {iterations.duration_ns[0] / 1e6:.2f} ms, later ones {np.median(later) / 1e6:.2f}."
         )
         text = f"{times} {text}".strip()
-    return _Early(share, text) if share >= thresholds.ONCE_ONLY_SHARE_PERCENT else None
+    return _Early(share, text) if share >= ONCE_ONLY_SHARE_PERCENT else None
 
 
 def _times(context: RuleContext) -> str:
@@ -123,4 +138,4 @@ def _times(context: RuleContext) -> str:
 
 def _enough(count: int, events: int) -> int:
     """Iterations that keep within the limit, at most `_ENOUGH` and at least the fewest that will do."""
-    return max(thresholds.FEWEST_ITERATIONS, min(_ENOUGH, thresholds.MANY_EVENTS * count // events))
+    return max(thresholds.FEWEST_ITERATIONS, min(_ENOUGH, MANY_EVENTS * count // events))

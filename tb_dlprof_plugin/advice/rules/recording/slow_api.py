@@ -1,4 +1,19 @@
-"""Debugging aids of PyTorch, CUDA or Python are on, and each step pays for them."""
+"""Debugging aids are on.
+
+Anomaly detection, launches that wait for their kernel, deterministic algorithms that fill new memory, and variables
+of the environment or Python tracers that are made for debugging.
+
+Why it matters: Anomaly detection keeps a stack trace for every op and checks every gradient for NaN, with a wait for
+the GPU each time. CUDA_LAUNCH_BLOCKING makes the CPU and the GPU take turns. They help to find an error and are
+easily left on. (The nested profiler and emit_nvtx, which DLProf's detector names too, cannot run with torch.profiler:
+the hook then records nothing and warns. Gradient checks leave no mark in a trace.)
+
+What to change: Switch them off for training, and on again where an error has to be found.
+
+When to leave it: You are looking for that error now, or runs must repeat bit by bit.
+
+To confirm: Record again: the same step without them is shorter on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in
@@ -23,17 +37,11 @@ from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import without_calls
 
 RULE = Rule(
-    id="slow_api",
-    title="Debugging aids are on",
-    looks_for="Anomaly detection, launches that wait for their kernel, deterministic algorithms that fill new memory, "
-    "and variables of the environment or Python tracers that are made for debugging.",
-    why="Anomaly detection keeps a stack trace for every op and checks every gradient for NaN, with a wait for the GPU "
-    "each time. CUDA_LAUNCH_BLOCKING makes the CPU and the GPU take turns. They help to find an error and are easily "
-    "left on. (The nested profiler and emit_nvtx, which DLProf's detector names too, cannot run with torch.profiler: "
-    "the hook then records nothing and warns. Gradient checks leave no mark in a trace.)",
-    fix="Switch them off for training, and on again where an error has to be found.",
-    ignore_when="You are looking for that error now, or runs must repeat bit by bit.",
-    thresholds=("NAN_CHECKED_SHARE_PERCENT", "BLOCKED_LAUNCHES_PERCENT", "WORTHWHILE_SAVING_PERCENT"),
+    __name__,
+    __doc__,
+    needs=(Need.CUDA_CALLS,),
+    thresholds=("WORTHWHILE_SAVING_PERCENT",),
+    confidence="high",
     peers=(Peer("DLProf", "Slow Api Detector"),),
     references=(
         Reference(
@@ -41,8 +49,14 @@ RULE = Rule(
             "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis",
         ),
     ),
-    needs=(Need.CUDA_CALLS,),
 )
+
+NAN_CHECKED_SHARE_PERCENT = 50.0
+"""Of the backward nodes that are checked for NaN, from which anomaly detection is on: it checks all that have
+gradients, and a hook of the user's a few."""
+
+BLOCKED_LAUNCHES_PERCENT = 95.0
+"""Of the launches that return after their kernel has ended, from which they wait for it: others do by chance only."""
 
 _CHECKS = ("aten::isnan", "aten::_is_any_true", "aten::any", "aten::item")
 _EMPTY = ("aten::empty", "aten::resize_")
@@ -105,21 +119,16 @@ def check(context: RuleContext) -> Finding | Silent:
                 "Backward nodes checked for NaN",
                 _checked_share(context),
                 "percent",
-                thresholds.NAN_CHECKED_SHARE_PERCENT,
+                NAN_CHECKED_SHARE_PERCENT,
             ),
             Reading("Launches waiting for their kernel, per step", blocked_ns, "ns"),
         ],
         evidence=_evidence(context, aids),
         change="Switch off what is not needed to train: " + "; ".join(dict.fromkeys(aid.off for aid in aids)) + ".",
         code=_code(aids),
-        saving=estimate,
-        saving_unknown_because=""
-        if estimate
-        else "It costs time in each op or line of Python, which a trace does not separate from the work itself.",
-        severity=None if estimate else "high",
-        confidence="high",
-        confirm="Record again: the same step without them is shorter on the CPU.",
-    )
+        saving=estimate
+        or "It costs time in each op or line of Python, which a trace does not separate from the work itself.",
+    ).but(severity=None if estimate else "high")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
@@ -134,7 +143,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 
 def _anomaly(context: RuleContext) -> _Aid | None:
     share = _checked_share(context)
-    if not context.facts.anomaly_mode and (share or 0.0) < thresholds.NAN_CHECKED_SHARE_PERCENT:
+    if not context.facts.anomaly_mode and (share or 0.0) < NAN_CHECKED_SHARE_PERCENT:
         return None
     checks, count = _checks(context.view), context.selection.count
     rows = checks & context.view.selected_calls(context.selection)
@@ -233,7 +242,7 @@ def _blocked_ns(context: RuleContext) -> int:
     call = launches.call[rows]
     returned = calls.start_ns[call] + calls.duration_ns[call]
     waited = returned >= launches.start_ns[rows] + launches.duration_ns[rows]
-    if 100 * float(waited.mean()) < thresholds.BLOCKED_LAUNCHES_PERCENT:
+    if 100 * float(waited.mean()) < BLOCKED_LAUNCHES_PERCENT:
         return 0
     return int(np.maximum(calls.duration_ns[call] - _LAUNCH_NS, 0).sum()) // context.selection.count
 

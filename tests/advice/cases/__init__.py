@@ -1,0 +1,1 @@
+"""Cases of the rules: a module per rule, whose `CASES` `test_cases` runs."""
