@@ -60,7 +60,7 @@ class Isolation:
 
     @property
     def sentence(self) -> str:
-        """What becomes of what the script writes."""
+        """Where the writes of the script go, for the user."""
         if self.kind is Kind.overlay:
             return "The script runs in an overlay: what it writes anywhere is thrown away."
         if self.kind is Kind.in_place:
@@ -157,7 +157,7 @@ def _is_linked(path: Path) -> bool:
 
 
 def _copy(folder: Path, tree: Path) -> Path:
-    """A copy of the folder at the same place below ``tree``, where all beside it and above it is a link: paths such as
+    """A copy of the folder at the same place below ``tree``, where each neighbour of it and of the folders above is a link: paths such as
     ``../data`` lead where they did."""
     above = tree
     tree.mkdir()

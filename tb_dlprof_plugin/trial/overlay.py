@@ -179,7 +179,7 @@ def _new_namespaces() -> bool:
 
 def _mount_points(folder: str) -> list[str]:
     """What gets an overlay of its own: mounted file systems but the kernel's, and folders of others in which the user
-    may have made folders, because an overlay cannot make a copy of a folder of somebody else."""
+    may have made folders, because an overlay cannot copy a folder of another user."""
     with open("/proc/self/mountinfo", errors="surrogateescape") as file:
         points = [re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), line.split()[4]) for line in file]
     home = os.path.realpath(os.path.expanduser("~"))
@@ -200,7 +200,7 @@ def _folders_of_others(folder: str) -> list[str]:
 
 
 def _sockets() -> list[str]:
-    """Paths that programs listen on: a connection through an overlay finds nobody."""
+    """Paths that programs listen on: a connection through an overlay is refused."""
     with open("/proc/self/net/unix", errors="surrogateescape") as file:
         paths = {words[7].rstrip("\n") for line in file if len(words := line.split(" ", 7)) == 8}
     return [one for one in sorted(paths) if one.startswith("/") and _is_socket(one)]

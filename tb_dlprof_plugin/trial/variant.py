@@ -39,7 +39,7 @@ class Laboratory:
         command: that starts the script.
         folder: scratch; removed at the end.
         injected: folder with the ``sitecustomize`` that attaches the remedies.
-        isolation: what becomes of what the script writes.
+        isolation: where the writes of the script go.
     """
 
     command: Sequence[str]
