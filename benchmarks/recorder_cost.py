@@ -12,6 +12,8 @@ of all rounds, and their quartiles. A step ends with a wait for the GPU where th
     ours    the same with the module ranges and the optimizer's watch of tb_dlprof_plugin.profile
     light   CUDA activities alone, as in the light window; with a GPU only
 
+Before that, what a call of `step()` costs while the window is far away, ours and torch's own by turns.
+
     python benchmarks/recorder_cost.py [--models mlp transformer resnet50] [--rounds 12] [--out cost.json]
 
 Names that are none of the built-in ones are those of torchvision.models. Batches are small, so that the CPU sets the
@@ -24,7 +26,9 @@ import argparse
 import contextlib
 import json
 import statistics
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,6 +132,29 @@ def ours(model: nn.Module, activities: list[ProfilerActivity]) -> Iterator[None]
         watch.remove()
 
 
+def waiting_us(rounds: int) -> tuple[float, float]:
+    """CPU time of `step()` of torch's profiler and of `tb_dlprof_plugin.profile`, while both wait; one thread."""
+    from tb_dlprof_plugin import profile
+
+    far, calls = 10**9, 500
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(),
+        torch.profiler.profile(schedule=torch.profiler.schedule(wait=far, warmup=1, active=1)) as bare,
+        profile(folder, schedule=(far, 1, 1, 1)) as mine,
+    ):
+        # The block ends without a recording.
+        warnings.simplefilter("ignore")
+        times: dict[Any, list[float]] = {bare: [], mine: []}
+        for _ in range(rounds):
+            for profiler, found in times.items():
+                began = time.thread_time_ns()
+                for _ in range(calls):
+                    profiler.step()
+                found.append((time.thread_time_ns() - began) / calls / 1e3)
+    return statistics.median(times[bare]), statistics.median(times[mine])
+
+
 def ways(model: nn.Module, device: torch.device) -> dict[str, Callable[[], Any]]:
     """Context managers for a block of steps, by name."""
     everything = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if device.type == "cuda" else [])]
@@ -200,13 +227,16 @@ def main() -> None:
     device = torch.device("cuda" if torch.cuda.is_available() and not args.cpu else "cpu")
     if device.type == "cpu":
         torch.set_num_threads(1)
+    bare_us, ours_us = waiting_us(40)
+    print(f"waiting: {ours_us:.1f} us a step, torch's own profiler {bare_us:.1f} us", flush=True)
     results = []
     for name in args.models:
         results.append(measure(name, args, device))
         print(f"{name} is measured", flush=True)
     if args.out is not None:
         machine = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
-        args.out.write_text(json.dumps({"device": machine, "torch": torch.__version__, "results": results}, indent=1))
+        found = {"device": machine, "torch": torch.__version__, "waiting_us": {"bare": bare_us, "ours": ours_us}}
+        args.out.write_text(json.dumps({**found, "results": results}, indent=1))
     columns = [
         way for way in ("bare", "shapes", "ours", "light", "ours_over_bare", "ours_over_shapes") if way in results[0]
     ]

@@ -89,7 +89,7 @@ def take_after_part(job: AnalysisJob) -> None:
     if not job.awaits_after_s:
         return
     try:
-        said = _read_all(0, job.awaits_after_s)
+        said = _read_line(0, job.awaits_after_s)
         after = msgspec.json.decode(said, type=AfterPart) if said else AfterPart()
     except (OSError, ValueError, msgspec.MsgspecError):
         return
@@ -187,17 +187,17 @@ def finish_trace(job: AnalysisJob, analyzed: bool) -> None:
     os.unlink(job.trace)
 
 
-def _read_all(descriptor: int, longest_s: float) -> bytes:
-    """Up to the end of the stream; b"" where that does not come in time."""
+def _read_line(descriptor: int, longest_s: float) -> bytes:
+    """Up to the end of the line, or of the stream; b"" where neither comes in time."""
     until_s = time.monotonic() + longest_s
     read = b""
     while True:
         if os.name == "posix" and not select.select([descriptor], [], [], max(0.0, until_s - time.monotonic()))[0]:
             return b""
         part = os.read(descriptor, 1 << 16)
-        if not part:
-            return read
         read += part
+        if not part or read.endswith(b"\n"):
+            return read.strip()
 
 
 def _attempt(step: Callable[[], object]) -> str | None:

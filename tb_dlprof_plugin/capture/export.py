@@ -26,6 +26,8 @@ def export_trace(prof: Any, path: str, use_python_export: bool = False) -> None:
     Raises:
         ExportError: the trace could not be written in full; the partial file is removed.
     """
+    if _is_lost(prof):
+        raise TraceExportError("another profiler ended this one's recording; torch has only one at a time")
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -75,6 +77,13 @@ def why_not_writable(folder: str) -> str | None:
         why = _reason(error) if os.path.isdir(nearest) else "not a directory"
         return why if nearest == folder else f"{nearest}: {why}"
     return "the disk is full" if _is_full(nearest) else None
+
+
+def _is_lost(prof: Any) -> bool:
+    """Whether torch has no trace: it would write through a null pointer."""
+    with contextlib.suppress(Exception):
+        return bool(prof.profiler.kineto_results.trace_start_ns() == 0)
+    return False
 
 
 def _is_whole(path: str) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.analysis_job import SPOOL, AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
@@ -110,7 +111,7 @@ def trace_handler(
         pytorch_views=pytorch_views,
         exit_wait_s=exit_wait_s,
         use_python_export=use_python_export,
-    ).begin(module_ranges)
+    ).begin(arguments.flag("module_ranges", module_ranges, True))
 
 
 class TraceHandler:
@@ -137,7 +138,10 @@ class TraceHandler:
     ) -> None:
         # Absolute from here on: the training may change its working directory, and the analysis process has another
         # one.
-        self.logdir = addresses.with_slashes(os.fspath(logdir))
+        path = arguments.path_of(logdir)
+        self.has_logdir = path is not None
+        """Otherwise nothing is recorded."""
+        self.logdir = addresses.with_slashes(path or os.curdir)
         remote = addresses.is_remote(self.logdir)
         if not remote:
             self.logdir = os.path.abspath(self.logdir)
@@ -153,19 +157,23 @@ class TraceHandler:
         """Whether steps after a recording by this profiler are going to be measured."""
         self.announces = False
         """Whether rank 0 prints a line about its first recording, when that is analysed."""
+        subdirectory = arguments.path("subdirectory", subdirectory)
         self._event_directory = addresses.join(self.logdir, subdirectory) if subdirectory else self.logdir
-        self._worker_name = worker_name
-        self._use_gzip = use_gzip
+        self._worker_name = arguments.text("worker_name", worker_name)
+        self._use_gzip = arguments.flag("use_gzip", use_gzip, False)
         self._model, self._optimizer = model, optimizer
         # The settings are read now and the loader is not kept: if a loader with persistent workers lives until the
         # interpreter's exit, torch waits five seconds there for each worker.
         self._loader_facts = probe(lambda: dataloader_facts(dataloader))
-        self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
-        self._keep_trace = keep_trace and not remote
-        wants = wants_copy(self._keep_trace) if pytorch_views is None else pytorch_views
-        self._pytorch_views = wants and not remote
-        self._exit_wait_s = exit_wait_s
-        self._use_python_export = use_python_export
+        self._batch_size = arguments.count("batch_size", batch_size)
+        self._run_name = arguments.text("run_name", run_name)
+        self._rank = arguments.count("rank", rank)
+        self._keep_trace = arguments.flag("keep_trace", keep_trace, True) and not remote
+        wants = arguments.flag("pytorch_views", pytorch_views, None)
+        self._pytorch_views = (wants_copy(self._keep_trace) if wants is None else wants) and not remote
+        self._exit_wait_s = arguments.seconds("exit_wait_s", exit_wait_s, EXIT_WAIT_S)
+        self._use_python_export = arguments.flag("use_python_export", use_python_export, False)
+        session = arguments.text("session", session)
         self._session = None if session is None else safe_session(session)
         self._own_session = new_session()
         self._number = next(_handler_numbers)
@@ -175,9 +183,10 @@ class TraceHandler:
         self._awaiting: AnalysisProcess | None = None
         self._announcing: AnalysisProcess | None = None
         self._finalizer: Any = None
-        why = probe(lambda: why_not_writable(self._folder if remote else self._event_directory))
+        self._pid = os.getpid()
+        where = self._folder if remote else self._event_directory
+        why = probe(lambda: why_not_writable(where)) if self.has_logdir else None
         if why is not None:
-            where = self._folder if remote else self._event_directory
             warn(f"{where} cannot be written ({why}), so there will be no profile: choose another logdir.")
 
     @property
@@ -188,7 +197,9 @@ class TraceHandler:
         return self._session
 
     def begin(self, module_ranges: bool = True) -> TraceHandler:
-        """Install hooks on model and optimizer, until `close` or until the handler is garbage-collected."""
+        """Observe model and optimizer, until `close` or until the handler is garbage-collected."""
+        if not self.has_logdir:
+            return self
         ranges = make_ranges(self._model, on_outermost=self.peaks.begin) if module_ranges else None
         self.ranges = ranges
         watch, garbage = self.watch, self.garbage
@@ -208,10 +219,12 @@ class TraceHandler:
     @property
     def awaits_after(self) -> bool:
         """Whether steps after the last recording are still being measured."""
+        self._forget_parent()
         return self._awaiting is not None
 
     def announce(self) -> None:
         """Print the line about the first recording if its analysis has ended; does not wait. Never raises."""
+        self._forget_parent()
         worker = self._announcing
         if worker is not None and probe(worker.finished):
             self._announcing = None
@@ -220,6 +233,7 @@ class TraceHandler:
 
     def complete(self) -> None:
         """End the measurement after the last recording and begin its analysis. Never raises."""
+        self._forget_parent()
         worker, self._awaiting = self._awaiting, None
         if worker is not None:
             worker.complete()
@@ -239,6 +253,8 @@ class TraceHandler:
 
     def __call__(self, prof: Any) -> None:
         """Export and analyse the trace of ``prof``. Never raises."""
+        if not self.has_logdir:
+            return
         cycle, self.cycle = self.cycle, self.cycle + 1
         self.complete()
         self.announce()
@@ -307,6 +323,13 @@ class TraceHandler:
         self._workers = [known for known in self._workers if not known.finished()]
         if worker is not None:
             self._workers.append(worker)
+
+    def _forget_parent(self) -> None:
+        """In a forked child: the analyses are the parent's, which alone can wait for them."""
+        if self._pid != os.getpid():
+            self._pid, self._workers = os.getpid(), []
+            self._awaiting = self._announcing = None
+            self.outside = OutsideSteps(self._folder)
 
     def _as_typed(self) -> str:
         """The run's directory for a shell."""

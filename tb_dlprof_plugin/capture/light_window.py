@@ -15,6 +15,7 @@ from torch.profiler import ProfilerActivity
 
 from tb_dlprof_plugin.capture.analysis_job import LightTrace
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove
+from tb_dlprof_plugin.capture.profiler_turn import ProfilerTurn
 from tb_dlprof_plugin.capture.warn import probe
 
 _ACTIVITIES = [ProfilerActivity.CUDA]
@@ -23,11 +24,6 @@ _ACTIVITIES = [ProfilerActivity.CUDA]
 def light_is_possible() -> bool:
     """Whether a GPU is in use."""
     return bool(torch.cuda.is_initialized() and torch.autograd.kineto_available())
-
-
-def another_profiler_runs() -> bool:
-    """Whether torch's profiler is on. torch lets a second one start, and both then lose their data."""
-    return bool(probe(lambda: torch._C._autograd._profiler_enabled()))
 
 
 def light_would_say_more(activities: Collection[ProfilerActivity]) -> bool:
@@ -41,33 +37,40 @@ class LightRecording:
     def __init__(self) -> None:
         self._profiler: Any = None
         self._state = "idle"
+        self._turn = ProfilerTurn(self._lose)
         self._boundary_unix_ns: list[int] = []
 
     @property
     def running(self) -> bool:
-        """Whether it records or warms up."""
+        """Whether it records or warms up, or has not been ended yet."""
         return self._state != "idle"
 
     def prepare(self) -> None:
         """Begin to warm up, unless another profiler runs."""
-        if self.running or another_profiler_runs():
+        if self.running:
             return
         from torch.profiler.profiler import _KinetoProfile
 
+        self._turn.watch()
         self._boundary_unix_ns = []
         try:
-            self._profiler = _KinetoProfile(activities=_ACTIVITIES)
-            self._profiler.prepare_trace()
-            self._state = "warm"
+            if self._turn.is_free:
+                profiler = _KinetoProfile(activities=_ACTIVITIES)
+                with self._turn.using(profiler):
+                    profiler.prepare_trace()
+                self._profiler, self._state = profiler, "warm"
+                return
         except Exception:
-            self._profiler = None
+            probe(self._turn.end)
+        self._turn.leave()
 
     def begin(self) -> None:
         """The first step begins."""
         if self._state != "warm":
             return
         try:
-            self._profiler.start_trace()
+            with self._turn.using(self._profiler):
+                self._profiler.start_trace()
             self._state = "live"
             self.boundary()
         except Exception:
@@ -86,21 +89,27 @@ class LightRecording:
         self.boundary()
         profiler, self._profiler, self._state = self._profiler, None, "idle"
         try:
-            profiler.stop_trace()
+            with self._turn.using(profiler):
+                profiler.stop_trace()
             export_trace(profiler, path)
         except TraceExportError:
             return None
         except Exception:
             remove(path)
             return None
+        finally:
+            self._turn.leave()
         return LightTrace(path, self._boundary_unix_ns)
 
     def drop(self) -> None:
         """End without a trace."""
-        profiler, state, self._profiler, self._state = self._profiler, self._state, None, "idle"
-        if profiler is None:
+        if self._state == "idle":
             return
-        if state == "warm":
-            # As torch ends a warm-up.
-            probe(profiler.start_trace)
-        probe(profiler.stop_trace)
+        probe(self._turn.end)
+        self._profiler = None
+        self._state = "lost" if self._turn.is_stranded else "idle"
+        self._turn.leave()
+
+    def _lose(self) -> None:
+        """Another profiler took the turn."""
+        self._profiler, self._state = None, "lost"

@@ -13,7 +13,7 @@ from typing import Any
 
 from tb_dlprof_plugin.capture.schedule import DEFAULT
 from tb_dlprof_plugin.capture.session import ProfileSession, profile
-from tb_dlprof_plugin.capture.warn import probe
+from tb_dlprof_plugin.capture.warn import probe, warn
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
@@ -64,7 +64,10 @@ class _Recording:
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The training begins."""
-        probe(lambda: self._start(trainer, pl_module))
+        try:
+            self._start(trainer, pl_module)
+        except Exception as error:
+            warn(f"The training is not recorded: {type(error).__name__}: {error}.")
 
     def on_train_batch_end(self, *args: Any, **kwargs: Any) -> None:
         """A step is over."""

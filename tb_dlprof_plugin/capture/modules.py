@@ -1,8 +1,8 @@
-"""Ranges named after the user's modules, around each module's forward, while the profiler records.
+"""Ranges named after the user's modules, around each module's call, while the profiler records.
 
 A range is called ``tb_dlprof::module::`` plus the module's ``named_modules()`` path (the root's path is empty). The
 backward pass needs no hooks: autograd's sequence numbers lead from a backward node to the forward op inside a range.
-The hooks return None and never touch a tensor, so the training computes the same numbers with and without them.
+They never touch a tensor, so the training computes the same numbers with and without them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import torch
 import torch.autograd.profiler as autograd_profiler
 from torch import nn
-from torch.compiler import is_compiling
 
+from tb_dlprof_plugin.capture.module_calls import OBSERVED
 from tb_dlprof_plugin.capture.observation import Observation, observe
-from tb_dlprof_plugin.capture.wrappers import inner, is_compiled_region, is_optimized_module
+from tb_dlprof_plugin.capture.wrappers import inner, is_compiled_region
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 
 _Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autograd_profiler.record_function
@@ -25,7 +25,7 @@ _Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autogr
 
 
 class _Stack(list[tuple[Any, Any]]):
-    """The ranges that are open in a thread, each with its hook, the innermost last, and the cycle they belong to."""
+    """The ranges that are open in a thread, the innermost last, and the cycle they belong to."""
 
     __slots__ = ("generation",)
 
@@ -41,7 +41,7 @@ class _Open(threading.local):
 
 
 class ModuleRanges:
-    """The hooks of one model.
+    """The ranges of one model.
 
     Args:
         model: any module; DDP, DataParallel, FSDP and checkpointing wrappers are seen through.
@@ -56,8 +56,7 @@ class ModuleRanges:
             raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
         self._model = model
         self._on_outermost = on_outermost
-        self._hooks: list[_Hook] = []
-        self._handles: list[Any] = []
+        self._leave: list[Callable[[], None]] = []
         self.here = _Open()
         self.generation = 0
         self.observation: Observation | None = None
@@ -65,30 +64,21 @@ class ModuleRanges:
 
     @property
     def installed(self) -> bool:
-        """Whether the model carries the hooks now."""
-        return bool(self._handles)
+        """Whether calls of the model get ranges now."""
+        return bool(self._leave)
 
     def install(self) -> None:
-        """Install the hooks on all modules, if they are not installed. A module that refuses hooks is skipped."""
-        if self._handles:
+        """Begin to observe all modules, if they are not observed."""
+        if self._leave:
             return
         for path, module in walk(self._model):
-            hook = _Hook(self, MODULE_PREFIX + path)
-            try:
-                self._handles.append(module.register_forward_pre_hook(hook.before, prepend=True, with_kwargs=True))
-                self._handles.append(module.register_forward_hook(hook.after, always_call=True))
-            except Exception:
-                continue
-            self._hooks.append(hook)
+            self._leave.append(OBSERVED.observe(_ModuleRange(self, MODULE_PREFIX + path), module))
 
     def remove(self) -> None:
-        """Remove all hooks and close the ranges that this thread left open."""
-        for handle in self._handles:
-            handle.remove()
-        for hook in self._hooks:
-            # A copy of the model made in the meantime may still hold the hook.
-            hook.owner = None
-        self._handles, self._hooks = [], []
+        """End the observation and close the ranges that this thread left open."""
+        leave, self._leave = self._leave, []
+        for end in leave:
+            end()
         self._drain()
 
     def new_cycle(self) -> None:
@@ -98,7 +88,7 @@ class ModuleRanges:
         self.observation = None
         self.recorded = False
 
-    def open(self, hook: _Hook, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def open(self, observer: _ModuleRange, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Begin a range in this thread."""
         if not autograd_profiler._is_profiler_enabled:
             return
@@ -113,16 +103,16 @@ class ModuleRanges:
             # A validation pass may come first; the observation is of the training.
             if self.observation is None or not self.observation.training:
                 self.observation = observe(module, args, kwargs)
-        entered = _Range(hook.name)
+        entered = _Range(observer.name)
         entered.__enter__()
-        stack.append((hook, entered))
+        stack.append((observer, entered))
         self.recorded = True
 
-    def close(self, hook: _Hook) -> None:
-        """End the innermost range of that hook, and those inside it that an exception left open."""
+    def close(self, observer: _ModuleRange) -> None:
+        """End the innermost range of that observer, and those inside it that an exception left open."""
         stack = self.here.stack
         for index in range(len(stack) - 1, -1, -1):
-            if stack[index][0] is hook:
+            if stack[index][0] is observer:
                 while len(stack) > index:
                     stack.pop()[1].__exit__(None, None, None)
                 return
@@ -134,29 +124,23 @@ class ModuleRanges:
         stack.generation = self.generation
 
 
-class _Hook:
-    """Both hooks of one module. In a copied or pickled model they do nothing.
+class _ModuleRange:
+    """The range of one module.
 
-    They run at each call of each module while the profiler records: bound methods, which Python calls faster than
-    objects, with a short path for calls inside another.
+    It runs at each call of each module while the profiler records: with a short path for calls inside another.
     """
 
     __slots__ = ("name", "owner")
 
-    def __init__(self, owner: ModuleRanges | None = None, name: str = "") -> None:
+    def __init__(self, owner: ModuleRanges, name: str) -> None:
         self.owner = owner
         self.name = name
 
-    # torch omits the kwargs if another hook of the same call has just removed this one.
-    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
-        """The forward pre-hook."""
-        # First, because Dynamo evaluates this condition at compile time: a compiled forward then has no trace of the
-        # hook and no graph break.
-        if is_compiling():
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A call begins."""
+        if not autograd_profiler._is_profiler_enabled:
             return
         owner = self.owner
-        if owner is None or not autograd_profiler._is_profiler_enabled:
-            return
         try:
             stack = owner.here.stack
             if stack and stack.generation == owner.generation:
@@ -164,38 +148,27 @@ class _Hook:
                 entered.__enter__()
                 stack.append((self, entered))
             else:
-                owner.open(self, module, args, kwargs or {})
+                owner.open(self, module, args, kwargs)
         except Exception:
-            self.owner = None
+            return
 
-    def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        """The forward hook."""
-        if is_compiling():
-            return
-        owner = self.owner
-        if owner is None:
-            return
+    def after(self, module: nn.Module) -> None:
+        """A call ends."""
         try:
-            stack = owner.here.stack
+            stack = self.owner.here.stack
             if stack and stack[-1][0] is self:
                 stack.pop()[1].__exit__(None, None, None)
-            else:
-                owner.close(self)
+            elif stack:
+                self.owner.close(self)
         except Exception:
-            self.owner = None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Hook:
-        return _Hook()
-
-    def __reduce__(self) -> tuple[Any, tuple[()]]:
-        return (_Hook, ())
+            return
 
 
 def walk(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Path and module of everything that gets a range, in the order and under the names of ``named_modules()``.
 
     Wrappers are passed through, so that the paths are those of the user's own model. Of a compiled module only the
-    outermost one gets a range: hooks inside would be compiled in or cause a recompilation.
+    outermost one gets a range: calls inside are not made by Python.
     """
     yield from _walk(model, "", set())
 
@@ -209,12 +182,7 @@ def _walk(module: nn.Module, path: str, seen: set[int]) -> Iterator[tuple[str, n
         yield from _walk(held, path, seen)
         return
     if is_compiled_region(module):
-        # After `m.compile()` the module's own hooks are part of the compiled code.
-        if is_optimized_module(module):
-            yield path, module
-        return
-    if isinstance(module, nn.TransformerEncoderLayer) and not module.training:
-        # Without hooks on it and its modules it uses another kernel, with other rounding: it gets none.
+        yield path, module
         return
     yield path, module
     if isinstance(module, torch.jit.ScriptModule):

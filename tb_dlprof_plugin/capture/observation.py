@@ -33,7 +33,7 @@ class Observation:
 
 
 def observe(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Observation:
-    """Observe a call of ``module`` from inside its forward pre-hook; reads shapes only, never a value."""
+    """Observe a call of ``module`` as it begins; reads shapes only, never a value."""
     tensors = list(_tensors([*args, *kwargs.values()]))
     device = tensors[0].device.type if tensors else "cpu"
     autocast = probe(lambda: bool(torch.is_autocast_enabled(device)))

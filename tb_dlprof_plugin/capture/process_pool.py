@@ -92,8 +92,10 @@ class AnalysisProcess:
         after, self._after = self._after, None
         if pipe is None:
             return
-        if after is not None and self.parent == os.getpid():
-            probe(lambda: pipe.write(self._encoded(after())))
+        if self.parent == os.getpid():
+            said = None if after is None else probe(lambda: self._encoded(after()))
+            # With an end of its own: a forked child may keep the pipe open.
+            probe(lambda: pipe.write((said or b"") + b"\n"))
         probe(pipe.close)
 
     def _encoded(self, after: AfterPart) -> bytes:

@@ -17,11 +17,13 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction
 
+from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
-from tb_dlprof_plugin.capture.light_window import another_profiler_runs, light_would_say_more
+from tb_dlprof_plugin.capture.light_window import light_would_say_more
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
+from tb_dlprof_plugin.capture.profiler_turn import ProfilerTurn
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
 from tb_dlprof_plugin.capture.warn import probe, warn
 
@@ -95,6 +97,7 @@ def profile(
         pytorch_views=pytorch_views,
         exit_wait_s=exit_wait_s,
     )
+    quiet = arguments.flag("quiet", quiet, None)
     handler.announces = not (_is_quiet() if quiet is None else quiet)
     options = {
         "activities": activities,
@@ -103,7 +106,8 @@ def profile(
         "with_stack": with_stack,
         **profiler_options,
     }
-    return ProfileSession(handler, model if module_ranges else None, schedule, options, wait)
+    ranges_of = model if arguments.flag("module_ranges", module_ranges, True) else None
+    return ProfileSession(handler, ranges_of, schedule, options, arguments.flag("wait", wait, None))
 
 
 class ProfileSession:
@@ -124,7 +128,12 @@ class ProfileSession:
         self._schedule = _schedule_or_default(schedule)
         self._steps = 0
         self._traces = 0
-        self._failed = False
+        self._failed = not handler.has_logdir
+        self.failure = ""
+        """Why nothing is recorded any more."""
+        self._may_skip = False
+        # Hooks or a profiler are still to be removed.
+        self._unsettled = False
         self._told_not_started = False
         self._interrupted = False
         self._started = False
@@ -132,6 +141,9 @@ class ProfileSession:
         self._unstepped_forwards = 0
         self._unstepped_updates = 0
         self._kinds = StepKinds(light=False)
+        self._turn = ProfilerTurn(self._lose_turn)
+        # In a forked child nothing is recorded: the profiler and the analyses are the parent's.
+        self._pid = os.getpid()
         handler.goes_on = lambda _, prof: prof.current_action is ProfilerAction.NONE
         handler.ranges = make_ranges(ranges_of, on_outermost=lambda: self._guarded(self._count_forward))
         handler.watch = OptimizerWatch(on_step=lambda: self._guarded(self._count_update))
@@ -150,24 +162,29 @@ class ProfileSession:
         """Begin; the same as entering the ``with`` block. Never raises."""
         if self._started or self._failed:
             return
-        self._started = True
+        self._started, self._pid = True, os.getpid()
         self._entered_s = time.monotonic()
         self._guarded(self._start)
 
     def step(self) -> None:
         """The next training step begins. Never raises."""
-        if self.profiler is not None:
+        if self._failed:
+            if self._unsettled:
+                probe(self._settle)
+        elif self.profiler is not None:
             self._guarded(self._step)
-        elif not self._started and not self._failed and not self._told_not_started:
+        elif not self._started and not self._told_not_started:
             self._told_not_started = True
             warn("Nothing is recorded: enter the profile first, `with tb_dlprof_plugin.profile(...) as prof:`.")
 
     def stop(self, wait: bool | None = None) -> None:
         """End; the same as leaving the ``with`` block. Never raises, except KeyboardInterrupt while it waits."""
+        if self._pid != os.getpid():
+            return
         if self.profiler is not None and self._started:
             self._started = False
             self._guarded(self._stop)
-        self._unhook()
+        probe(self._settle)
         self.handler.release()
         if not self._failed and wait is not False and (_is_interactive() if self._wait is None else self._wait):
             self.handler.wait()
@@ -189,7 +206,8 @@ class ProfileSession:
         return getattr(self.profiler, name)
 
     def _start(self) -> None:
-        if another_profiler_runs():
+        self._turn.watch()
+        if not self._turn.is_free:
             self._fail("another profiler is already running in this process; leave its block first")
             return
         options = {name: value for name, value in self._options.items() if value is not None}
@@ -198,32 +216,63 @@ class ProfileSession:
         self._kinds = StepKinds(light_would_say_more(self.profiler.activities), since)
         self._sync_hooks(self._action(0))
         # Entering also starts the profiler's own step annotation.
-        self.profiler.__enter__()
+        # Kineto's daemon counts calls of torch's `step`.
+        self._may_skip = not os.environ.get("KINETO_USE_DAEMON")
+        with self._turn.using(self.profiler):
+            self.profiler.__enter__()
+        self._end_annotation()
 
     def _step(self) -> None:
         prof = self.profiler
         assert prof is not None
-        before, after = prof.current_action, self._action(prof.step_num + 1)
-        kind, outside = self._kind_of(prof.step_num + 1, after), self.handler.outside
+        step = prof.step_num + 1
+        before, after = prof.current_action, self._action(step)
+        kind, outside = self._kind_of(step, after), self.handler.outside
+        if before is after is ProfilerAction.NONE and self._may_skip:
+            self._step_outside(prof, kind)
+            return
         # Before the profiler's own work at this boundary, which is not part of the training.
         probe(lambda: outside.end(kind))
         # Between two steps, so that the line is in no measured one.
         self.handler.announce()
         if kind is StepKind.FULL:
             self.handler.complete()
-        if before not in RECORDING and after is not ProfilerAction.NONE and another_profiler_runs():
+        if before not in RECORDING and after is not ProfilerAction.NONE and not self._turn.is_free:
             self._fail("another profiler was started in this process; leave its block first")
             return
         self._drop_trace = self._undecided and self._steps == 0 and not self._closed_unstepped
         self._steps += 1
         try:
-            prof.step()
+            with self._turn.using(prof):
+                prof.step()
         finally:
             self._drop_trace = False
+        self._end_annotation()
         probe(lambda: outside.begin(kind))
         if self.handler.awaits_after and outside.after_is_over():
             self.handler.complete()
         self._sync_hooks(prof.current_action)
+
+    def _step_outside(self, prof: torch.profiler.profile, kind: StepKind) -> None:
+        """Neither the step that ended nor the one that begins is the profiler's: it only counts."""
+        handler, outside = self.handler, self.handler.outside
+        prof.step_num += 1
+        self._steps += 1
+        if handler.announces:
+            handler.announce()
+        try:
+            outside.turn(kind)
+        except Exception:
+            probe(lambda: outside.begin(kind))
+        if handler.awaits_after and outside.after_is_over():
+            handler.complete()
+
+    def _end_annotation(self, always: bool = False) -> None:
+        """End torch's range around the step that begins; unless always, only where nothing records it."""
+        prof = self.profiler
+        if prof is not None and prof.step_rec_fn is not None and (always or prof.current_action is ProfilerAction.NONE):
+            annotation, prof.step_rec_fn = prof.step_rec_fn, None
+            annotation.__exit__(None, None, None)
 
     def _kind_of(self, step: int, action: ProfilerAction) -> StepKind:
         """Of the step that begins."""
@@ -239,7 +288,8 @@ class ProfileSession:
         self._unhook(keep_facts=True)
         self.handler.complete()
         probe(self.handler.outside.interrupt)
-        self.profiler.__exit__(None, None, None)
+        with self._turn.using(self.profiler):
+            self.profiler.__exit__(None, None, None)
         # A light window whose full one never came.
         probe(self.handler.outside.drop)
         if not self._traces and not self._interrupted:
@@ -311,16 +361,18 @@ class ProfileSession:
         if calls <= _UNSTEPPED_CALLS and time.monotonic() - self._entered_s < _UNSTEPPED_S:
             return
         self._closed_unstepped = True
-        self.profiler.step()
+        with self._turn.using(self.profiler):
+            self.profiler.step()
         self.handler.complete()
-        self._unhook()
+        # The optimizer's hook stays: removed within a step of the optimizer, it would break its loop over the hooks.
+        self._unhook(keep_facts=True)
         warn(
             f"The profile in {self.handler.logdir} ends after {calls} calls of the model: the block does not call "
             "step(); call prof.step() after each training step."
         )
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        if self._failed:
+        if self._failed or self._pid != os.getpid():
             return
         try:
             action()
@@ -328,20 +380,35 @@ class ProfileSession:
             self._fail(f"{type(error).__name__}: {error}")
 
     def _fail(self, why: str) -> None:
-        self._failed = True
+        self._failed, self.failure = True, why.rstrip(".")
+        self._settle()
+        self._warn_of_failure()
+
+    def _warn_of_failure(self) -> None:
+        warn(f"The training goes on without a profile in {self.handler.logdir}: {self.failure}.")
+
+    def _lose_turn(self) -> None:
+        """The script starts a profiler itself: in any thread, within a step, perhaps within a hook."""
+        self._failed = self._unsettled = True
+        self.failure = "the script started a profiler itself in a step to record; torch has only one at a time"
+        self._unhook(keep_facts=True)
+        if self._pid == os.getpid():
+            self._warn_of_failure()
+
+    def _settle(self) -> None:
+        """Remove what is left of a recording that ended or failed. Call at a step's boundary."""
         self._unhook()
+        if not self._failed:
+            self._turn.leave()
+            return
         self.handler.complete()
         probe(self.handler.outside.drop)
-        prof = self.profiler
-        if prof is not None:
-            # A part that still runs must not record for the rest of the training.
-            with contextlib.suppress(Exception):
-                annotation, prof.step_rec_fn = prof.step_rec_fn, None
-                if annotation is not None:
-                    annotation.__exit__(None, None, None)
-            if prof.profiler is not None and prof.current_action in RECORDING:
-                probe(prof.stop_trace)
-        warn(f"The training goes on without a profile in {self.handler.logdir}: {why.rstrip('.')}.")
+        with contextlib.suppress(Exception):
+            self._end_annotation(always=True)
+        # A profiler that still runs must not record for the rest of the training.
+        probe(self._turn.end)
+        self._unsettled = self._turn.is_stranded
+        self._turn.leave()
 
 
 def _schedule_or_default(given: Any) -> Schedule:

@@ -76,6 +76,15 @@ def module_events(path: Path) -> list[dict[str, Any]]:
     return [e for e in trace_events(path) if e.get("name", "").startswith("tb_dlprof::module::")]
 
 
+CALL = torch.nn.Module.__call__
+
+
+def is_observed(model: Any) -> bool:
+    """Whether calls of modules are observed, or the model carries hooks."""
+    hooks = any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    return hooks or torch.nn.Module.__call__ is not CALL
+
+
 @pytest.fixture
 def training() -> tuple[Any, Callable[[], float]]:
     """A fresh model and its training step, always the same numbers."""
@@ -92,6 +101,7 @@ def kit() -> Any:
         event_files=event_files,
         trace_events=trace_events,
         module_events=module_events,
+        is_observed=is_observed,
     )
 
 

@@ -404,15 +404,28 @@ def test_ranks_of_one_run_share_a_session(tmp_path):
     assert len({source.session for source in sources}) == 1
 
 
-def test_handler_lets_go_of_the_model(tmp_path, training):
+def test_a_recording_that_another_profiler_ended_is_one_warning(tmp_path, training):
+    from torch.autograd.profiler import profile as autograd_profile
+
+    handler = trace_handler(tmp_path)
+    with (
+        pytest.warns(TbDlprofWarning, match="another profiler ended this one's recording"),
+        torch.profiler.profile(on_trace_ready=handler),
+        autograd_profile(),
+    ):
+        training[1]()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_handler_lets_go_of_the_model(tmp_path, training, kit):
     import gc
 
     model, _ = training
     handler = trace_handler(tmp_path, model=model)
-    assert any(module._forward_hooks for module in model.modules())
+    assert kit.is_observed(model)
     del handler
     gc.collect()
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert not kit.is_observed(model)
 
 
 def test_nothing_is_left_in_the_temporary_directory(tmp_path, training, monkeypatch):

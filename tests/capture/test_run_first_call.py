@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tb_dlprof_plugin.capture.launcher.first_call import FirstCallHook  # noqa: E402
-from tb_dlprof_plugin.capture.launcher.first_forward_hook import FirstForwardHook, _Hook  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls  # noqa: E402
 
 CALL = nn.Module.__call__
 
@@ -54,12 +51,26 @@ def test_only_the_first_call_is_told(told):
 
 
 def test_what_is_compiled_never_sees_the_replacement(told):
-    model = nn.Linear(2, 2)
-    compiled = torch.compile(model, backend="eager")
-    assert nn.Module.__call__ is CALL
+    model, seen = nn.Linear(2, 2), []
+
+    def backend(graph, inputs):
+        seen.append(nn.Module.__call__ is CALL)
+        return graph.forward
+
+    compiled = torch.compile(model, backend=backend)
     compiled(torch.zeros(1, 2))
     assert told == [compiled]
+    assert seen == [True]
     assert not compiled._forward_pre_hooks
+
+
+def test_a_keyword_argument_of_the_model_may_have_any_name(told):
+    class Named(nn.Linear):
+        def forward(self, x, module, original):
+            return super().forward(x)
+
+    Named(2, 2)(torch.zeros(1, 2), module=1, original=2)
+    assert len(told) == 1
 
 
 def test_dynamo_remembers_torchs_own_call(told):
@@ -68,32 +79,25 @@ def test_dynamo_remembers_torchs_own_call(told):
     assert torch._dynamo.utils.unpatched_nn_module_call is CALL
 
 
-def test_a_door_notices_the_outermost_module_first_and_leaves_no_hook():
+def test_the_outermost_module_of_a_model_is_reported_first():
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2)))
     heard: list[nn.Module] = []
-    hook = FirstForwardHook(heard.append)
-    assert hook.install(model)
+    calls = ModelCalls(heard.append)
+    assert calls.install(model)
     model(torch.zeros(1, 2))
     assert heard[0] is model
-    hook.remove()
-    assert not any(module._forward_pre_hooks for module in model.modules())
+    calls.remove()
+    model(torch.zeros(1, 2))
+    assert len(heard) == 4
+    assert nn.Module.__call__ is CALL
 
 
-def test_a_door_is_in_front_of_hooks_that_are_there_already():
+def test_a_call_of_a_model_is_reported_before_its_own_hooks_run():
     model = nn.Linear(2, 2)
     order: list[str] = []
     model.register_forward_pre_hook(lambda module, args: order.append("own"))
-    hook = FirstForwardHook(lambda module: order.append("hook"))
-    hook.install(model)
+    calls = ModelCalls(lambda module: order.append("report"))
+    calls.install(model)
     model(torch.zeros(1, 2))
-    assert order == ["hook", "own"]
-
-
-def test_copies_of_a_model_take_no_working_hook_along():
-    model = nn.Linear(2, 2)
-    heard: list[nn.Module] = []
-    FirstForwardHook(heard.append).install(model)
-    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert [type(hook) for hook in other._forward_pre_hooks.values()] == [_Hook]
-        other(torch.zeros(1, 2))
-    assert heard == []
+    calls.remove()
+    assert order == ["report", "own"]

@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from support.marks import long  # noqa: E402
 from support.script_runs import Done, execute, modules, numbers, profiles, run, write  # noqa: E402
 
 from tb_dlprof_plugin.model.profile import CallKind  # noqa: E402
@@ -362,4 +363,25 @@ def test_a_failure_of_ours_is_one_warning(tmp_path: Path) -> None:
     assert (done.status, done.out, found) == (0, "trained\n", [])
     assert done.err.count("TbDlprofWarning: ") == 1
     assert "no tracing today" in done.err
-    assert "Nothing was recorded: the profiler did not start." in done.err
+    assert "Nothing was recorded: RuntimeError: no tracing today." in done.err
+
+
+@pytest.mark.parametrize(
+    "own", ["autograd.profiler.profile()", long("profiler.profile()"), long("autograd.profiler.emit_itt()")]
+)
+@pytest.mark.parametrize("before", [13, long(11)])
+def test_a_script_that_profiles_iterations_to_record_goes_on(tmp_path: Path, own: str, before: int) -> None:
+    done, found = recorded(
+        tmp_path,
+        f"""
+        train({before}, model, optimizer)
+        with torch.{own} as prof:
+            train(2, model, optimizer)
+        train(12, model, optimizer)
+        seen = prof.key_averages() if hasattr(prof, "key_averages") else []
+        print([event.count for event in seen if event.key == "aten::addmm"])
+        """,
+    )
+    expected = "[]\n" if "emit" in own else "[6]\n"
+    assert (done.status, done.out, found) == (0, expected, [])
+    assert "the script started a profiler itself" in done.err

@@ -14,10 +14,6 @@ from tb_dlprof_plugin.capture import session as session_module  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 
-def has_hooks(model):
-    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-
-
 @pytest.mark.parametrize(
     "schedule",
     [
@@ -26,16 +22,16 @@ def has_hooks(model):
         torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
     ],
 )
-def test_schedules_in_three_forms(tmp_path, training, schedule):
+def test_schedules_in_three_forms(tmp_path, training, schedule, kit):
     model, step = training
     with profile(tmp_path, model, schedule=schedule, run_name="mine", wait=True) as prof:
         hooked = []
         for _ in range(5):
-            hooked.append(has_hooks(model))
+            hooked.append(kit.is_observed(model))
             step()
             prof.step()
     assert hooked == [False, True, True, True, False]
-    assert not has_hooks(model)
+    assert not kit.is_observed(model)
     (stored,) = read_profiles(tmp_path)
     assert list(stored.profile.iterations.number) == [2, 3]
     assert stored.profile.facts.run_name == "mine"
@@ -126,13 +122,13 @@ def test_steps_outside_of_the_block_are_told_once(tmp_path):
     assert len(caught) == 1
 
 
-def test_block_without_step_stops_recording_before_memory_fills(tmp_path, training, monkeypatch):
+def test_block_without_step_stops_recording_before_memory_fills(tmp_path, training, monkeypatch, kit):
     monkeypatch.setattr(session_module, "_UNSTEPPED_CALLS", 3)
     model, step = training
     with pytest.warns(TbDlprofWarning, match="call prof.step"), profile(tmp_path, model, wait=True):
         for _ in range(8):
             step()
-        assert not has_hooks(model)
+        assert not kit.is_observed(model)
         assert not torch.autograd.profiler._is_profiler_enabled
     assert len(read_profiles(tmp_path)) == 1
 
@@ -161,17 +157,17 @@ def test_training_is_bit_identical(tmp_path, kit):
         assert torch.equal(model.state_dict()[name], value)
 
 
-def test_exceptions_of_the_block_pass_through(tmp_path, training):
+def test_exceptions_of_the_block_pass_through(tmp_path, training, kit):
     model, step = training
     with pytest.raises(ZeroDivisionError), profile(tmp_path, model) as prof:
         step()
         prof.step()
         1 / 0  # noqa: B018
-    assert not has_hooks(model)
+    assert not kit.is_observed(model)
     assert not torch.autograd.profiler._is_profiler_enabled
 
 
-def test_another_profiler_is_left_alone(tmp_path, training):
+def test_another_profiler_is_left_alone(tmp_path, training, kit):
     model, step = training
     with torch.profiler.profile() as other:
         with pytest.warns(TbDlprofWarning, match="another profiler"):
@@ -182,7 +178,7 @@ def test_another_profiler_is_left_alone(tmp_path, training):
         assert str(prof.key_averages().table(sort_by="cpu_time_total")) == ""
         prof.__exit__(None, None, None)
     assert any("conv" in event.key for event in other.key_averages())
-    assert not has_hooks(model)
+    assert not kit.is_observed(model)
 
 
 def test_failing_profiler_leaves_the_training_running(tmp_path, training, monkeypatch):

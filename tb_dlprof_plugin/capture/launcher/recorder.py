@@ -35,8 +35,8 @@ from tb_dlprof_plugin.capture.warn import probe, warn
 
 if TYPE_CHECKING:
     # Imported where a recording begins: most processes that import torch train nothing.
-    from tb_dlprof_plugin.capture.launcher.first_forward_hook import FirstForwardHook
     from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects
+    from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls
     from tb_dlprof_plugin.capture.launcher.recording import Recording
     from tb_dlprof_plugin.capture.launcher.training_state import TrainingState
 
@@ -91,7 +91,7 @@ class Recorder:
         self._evaluations = EvaluationDetector()
         self._cycle = 0
         self._session: str | None = None
-        self._call_hook: FirstForwardHook | None = None
+        self._call_hook: ModelCalls | None = None
         self._training: TrainingState | None = None
         self._recording: Recording | None = None
         self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -311,8 +311,8 @@ class Recorder:
         self._without_calls = not self._install_call_hook()
 
     def _install_call_hook(self) -> bool:
-        """Returns whether the forward pre-hook could be installed."""
-        from tb_dlprof_plugin.capture.launcher.first_forward_hook import FirstForwardHook
+        """Returns whether there is a model whose calls are seen."""
+        from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls
 
         self._remove_call_hook()
         on_call = self._guarded_on_call
@@ -321,7 +321,7 @@ class Recorder:
             if self._training is not None and not self._request.simple:
                 self._call_hook = self._training.install_call_hook(on_call)
         elif (called := self._called()) is not None:
-            self._call_hook = FirstForwardHook(on_call)
+            self._call_hook = ModelCalls(on_call)
             self._call_hook.install_on(called)
         return self._call_hook is not None
 
@@ -371,7 +371,7 @@ class Recorder:
         live = self._recording.live = self._iteration >= self._window.first
         self._recording.start()
         if self._recording.failed:
-            self._abandon("failed", "the profiler did not start")
+            self._abandon("failed", self._recording.failure)
             return
         self._own_profilers.add(self._recording.profiler)
         self._phase = _Phase.WARM
@@ -386,7 +386,7 @@ class Recorder:
         self._recording.live = live
         self._recording.next_step(self._iteration + self._evaluations.gaps)
         if self._recording.failed:
-            self._abandon("failed", "the profiler did not start")
+            self._abandon("failed", self._recording.failure)
         elif live and self._in(_Phase.WARM):
             self._is_live()
 

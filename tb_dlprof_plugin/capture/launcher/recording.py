@@ -12,7 +12,6 @@ from torch.profiler import ProfilerAction, ProfilerActivity
 from tb_dlprof_plugin.capture import process_pool
 from tb_dlprof_plugin.capture.handler import TraceHandler
 from tb_dlprof_plugin.capture.launcher.protocol import Analysis
-from tb_dlprof_plugin.capture.light_window import another_profiler_runs
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.session import ProfileSession
 from tb_dlprof_plugin.capture.warn import probe
@@ -87,7 +86,7 @@ class Recording(ProfileSession):
 
     def pause(self) -> None:
         """Until the next `next_step`, nothing belongs to an iteration."""
-        self._guarded(self._end_annotation)
+        self._guarded(lambda: self._end_annotation(always=True))
 
     def finish(self, goes_on: bool) -> list[Analysis]:
         """Write the trace and start its analysis; the analyses to wait for, empty if that failed.
@@ -114,24 +113,20 @@ class Recording(ProfileSession):
         return ProfilerAction.RECORD if self.live else ProfilerAction.WARMUP
 
     def _start(self) -> None:
-        if another_profiler_runs():
+        self._turn.watch()
+        if not self._turn.is_free:
             self._fail("another profiler is already running in this process")
             return
         options = {name: value for name, value in self._options.items() if value is not None}
         self.profiler = torch.profiler.profile(schedule=self._plan, on_trace_ready=self._on_trace, **options)
         self.profiler.step_num = self._first_number
         self._sync_hooks(self._plan(self._first_number))
-        self.profiler.__enter__()
+        with self._turn.using(self.profiler):
+            self.profiler.__enter__()
 
     def _on_trace(self, prof: torch.profiler.profile) -> None:
         self._drop_trace = self._dropped
         super()._on_trace(prof)
-
-    def _end_annotation(self) -> None:
-        prof = self.profiler
-        if prof is not None and prof.step_rec_fn is not None:
-            annotation, prof.step_rec_fn = prof.step_rec_fn, None
-            annotation.__exit__(None, None, None)
 
 
 def _hand_over(worker: process_pool.AnalysisProcess) -> Analysis:
