@@ -81,7 +81,7 @@ class ObservedCalls:
             setattr(nn.Module, "__call__", self._original)  # noqa: B010
 
     def resume(self, *_: Any) -> None:
-        """Let observers see calls again; does nothing where nobody observes."""
+        """Let observers see calls again; does nothing without an observer."""
         if self._original is not None and nn.Module.__call__ is self._original and not self._in_compile:
             setattr(nn.Module, "__call__", self._replacement)  # noqa: B010 (as a method it must not be assigned to)
 

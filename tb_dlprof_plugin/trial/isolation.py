@@ -157,8 +157,8 @@ def _is_linked(path: Path) -> bool:
 
 
 def _copy(folder: Path, tree: Path) -> Path:
-    """A copy of the folder at the same place below ``tree``, where each neighbour of it and of the folders above is a link: paths such as
-    ``../data`` lead where they did."""
+    """A copy of the folder at the same place below ``tree``. Neighbours of it and of the folders above it are links, so
+    that paths such as ``../data`` lead where they did."""
     above = tree
     tree.mkdir()
     for part, place in zip(folder.parts[1:], (*reversed(folder.parents),), strict=True):

@@ -34,9 +34,9 @@ SHORT = {
     ),
     *(
         f"{name} + torch.profiler + from within to after"
-        for name in ("profile from the first step", "profile without step", "profile twice", "trace handler beside")
+        for name in ("profile from the first step", "profile without step", "profile twice", "trace handler next to it")
     ),
-    *(f"trace handler beside + {name} + 2" for name in ("several", "jit.script", "compile method")),
+    *(f"trace handler next to it + {name} + 2" for name in ("several", "jit.script", "compile method")),
     "several", "stepping child", "child that exits", "warnings are errors", "loader workers",
 }  # fmt: skip
 """Half of all. In most of them nothing is left to analyse."""

@@ -107,7 +107,7 @@ HOOKS: dict[str, tuple[str, str]] = {
                        on_trace_ready=tb_dlprof_plugin.trace_handler(LOGS, model=model))
         """,
     ),
-    "trace handler beside": (
+    "trace handler next to it": (
         "prof = Absent()",
         "prof = Absent(); handler = tb_dlprof_plugin.trace_handler(LOGS, model=model)",
     ),
@@ -478,9 +478,9 @@ SURROUNDINGS: dict[str, str] = {
     "warnings are errors": "warnings.simplefilter('error', UserWarning)",
     "another thread trains": """
         other = Net()
-        def beside():
+        def run_other():
             while not done.is_set(): other(torch.ones(2, 8)).sum().backward()
-        done = threading.Event(); thread_beside = threading.Thread(target=beside, daemon=True); thread_beside.start()
+        done = threading.Event(); other_thread = threading.Thread(target=run_other, daemon=True); other_thread.start()
         """,
     "garbage collections": "gc.set_threshold(1, 1, 1)",
     "stepping child": """
@@ -559,7 +559,7 @@ PROGRAMS = [
     *(Program(profiler="torch.profiler", place=name) for name in PLACES if name not in ("no step", "a recorded step")),
     *(Program(name, "torch.profiler", "from within to after") for name in HOOKS if name != "profile"),
     *(Program(model=name) for name in MODELS if name != "nothing"),
-    *(Program("trace handler beside", model=name, when=2) for name in MODELS),
+    *(Program("trace handler next to it", model=name, when=2) for name in MODELS),
     *(Program(surroundings=name) for name in SURROUNDINGS if name != "nothing"),
 ]
 """Each part at least once."""

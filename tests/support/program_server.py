@@ -47,7 +47,7 @@ class ProgramServer:
             process.stdin.close()
 
     def run(self, source: str, folder: Path, **variables: str) -> Done:
-        """Run a program in this working folder, with global variables; its output goes to files beside the folder.
+        """Run a program in this working folder, with global variables; its output goes to files next to the folder.
 
         The status of a program that a signal ended is negative.
         """
