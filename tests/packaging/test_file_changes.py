@@ -33,8 +33,8 @@ DOORS = {"whole_file", "remove_all", "remove", "remove_job_folder"}
 """Functions of ours that change what they are called with."""
 NOT_FILES = {
     "capture/launcher/recorder.py: Recorder._prepare", "capture/launcher/recording.py: Ranges.open",
-    "capture/launcher/xplane/call_recorder.py: CallRecorder._start", "capture/modules.py: _Hook.before",
-    "notebook.py: _ask",
+    "capture/launcher/xplane/call_recorder.py: CallRecorder._start",
+    "capture/modules.py: _ModuleRange.before", "notebook.py: _ask",
 }  # fmt: skip
 """Where a method ``open`` is none of a file."""
 FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND", "O_TMPFILE"}

@@ -13,6 +13,8 @@ from typing import Any
 _SHM = Path("/dev/shm")
 _TRANSIENT = ("torch_", "psm_", "sem.", "mnt_", "__KMP_", "nccl-", "cuda.shm")
 """Names in /dev/shm that other programs of the machine make and remove all the time."""
+_OF_TESTS = "tb_dlprof_"
+"""How names of the tests in other workers begin."""
 _LISTENS = "0A"
 """State of a TCP socket in /proc/net/tcp."""
 _GRACE_S = 5.0
@@ -82,7 +84,9 @@ def _shm(names: str) -> _Tree:
         line.rpartition(f"{_SHM}/")[2].strip() for text in maps for line in text.splitlines() if f"{_SHM}/" in line
     }
     return {
-        path: of for path, of in _tree(_SHM).items() if path != "." and path.startswith(names) and path not in mapped
+        path: of
+        for path, of in _tree(_SHM).items()
+        if path != "." and path.startswith(names) and path not in mapped and (names or not path.startswith(_OF_TESTS))
     }
 
 
