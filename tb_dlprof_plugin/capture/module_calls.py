@@ -50,7 +50,8 @@ class ObservedCalls:
         self._in_compile = False
 
     def observe(self, observer: CallObserver, module: nn.Module | None = None) -> Callable[[], None]:
-        """Call the observer at each call of the module; without one, at each call of any module.
+        """Call the observer at each call of the module; without one, at each call of any module. Of several, the last
+        added is called first.
 
         Returns:
             A function that ends it.
@@ -61,7 +62,7 @@ class ObservedCalls:
         else:
             assert module is not None
             self._modules[key] = weakref.ref(module, functools.partial(self._freed, key))
-            self._of[key] = (*self._of.get(key, ()), observer)
+            self._of[key] = (observer, *self._of.get(key, ()))
         if self._original is None:
             self._install()
         return functools.partial(self._leave, observer, key)
@@ -98,8 +99,9 @@ class ObservedCalls:
                 self._watch_compilations()
 
     def _freed(self, key: int, _: Any) -> None:
-        self._forget(key)
-        self._uninstall_unused()
+        if not sys.is_finalizing():
+            self._forget(key)
+            self._uninstall_unused()
 
     def _forget(self, key: int) -> None:
         self._modules.pop(key, None)
@@ -153,17 +155,20 @@ class ObservedCalls:
             # First, because Dynamo evaluates this condition at compile time: what it compiles has no trace of the rest.
             if is_compiling():
                 return original(self, *args, **kwargs)
+            begun: tuple[CallObserver, ...] = tuple(everywhere)
+            for observer in begun:
+                observer.before(self, args, kwargs)
+            # Those that the others have just added see this call, too.
             observers = of.get(id(self), ())
-            if everywhere:
-                observers = (*everywhere, *observers)
-            if not observers:
-                return original(self, *args, **kwargs)
             for observer in observers:
                 observer.before(self, args, kwargs)
+            begun += observers
+            if not begun:
+                return original(self, *args, **kwargs)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                for observer in reversed(observers):
+                for observer in reversed(begun):
                     observer.after(self)
 
         return __call__

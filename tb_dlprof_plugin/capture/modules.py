@@ -8,6 +8,7 @@ They never touch a tensor, so the training computes the same numbers with and wi
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -41,7 +42,7 @@ class _Open(threading.local):
 
 
 class ModuleRanges:
-    """The ranges of one model.
+    """The ranges of one model, to which it holds a weak reference.
 
     Args:
         model: any module; DDP, DataParallel, FSDP and checkpointing wrappers are seen through.
@@ -54,7 +55,8 @@ class ModuleRanges:
     def __init__(self, model: nn.Module, on_outermost: Callable[[], None] | None = None) -> None:
         if not isinstance(model, nn.Module):
             raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
-        self._model = model
+        # Observed calls are kept globally: a reference would keep the model and all that it leads to alive.
+        self._model = weakref.ref(model)
         self._on_outermost = on_outermost
         self._leave: list[Callable[[], None]] = []
         self.here = _Open()
@@ -69,9 +71,10 @@ class ModuleRanges:
 
     def install(self) -> None:
         """Begin to observe all modules, if they are not observed."""
-        if self._leave:
+        model = self._model()
+        if self._leave or model is None:
             return
-        for path, module in walk(self._model):
+        for path, module in walk(model):
             self._leave.append(OBSERVED.observe(_ModuleRange(self, MODULE_PREFIX + path), module))
 
     def remove(self) -> None:
