@@ -117,19 +117,21 @@ class ProfilerTurn:
         """torch ended our profiler."""
         self._state = _State.OFF
 
-    def give_way(self) -> None:
-        """Another profiler is about to start."""
+    def give_way(self) -> bool:
+        """Another profiler is about to start. Returns whether ours has ended, which another thread cannot do."""
         self._on_lost()
         if threading.get_ident() == self._thread:
             probe(_end_ranges)
             probe(self.end)
             self._state = _State.OFF
-        elif self._state is _State.WARM:
+            return True
+        if self._state is _State.WARM:
             # The other one's preparation takes its place.
             self._state = _State.OFF
         else:
             # Only the thread that started it can end it, and not while the other one records.
             self._state = _State.STRANDED
+        return False
 
 
 class TorchProfiler:
@@ -198,13 +200,15 @@ class TorchProfiler:
             turn.started(prepares)
             return result
         holder, self.holder = self.holder, None
-        if holder is not None:
-            holder.give_way()
+        left = holder is None or holder.give_way()
         known, here = self.threads, threading.get_ident()
         self.threads = known | {here}
         try:
             return original(*args, **kwargs)
-        except BaseException:
+        except BaseException as error:
+            if prepares and not left and isinstance(error, RuntimeError):
+                # torch 2.11 cannot cancel the recording of a different thread; the start takes its session over.
+                return None
             self.threads = known
             raise
 
