@@ -73,8 +73,8 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 STEPS = 10
 """
 _AFTER = """
-if "thread_beside" in globals():
-    done.set(); thread_beside.join()
+if "other_thread" in globals():
+    done.set(); other_thread.join()
 digest = hashlib.sha256(b"".join(t.detach().numpy().tobytes() for t in model.state_dict().values())).hexdigest()
 print(losses, digest, seen)
 """
