@@ -55,6 +55,8 @@ _DIFFERENCES = ("iteration", "sequence")
 _MOST_SHARED = 1000
 _SMALL_BLOCK = 64
 _PATH_UNIT_NS = 1000
+_LONGEST_MS = 1e12
+"""Of a step; 30 years."""
 _NO_PATH = NO_PATH // _PATH_UNIT_NS
 _T = TypeVar("_T", Steps, Collectives, KernelTimes)
 _E = TypeVar("_E")
@@ -384,7 +386,7 @@ def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: Sh
             framework=stored.framework,
             backend=stored.backend,
             steps=steps,
-            step_length=None if stored.step_length is None else StepLength(*stored.step_length),
+            step_length=_step_length(stored.step_length),
             groups=tuple(
                 Group(group.name, group.description, one.members(group, shared), group.dimension)
                 for group in one.groups
@@ -403,6 +405,13 @@ def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: Sh
         for one, steps, kernels, calls in zip(opened, all_steps, all_kernels, all_calls, strict=True)
         for stored in (one.stored,)
     ]
+
+
+def _step_length(stored: tuple[float, float, float, str] | None) -> StepLength | None:
+    """The step; None where it is not known, and of times that no step has."""
+    if stored is None or not (0 <= stored[0] < _LONGEST_MS and 0 <= stored[1] <= stored[2] < _LONGEST_MS):
+        return None
+    return StepLength(*stored)
 
 
 def _small_gradients(gradients: Gradients) -> dict[str, Ints]:

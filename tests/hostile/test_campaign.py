@@ -52,6 +52,9 @@ def test_hostile_inputs_are_answered_or_refused_in_one_sentence(kind: str, count
         ("traces", 30_914_308),
         # A gain above 100 % in a stored trial.
         ("trials", 63),
+        # Facts of a rank without a path to its calls, and with a step whose interval begins at infinity.
+        ("blobs", 311_307),
+        ("blobs", 857_621),
     ],
 )
 def test_inputs_that_broke_something_once_break_nothing(kind: str, number: int) -> None:

@@ -118,8 +118,9 @@ def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | 
     }
     return CallPaths(
         rank=np.repeat(np.arange(len(facts)), [len(each) for each in rows]),
-        behind=times["behind_ns"],
-        contended=times["contended_ns"],
+        # These are quantities, no paths: one that is not known is none.
+        behind=np.where(np.isfinite(times["behind_ns"]), times["behind_ns"], 0.0),
+        contended=np.where(np.isfinite(times["contended_ns"]), times["contended_ns"], 0.0),
         recorded=PathTimes(*(times[name] for name in PATHS)),
         expected=PathTimes(*(times[UNPROFILED + name] for name in PATHS)),
         share=np.array([one.launch_share for one in facts]),

@@ -200,7 +200,8 @@ class PacedScenarios(Scenarios):
             scaled = np.ones(len(calls.rank), dtype=np.bool_)
         factors = []
         for column in (job.paths.gpu, job.paths.host):
-            own = np.bincount(calls.rank, weights=column * scaled * self._counted, minlength=calls.ranks)
+            counts = scaled & (self._counted > 0) & np.isfinite(column)
+            own = np.bincount(calls.rank, weights=np.where(counts, column, 0.0), minlength=calls.ranks)
             means = {group: float(own[groups == group].mean()) for group in np.unique(groups).tolist()}
             factor = [float(own.mean()) / means[group] if means[group] else 1.0 for group in groups.tolist()]
             factors.append(np.where(scaled, np.array(factor)[calls.rank], 1.0))

@@ -6,6 +6,7 @@ the profiler. How far the replay as recorded is from the recording is part of ea
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -55,7 +56,7 @@ class Scenarios(ABC):
     @property
     def error_percent(self) -> float | None:
         """Of the replay as recorded."""
-        return 100 * (self.simulated_ns / self.recorded_ns - 1) if self.recorded_ns else None
+        return _known(100 * (self.simulated_ns / self.recorded_ns - 1)) if self.recorded_ns else None
 
     @property
     def recorder_ms(self) -> float:
@@ -101,7 +102,7 @@ class Scenarios(ABC):
         """The job's step without the profiler where its replay takes so long."""
         if self.step is None or not self.base_ns:
             return None
-        return self.step.ms * replayed_ns / self.base_ns
+        return _known(self.step.ms * replayed_ns / self.base_ns)
 
     @cached_property
     def free_network_ms(self) -> float | None:
@@ -154,3 +155,8 @@ class Scenarios(ABC):
     @abstractmethod
     def transfers_ms(self, factor: float | Floats) -> float | None:
         """The job's step if all transfers, or each call's, take this many times as long."""
+
+
+def _known(value: float) -> float | None:
+    """None of what follows from times that contradict each other: infinity less infinity."""
+    return value if math.isfinite(value) else None
