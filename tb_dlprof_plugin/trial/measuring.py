@@ -118,7 +118,7 @@ class Measuring:
         """
         self.listener.phase("The unchanged script starts")
         began = self.clock()
-        self.ready = self.baseline.start(max(_LEAST_START_S, self.left_s))
+        self.ready = self.baseline.start(max(_LEAST_START_S, self.left_s), self.left_s)
         self.start_s = self.clock() - began
         warming = self.clock()
         self.baseline_step_ms = 1e3 * self.bench.warm_up(self.baseline, self._start_timeout_s)

@@ -8,6 +8,7 @@ Of the standard library alone: the script's environment may have no more than it
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
@@ -36,6 +37,7 @@ class TrialRequest:
         seed_offset: added to the seeds that the script itself gives.
         steps: that are checked before the gate.
         launched_s: when the process was started, of the monotonic clock, which all processes share.
+        budget_ends_s: when the time of the command is used, of the same clock.
     """
 
     remedies: tuple[str, ...]
@@ -44,6 +46,7 @@ class TrialRequest:
     seed_offset: int = 0
     steps: int = CHECKED_STEPS
     launched_s: float = field(default_factory=time.monotonic)
+    budget_ends_s: float = math.inf
 
     def write(self, folder: Path) -> None:
         """Raises OSError."""

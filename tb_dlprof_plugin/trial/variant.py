@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import socket
@@ -155,16 +156,17 @@ class Variant:
         """Whether it has a process."""
         return self._process is not None
 
-    def start(self, timeout_s: float) -> list[Ready]:
+    def start(self, timeout_s: float, budget_s: float = math.inf) -> list[Ready]:
         """Start a new process, and wait until all its ranks have done their first steps; what they say, by rank.
 
         Raises:
-            VariantError: it ended or failed before, or takes longer than ``timeout_s``.
+            VariantError: it ended or failed before, or takes longer than ``timeout_s``; or it calls its model and does
+                not train, and ``budget_s`` are over.
         """
-        self.launch(timeout_s)
+        self.launch(timeout_s, budget_s)
         return self.arrived()
 
-    def launch(self, timeout_s: float) -> None:
+    def launch(self, timeout_s: float, budget_s: float = math.inf) -> None:
         """Start a new process, and do not wait for it.
 
         Raises:
@@ -177,7 +179,8 @@ class Variant:
         self._listener.bind(address)
         self._listener.listen(1024)
         self._listener.settimeout(_POLL_S)
-        request = TrialRequest(self.remedies, address, seed_offset=self._seed_offset)
+        ends_s = time.monotonic() + budget_s
+        request = TrialRequest(self.remedies, address, seed_offset=self._seed_offset, budget_ends_s=ends_s)
         self._process = self.laboratory.start(folder, request, self._environment)
         self._arrive_by = time.monotonic() + timeout_s, timeout_s
 

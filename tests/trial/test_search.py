@@ -84,7 +84,7 @@ class Process:
         self.alive = False
         self._arrives_s: float | None = None
 
-    def start(self, timeout_s: float) -> list[Ready]:
+    def start(self, timeout_s: float, budget_s: float = math.inf) -> list[Ready]:
         self.launch(timeout_s)
         return self.arrived()
 

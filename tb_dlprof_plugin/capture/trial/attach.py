@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.compiler import is_compiling
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -18,6 +20,7 @@ from tb_dlprof_plugin.capture.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 from tb_dlprof_plugin.capture.trial.gate import Gate
+from tb_dlprof_plugin.capture.trial.model_calls import ModelCalls
 from tb_dlprof_plugin.capture.trial.observation import Observation
 from tb_dlprof_plugin.capture.trial.seeds import fix_seeds
 from tb_dlprof_plugin.capture.warn import probe
@@ -35,6 +38,9 @@ def attach(folder: str) -> None:
 
 _PASSES_WITHOUT_STEP, _WITHOUT_STEP_S = 256, 3.0
 """Backward passes and seconds without a step of an optimizer: more than anyone accumulates gradients over."""
+_WITHOUT_PASS_S = 10.0
+"""Seconds from the first call of a model: a compilation takes as long, and beyond the budget nothing is measured."""
+_LOOK_S = 0.5
 
 
 class TrialProcess:
@@ -42,12 +48,12 @@ class TrialProcess:
 
     def __init__(self, folder: Path, request: TrialRequest) -> None:
         self._folder, self._request = folder, request
-        self._began_s: float | None = None
         self._pid = os.getpid()
         self._remedies = AppliedRemedies(request.remedies)
         self._ends = StepBoundary()
         self._gate = Gate(request.socket) if request.socket else None
         self._observation: Observation | None = None
+        self._models = ModelCalls(self._model_called)
         self._steps = 0
         self._stepped = False
         self._skipped = 0
@@ -57,7 +63,8 @@ class TrialProcess:
         fix_seeds(self._request.seed, self._request.seed_offset)
         self._remedies.start()
         if self._gate is not None:
-            self._observation = Observation(self._after_backward)
+            self._observation = Observation()
+            self._models.start()
         register_optimizer_step_post_hook(self._after_step)
         self._count_skipped_steps()
 
@@ -67,15 +74,26 @@ class TrialProcess:
             before, self._skipped = self._skipped, self._remedies.skipped_steps
             self._step(skipped=self._skipped > before)
 
-    def _after_backward(self, passes: int) -> None:
-        """Say so where the training has no optimizer of torch: it would never come to the gate."""
-        if passes == 1:
-            self._began_s = time.monotonic()
-        took_s = 0.0 if self._began_s is None else time.monotonic() - self._began_s
-        if passes >= _PASSES_WITHOUT_STEP and not self._steps and took_s > _WITHOUT_STEP_S:
-            said = f"it trains without an optimizer of torch: {passes} backward passes and no step of one"
+    def _model_called(self, module: nn.Module) -> None:
+        """Of the first one: without a step the process never comes to the gate, and the command waits for it."""
+        self._models.stop()
+        threading.Thread(target=self._say_why_no_step_comes, args=(time.monotonic(),), daemon=True).start()
+
+    def _say_why_no_step_comes(self, began_s: float) -> None:
+        assert self._observation is not None
+        said = ""
+        while not said and not self._steps:
+            time.sleep(_LOOK_S)
+            passes, now_s = self._observation.passes, time.monotonic()
+            if passes >= _PASSES_WITHOUT_STEP and now_s > began_s + _WITHOUT_STEP_S:
+                said = f"it trains without an optimizer of torch: {passes} backward passes and no step of one"
+            elif not passes and now_s > max(began_s + _WITHOUT_PASS_S, self._request.budget_ends_s):
+                said = (
+                    f"it calls its model for {now_s - began_s:.0f} s without a backward pass: it does not train, or "
+                    "trains later and needs a larger --budget"
+                )
+        if said and not self._steps:
             (self._folder / f"{self._pid}.torch.status.json").write_text(json.dumps({"said": said}))
-            self._began_s = None
 
     def _count_skipped_steps(self) -> None:
         """A step that GradScaler leaves out is a step, too."""

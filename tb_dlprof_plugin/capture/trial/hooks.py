@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import types
 from collections.abc import Callable
 from typing import Any
 
 _MISSING = object()
+_NUMBERS = itertools.count()
+"""Of replaced functions: several hooks of a process may replace the same one."""
 
 
 class TrialHooks:
@@ -52,14 +55,19 @@ class TrialHooks:
         """
         assert isinstance(function, types.FunctionType)
         before, defaults, by_keyword = function.__code__, function.__defaults__, function.__kwdefaults__
-        name = f"_tb_dlprof_{function.__name__}_{len(self._undo)}"
+        name = f"_tb_dlprof_{function.__name__}_{next(_NUMBERS)}"
+        original = copy_of(function)
         # The new code looks it up where the function looks up everything else.
-        function.__globals__[name] = make(copy_of(function))
+        function.__globals__[name] = make(original)
         new = eval(f"lambda *args, **kwargs: {name}(*args, **kwargs)")
         function.__code__ = new.__code__
         function.__defaults__ = function.__kwdefaults__ = None
 
         def undo() -> None:
+            if function.__code__ is not new.__code__:
+                # Replaced once more since: that one's original calls this name.
+                function.__globals__[name] = original
+                return
             function.__code__, function.__defaults__, function.__kwdefaults__ = before, defaults, by_keyword
             del function.__globals__[name]
 

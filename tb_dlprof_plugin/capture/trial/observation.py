@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,12 +21,12 @@ _IMPLEMENTATION = ("foreach", "fused", "capturable", "differentiable", "params",
 class Observation:
     """Until `stop`: reads what each step computed. `step` ends one.
 
-    Args:
-        after_backward: called with the number of backward passes since the last step.
+    Attributes:
+        passes: backward passes since the last step.
     """
 
-    def __init__(self, after_backward: Callable[[int], None] = lambda passes: None) -> None:
-        self._after_backward, self._passes = after_backward, 0
+    def __init__(self) -> None:
+        self.passes = 0
         self._losses: list[Any] = []
         self._norm: Any = None
         self._update: Any = None
@@ -48,7 +47,7 @@ class Observation:
         with contextlib.suppress(Exception):
             loss = torch.stack([one.float().reshape(()) for one in self._losses]).sum() if self._losses else None
         self._rows.append((loss, self._norm, self._update, skipped, self._group))
-        self._losses, self._norm, self._update, self._group, self._passes = [], None, None, {}, 0
+        self._losses, self._norm, self._update, self._group, self.passes = [], None, None, {}, 0
 
     @property
     def steps(self) -> int:
@@ -80,8 +79,7 @@ class Observation:
 
         def backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             probe(lambda: self._losses.append(getattr(tensor, "_unscaled_loss", tensor).detach().clone()))
-            self._passes += 1
-            probe(lambda: self._after_backward(self._passes))
+            self.passes += 1
             return original(tensor, *args, **kwargs)
 
         def scaled(scaler: Any, outputs: Any) -> Any:

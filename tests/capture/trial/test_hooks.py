@@ -61,6 +61,21 @@ def test_arguments_of_a_function_that_is_replaced_everywhere_arrive_once(hooks: 
     assert (sum_of(1), sum_of(1, b=4)) == (6, 8)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_function_may_be_replaced_twice_and_undone_in_any_order(first: int) -> None:
+    def one() -> int:
+        return 1
+
+    both = TrialHooks(), TrialHooks()
+    for number, hooks in enumerate(both):
+        hooks.replace_everywhere(one, lambda original, number=number: lambda: original() + 10 ** (number + 1))
+    assert one() == 111
+    both[first].undo()
+    assert one() == (101, 11)[first]
+    both[1 - first].undo()
+    assert one() == 1
+
+
 def test_undo_restores_functions_switches_and_forwards(hooks: TrialHooks) -> None:
     model = torch.nn.Linear(2, 2)
     before = (Base.__init__, torch.backends.cudnn.benchmark, torch.autograd.backward)

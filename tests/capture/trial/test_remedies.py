@@ -65,10 +65,9 @@ def test_says_what_it_is(name: str) -> None:
     "name", [name for name in classes() if not name.startswith(("compile", "omp_", "host_", "expand"))]
 )
 def test_an_unfit_training_runs_on_and_its_remedy_says_why(name: str, apply: Callable[..., Remedy]) -> None:
-    remedy = apply(name)
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
     torch.manual_seed(1)
-    remedy.on_model(model, TrialHooks())
+    remedy = apply(name, model)
     assert all(loss == loss for loss in steps(remedy, model))
     said = remedy.no_effect()
     works = {"bf16_autocast", "frozen_garbage", "fused_optimizer", "foreach_optimizer", "zero_grad_to_none"}
