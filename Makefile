@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo generate docs test test-all ready checks lint types mypy tsc imports frontend frontend-checks rule clean
+.PHONY: help demo generate docs test landing test-all checks lint types mypy tsc imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -32,8 +32,10 @@ PRINT_PURELIB := import sysconfig; print(sysconfig.get_paths()["purelib"])
 
 # What each target prints comes in one piece.
 PARALLEL := $(MAKE) --jobs=3 --output-sync=target
-# Three workers keep two cores busy: a worker often waits for a process that it started. One worker runs all tests of a file, or all that read one recording.
-PYTEST := -n 3 --dist loadscope --no-loadscope-reorder
+# One worker runs all tests of a file, or all that read one recording. One more worker than cores where tests often wait for
+# a process that they started.
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+PYTEST := --dist loadscope --no-loadscope-reorder -n
 
 step = @printf '\n=== %s\n' "$(1)"
 
@@ -44,7 +46,7 @@ demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them be
 	$(call step,demo: train and serve (Ctrl-C ends it))
 	@$(PY) demo/run.py --port $(PORT)
 
-generate: $(STAMPS)/python-dev ## Write the files that are made from tables in the code: types of the frontend, lists in docs/
+generate: $(STAMPS)/python-test ## Write the files that are made from tables in the code: types of the frontend, lists in docs/
 	$(call step,generate)
 	@$(PY) tools/generate.py
 
@@ -55,20 +57,24 @@ docs: $(STAMPS)/python-docs ## Build the documentation as a site, site/index.htm
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --clean
 	@echo "open site/index.html"
 
-test: checks ## Run every check, and every test that is not marked long
+test: $(STAMPS)/python-test checks ## Check style, imports and the frontend, and run the tests that need neither torch nor a browser
 	$(call step,Python tests)
-	@$(PY) -m pytest $(PYTEST) -m 'not long'
+	@$(PY) -m pytest $(PYTEST) $(CORES) -m 'not slow and not long'
 
-test-all: checks ## Run every check and every test
-	$(call step,Python tests, the long ones too)
-	@$(PY) -m pytest $(PYTEST) --hypothesis-profile long
+landing: $(STAMPS)/python-dev $(STAMPS)/chromium types ## After `make test`: types, and the tests with torch, TensorBoard and a browser
+	$(call step,Python tests with torch, TensorBoard and a browser)
+	@$(PY) -m pytest $(PYTEST) $$(($(CORES) + 1)) -m 'slow and not long'
+
+test-all: checks types $(STAMPS)/python-dev $(STAMPS)/chromium ## Run every check and every test
+	$(call step,every Python test)
+	@$(PY) -m pytest $(PYTEST) $$(($(CORES) + 1)) --hypothesis-profile long
 	$(call step,the oldest and the newest Python and packages)
 	@$(PY) tools/environments.py --leave-out
 
-checks: ready ## Everything but the Python tests: style, types, imports, the frontend's unit tests
-	@$(PARALLEL) lint mypy tsc imports frontend-checks
+checks: $(STAMPS)/python-test $(BUNDLE)
+	@$(PARALLEL) lint imports frontend-checks
 
-lint: $(STAMPS)/python-dev $(STAMPS)/npm ## Check style: ruff check, ruff format, words of texts, biome
+lint: $(STAMPS)/python-test $(STAMPS)/npm ## Check style: ruff check, ruff format, words of texts, biome
 	$(call step,ruff check)
 	@$(PY) -m ruff check .
 	$(call step,ruff format --check)
@@ -88,7 +94,7 @@ tsc: $(STAMPS)/npm
 	$(call step,npm run typecheck)
 	@cd frontend && npm run typecheck
 
-imports: $(STAMPS)/python-dev ## Check that packages import only from those below them
+imports: $(STAMPS)/python-test ## Check that packages import only from those below them
 	$(call step,lint-imports)
 	@$(VENV)/bin/lint-imports
 
@@ -98,7 +104,7 @@ frontend-checks: $(STAMPS)/npm ## Run the frontend's unit tests
 	$(call step,npm test)
 	@cd frontend && npm test </dev/null
 
-rule: $(STAMPS)/python-dev ## Start a rule of the advice, with its test: make rule TOPIC=layers NAME=slow_softmax
+rule: $(STAMPS)/python-test ## Start a rule of the advice, with its test: make rule TOPIC=layers NAME=slow_softmax
 	@$(PY) tools/new_rule.py $(or $(TOPIC),--help) $(NAME)
 
 clean: ## Remove what the targets made, the virtual environment too
@@ -108,11 +114,6 @@ clean: ## Remove what the targets made, the virtual environment too
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- what the targets above need
-
-# pip, npm and apt-get wait for the network most of the time, each for another server.
-ready:
-	@$(PARALLEL) $(STAMPS)/torch $(BUNDLE) $(STAMPS)/chromium
-	@$(MAKE) $(STAMPS)/python-dev
 
 $(STAMPS)/venv:
 	$(call step,virtual environment)
@@ -147,10 +148,15 @@ $(STAMPS)/python: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
 	@$(INSTALL) --editable '.[pytorch-views]'
 	@touch $@
 
+$(STAMPS)/python-test: pyproject.toml setup.py $(STAMPS)/venv | $(BUNDLE)
+	$(call step,tb_dlprof_plugin and what its tests need without torch)
+	@$(INSTALL) --editable '.[test]'
+	@touch $@
+
 $(STAMPS)/python-dev: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
-	$(call step,tb_dlprof_plugin and what its tests need)
+	$(call step,tb_dlprof_plugin and what all its tests need)
 	@$(INSTALL) --editable '.[dev]'
-	@touch $@ $(STAMPS)/python
+	@touch $@ $(STAMPS)/python $(STAMPS)/python-test
 
 $(STAMPS)/python-docs: pyproject.toml setup.py $(STAMPS)/venv | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what its documentation needs)

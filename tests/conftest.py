@@ -5,10 +5,12 @@ Times are microseconds, as in the files. Helpers come to tests as fixtures, beca
 
 from __future__ import annotations
 
+import functools
 import gzip
 import itertools
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -74,14 +76,38 @@ CONV_KERNELS = {"fp32": FFMA_CONV, "tf32": TF32_CONV, "fp16": FP16_CONV}
 GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
 
 
+_NEEDS_TORCH_OR_A_BROWSER = re.compile(
+    r"^(?:import|from) (?:torch|playwright)\b|importorskip\(\"(?:torch|playwright)\"\)"
+    r"|^from support(?:\.| import .*)(?:script_runs|tensorboard|jupyter|program_server)\b",
+    re.MULTILINE,
+)
+
+
+@functools.cache
+def _is_slow(path: Path) -> bool:
+    """Whether all tests of a file need torch, a TensorBoard or a browser."""
+    if path.relative_to(TESTS).parts[0] in ("e2e", "capture", "demo"):
+        return True
+    return path.name.startswith("test_") and bool(_NEEDS_TORCH_OR_A_BROWSER.search(path.read_text()))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make test` does not import what it leaves out: torch may be missing."""
+    below = TESTS in collection_path.parents
+    return True if below and "not slow" in config.option.markexpr and _is_slow(collection_path) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks browser tests. Groups with the most slow tests come first, so that workers end at about the same time."""
+    """Marks slow tests, those with a real TensorBoard too.
+
+    Groups with the most of them come first, so that workers end at about the same time.
+    """
     slow: Counter[str] = Counter()
     for item in items:
-        if TESTS / "e2e" in item.path.parents:
-            item.add_marker(pytest.mark.e2e)
-        slow[group_of(item.nodeid)] += any(item.get_closest_marker(name) for name in ("slow", "e2e", "long"))
+        if _is_slow(item.path) or "start_tensorboard" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+        slow[group_of(item.nodeid)] += any(item.get_closest_marker(name) for name in ("slow", "long"))
     items.sort(key=lambda item: -slow[group_of(item.nodeid)])
 
 

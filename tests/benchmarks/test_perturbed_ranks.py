@@ -14,6 +14,7 @@ from tb_dlprof_plugin.fleet.job_files import read_job
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded" / "ddp_slow_host"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_answers_stay_right_and_accounts_add_up(name: str) -> None:
     score = Score()

@@ -20,6 +20,7 @@ KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_finds_its_fault(rule: str) -> None:
     status = held(rule).fault.status(rule)
@@ -86,6 +87,7 @@ def test_a_rule_about_all_ranks_finds_the_fault_of_one(rule: str) -> None:
     assert fixed.outcome == "silent", fixed.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [*OF_SETTINGS, *OF_GPUS])
 def test_a_rule_finds_its_fault_in_another_recording_and_is_silent_without_it(rule: str) -> None:
     job = held(rule)

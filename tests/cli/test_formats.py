@@ -61,6 +61,7 @@ def test_a_command_has_formats_where_the_table_says_that_it_prints(command: Comm
     assert ("--format <text|json|csv|parquet>" in _run(command.name, "--help").stdout) == (command in PRINTING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", OF_RUNS, ids=lambda command: command.name)
 def test_every_format_is_all_that_goes_to_stdout(command: Command, tmp_path: Path) -> None:
     shown = {}
@@ -161,6 +162,7 @@ def test_what_cannot_work_is_said_in_a_sentence_on_stderr(args: tuple[object, ..
     assert words in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", OF_RUNS, ids=lambda command: command.name)
 def test_parquet_has_the_rows_of_csv(command: Command, tmp_path: Path) -> None:
     rows = _table(_called(command.name, tmp_path / "csv", "--format", "csv").stdout)

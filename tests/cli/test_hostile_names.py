@@ -74,6 +74,7 @@ def _called(command: Command, places: Places, folder: Path, *options: str) -> Re
     return CliRunner().invoke(app, [command.name, *arguments, *options])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["text", "csv", "json", "all"])
 @pytest.mark.parametrize("command", ANSWERING, ids=lambda command: command.name)
 def test_no_name_reaches_the_terminal_as_it_is(command: Command, output: str, places: Places, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
     return logdir
 
 
+@pytest.mark.slow
 def test_all_runs_below_a_logdir_stand_against_the_fp32_run_of_their_model() -> None:
     page = json.loads(_output("runs", RECORDED, "--format", "json"))
     rows = {row["ref"]["run"]: row for row in page["rows"]}
@@ -94,6 +95,7 @@ def test_a_base_may_be_named_in_any_way_that_is_clear() -> None:
     assert "there is no run 'nothing'" in _failure("runs", *both, "--base", "nothing")
 
 
+@pytest.mark.slow
 def test_by_model_there_is_a_row_before_and_after_with_what_to_do_next() -> None:
     page = json.loads(_output("runs", RECORDED, "--by-model", "--format", "json"))
     rows = {row["model"]: row for row in page["rows"]}

@@ -80,6 +80,7 @@ def test_a_field_that_is_not_what_it_should_be_is_as_if_absent(
         assert _faults(_changed(training_document, change), tmp_path, with_commands=False) == [], f"{key}: {value!r}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [-0.5, 7, "x", [7, 7], [[7]], [{"a": 1}], {"a": 1}, [[None]], [[-(2**70)]], json.loads("[" * 900 + "]" * 900)],

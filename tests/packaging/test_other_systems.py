@@ -54,6 +54,7 @@ def test_what_is_blocked_is_missing() -> None:
     assert _python(code) == "missing False\n"
 
 
+@pytest.mark.slow
 def test_every_module_imports() -> None:
     paths = sorted((ROOT / "tb_dlprof_plugin").rglob("*.py"))
     modules = [".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths]

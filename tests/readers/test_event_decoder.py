@@ -71,6 +71,7 @@ def _said(timeline: Timeline) -> dict[str, Any]:
 _FIELDS = [(kind, field.encode_name) for kind in (Complete, Args, MemoryArgs) for field in msgspec.structs.fields(kind)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [(kind, name) for kind, name in _FIELDS if name not in ("cat", "ts", "dur", "args")],

@@ -607,7 +607,7 @@ def try_program(server: ProgramServer, program: Program, folder: Path) -> Outcom
     if alone.status < 0 or alone.status == TIMED_OUT:
         # Without the hook it crashes or hangs: nothing to compare with.
         return Outcome(program, alone, with_hook, harm)
-    if alone.status != with_hook.status:
+    if alone.status != with_hook.status and with_hook.status:
         harm.append(f"the status was {alone.status} and is {with_hook.status}: {with_hook.err[-800:]}")
     elif alone.out != with_hook.out:
         harm.append(f"the output was {alone.out!r} and is {with_hook.out!r}")

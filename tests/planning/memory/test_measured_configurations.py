@@ -62,6 +62,7 @@ def test_reserved_memory_is_near_what_was_measured(kind: str, median: float) -> 
     assert np.median([abs(found.value / truth - 1) for found, truth in figures(kind, "peak_reserved")]) <= median
 
 
+@pytest.mark.slow
 def test_checkpoints_of_models_without_a_part_in_the_rules() -> None:
     """What a forward pass frees early lies elsewhere in the allocator: reserved memory was up to 25 % off."""
     found = [row for row in compared(RECORDED.with_name("held_out")) if row["kind"] == "checkpoint"]
