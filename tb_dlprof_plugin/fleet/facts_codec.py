@@ -157,6 +157,8 @@ _TEXTS = msgspec.msgpack.Decoder(list[str])
 _PLACES = msgspec.msgpack.Decoder(list[tuple[str, int]])
 _NUMBERS = msgspec.msgpack.Decoder(list[int])
 _PIECES = msgspec.msgpack.Decoder(list[bytes])
+_STEPS = msgspec.msgpack.Decoder(_Steps)
+_STORED = msgspec.msgpack.Decoder(_Stored)
 
 
 class OtherFormat(ProfileError):
@@ -315,9 +317,9 @@ def _opened(data: bytes, oldest: int, allowance: Allowance) -> _Opened:
     pieces: list[bytes] = []
     head = data
     if data[:1] != _ZLIB_BEGINS:
-        packed = msgspec.msgpack.decode(data, type=_Steps)
+        packed = _STEPS.decode(data)
         head, pieces = packed.head, _listed(packed.steps, _PIECES, allowance)
-    stored = msgspec.msgpack.decode(allowance.unpack(head, ZLIB), type=_Stored)
+    stored = _STORED.decode(allowance.unpack(head, ZLIB))
     if not oldest <= stored.format <= FORMAT:
         raise OtherFormat(
             f"the stored facts have format {stored.format}, this version reads {oldest} to {FORMAT}; import the "

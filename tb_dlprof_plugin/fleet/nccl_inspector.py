@@ -21,6 +21,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.readers.trace_names import INSPECTOR_NAME
@@ -118,7 +119,7 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
     named = INSPECTOR_NAME.search(source.name)
     if named is None:
         raise InspectorError(f"{source} is not named as NCCL Inspector names its files, <host>-pid<pid>.log")
-    decoder = msgspec.json.Decoder(_Line)
+    decoder = json_decoder(_Line)
     calls: dict[tuple[str, int, int], list[tuple[int, int, int, int, int]]] = {}
     count = 0
     try:

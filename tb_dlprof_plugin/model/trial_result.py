@@ -114,6 +114,7 @@ class TrialResult(msgspec.Struct, kw_only=True):
     notes: list[str] = []
 
 
+_RESULT = msgspec.json.Decoder(TrialResult)
 _MOST_BYTES = 1_000_000
 """Of the JSON; forty remedies and ten sets have some 40 kB."""
 
@@ -129,7 +130,7 @@ def decode_trial(data: bytes) -> TrialResult | None:
     if not 0 < len(data) <= _MOST_BYTES:
         return None
     try:
-        result = msgspec.json.decode(data, type=TrialResult)
+        result = _RESULT.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     parts: list[msgspec.Struct] = [result, result.best, *result.rows, *result.sets]

@@ -39,6 +39,9 @@ class _Stored(msgspec.Struct):
     advice: list[RunAdvice]
 
 
+_STORED = msgspec.json.Decoder(_Stored)
+
+
 def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
     """`write_profile` with a summary and the facts of its rank. What cannot be made of the profile is left out.
 
@@ -110,7 +113,7 @@ def decode_summary(data: bytes, ref: RunRef) -> RecordedRun | None:
         allowance = Allowance(len(data))
         unpacked = allowance.unpack(data, GZIP)
         allowance.take(_BYTES_OF_JSON * len(unpacked))
-        stored = msgspec.json.decode(unpacked, type=_Stored)
+        stored = _STORED.decode(unpacked)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     if stored.code_version != code_version() or not _can_be(stored.figures):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin,
 import msgspec
 import msgspec.inspect as mi
 
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.model.request import Request, request_fields
 from tb_dlprof_plugin.web.errors import RequestError
@@ -265,6 +266,8 @@ def _value(query: type[AnyQuery], field: mi.Field, text: str) -> str | int | flo
 
 @functools.cache
 def _fields(query: type[AnyQuery]) -> tuple[mi.Field, ...]:
+    # Requests come on several threads.
+    json_decoder(query)
     info = mi.type_info(query)
     assert isinstance(info, mi.StructType)
     return info.fields

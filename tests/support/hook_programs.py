@@ -655,7 +655,7 @@ def _users_files(folder: Path) -> Path:
 
 _ATTEMPTS = 10
 _OURS = re.compile(
-    r"TbDlprofWarning|^  |^tb_dlprof|^The training goes on without|^Nothing is recorded|^The trace .* was not written"
+    r"TbDlprofWarning|^  |^tb_dlprof|^The training goes on without|^Nothing is recorded|^The (?:trace|profile) .* was not written"
 )
 _TORCHS = re.compile(
     r"profiler_kineto\.cpp|USDT|CPUAllocator|collection\.cpp|observer\.cpp|External init|^\s*$|Warning: "

@@ -13,6 +13,7 @@ from typing import Any, Union
 
 import msgspec
 
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.records import NOTHING, PHASES, SKIPPED, event_types
@@ -102,7 +103,7 @@ def _kinds_of(complete: Any, instant: Any, loose: frozenset[str]) -> tuple[_Loos
     """Complete events and moments with these fields as text, and the decoders of lists of them, strict and not."""
     kinds = _Loosened(complete, loose), _Loosened(instant, loose)
     event: Any = Union[(*(kind.type for kind in kinds), *SKIPPED)]
-    return *kinds, [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
+    return *kinds, [json_decoder(list[event], strict) for strict in (True, False)]
 
 
 class _Loosened:
@@ -114,7 +115,7 @@ class _Loosened:
         inner = {_OF_ARGS + name: field for name, field in _fields(args).items()}
         self._inner = [inner[name] for name in sorted(loose & inner.keys())]
         self._args = _loosened(args, self._inner, frozen=True)
-        self._args_decoder = msgspec.json.Decoder(self._args, strict=False)
+        self._args_decoder = json_decoder(self._args, strict=False)
         self._own = [own[name] for name in sorted(loose & own.keys()) if name != _ARGS]
         self._has_loose_args = _ARGS in loose
         self._no_args = own[_ARGS].default
@@ -198,7 +199,7 @@ def _names(*kinds: Any) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=64)
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind, strict=False)
+    return json_decoder(kind, strict=False)
 
 
 def _events_alone(text: bytes) -> tuple[bytes, dict[str, int]]:

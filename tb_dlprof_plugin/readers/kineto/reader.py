@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.decoders import json_decoder
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import (
@@ -91,6 +92,7 @@ class _Document(Header, kw_only=True):
 
 
 _DOCUMENT = msgspec.json.Decoder(_Document)
+_HEADER = msgspec.json.Decoder(Header)
 
 
 def _document(rest: bytes) -> _Document | None:
@@ -154,7 +156,7 @@ class _Reader:
 
     def _header(self, text: bytes) -> Header:
         try:
-            return msgspec.json.decode(text, type=Header)
+            return _HEADER.decode(text)
         except UNDECODABLE as error:
             truncated = str(error) == TRUNCATED
         header = Header()
@@ -171,7 +173,7 @@ class _Reader:
         for field in msgspec.structs.fields(Header):
             try:
                 raw = msgspec.json.encode(repaired.value.get(field.name))  # a lone surrogate has no UTF-8
-                setattr(header, field.name, msgspec.json.decode(raw, type=field.type, strict=False))
+                setattr(header, field.name, json_decoder(field.type, strict=False).decode(raw))
             except UNDECODABLE:
                 self.damage.add("header_damaged")
         return header
