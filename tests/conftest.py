@@ -77,7 +77,7 @@ GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
 
 
 _NEEDS_TORCH_OR_A_BROWSER = re.compile(
-    r"^(?:import|from) (?:torch|playwright)\b|importorskip\(\"(?:torch|playwright)\"\)"
+    r"^(?:import|from) (?:torch|playwright|planted)\b|importorskip\(\"(?:torch|playwright)\"\)"
     r"|^from support(?:\.| import .*)(?:script_runs|tensorboard|jupyter|program_server)\b",
     re.MULTILINE,
 )
