@@ -32,7 +32,7 @@ class Run:
     """A recorded run and what the rules say of it."""
 
     def __init__(self, directory: Path) -> None:
-        chosen = choose(directory, None, None, None, None)
+        chosen = choose(directory)
         self.view: ProfileView = chosen.view
         self.selection: Selection = chosen.selection
 

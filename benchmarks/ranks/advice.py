@@ -30,7 +30,7 @@ def main() -> None:
     given = parser.parse_args()
     print("| " + " | ".join(COLUMNS) + " |\n|---|--:|--:|---|")
     for job in given.jobs:
-        view = open_profile(job, None, None)[0]
+        view = open_profile(job)[0]
         found = advise(view, view.selection()).findings
         kept = [one for one in found if given.all or topic_of(one.rule) == TOPICS["multi_gpu"]]
         print(f"| {job.name} | {_step(job)} | {_step(_twin(job))} | {'; '.join(map(_said, kept)) or '-'} |", flush=True)

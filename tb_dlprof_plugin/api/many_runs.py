@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from tb_dlprof_plugin.api.page_result import Page
 from tb_dlprof_plugin.api.profiles import ReadProfile
+from tb_dlprof_plugin.model.request import keywords_of
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, recorded_run
 from tb_dlprof_plugin.pages.runs import many_runs_page
-from tb_dlprof_plugin.pages.sweep import SweepChoice, sweep_page
+from tb_dlprof_plugin.pages.sweep import SweepRequest, sweep_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import newest_of_runs
 
@@ -36,31 +37,14 @@ def by_model(runs: Iterable[ReadProfile]) -> Page:
     return Page(by_model_page(_recorded(runs)))
 
 
-def sweep(
-    runs: Iterable[ReadProfile],
-    over: str | None = None,
-    measure: str | None = None,
-    *,
-    op: str | None = None,
-    direction: str | None = None,
-    kernel_group: str | None = None,
-) -> Page:
+@keywords_of(SweepRequest)
+def sweep(runs: Iterable[ReadProfile], request: SweepRequest) -> Page:
     """A figure of many runs over one fact in which they differ, a line for each of the others.
-
-    Args:
-        runs: of `read_profiles`.
-        over: "batch_size", "model", "workers", "gpu" ...; by default the one in which most lines can be drawn.
-        measure: "step_time", "samples_per_second", "gpu_utilization" ...; "share" of `op` or `kernel_group`, which is
-            the default where one of them is given.
-        op: a type of op, such as "max_pool2d".
-        direction: of the op: "forward" or "backward"; both by default.
-        kernel_group: such as "convolution.winograd".
 
     Raises:
         ValueError: there is no such fact, measure or direction; one sentence that says what there is.
     """
-    chosen = measure or ("share" if op or kernel_group else "step_time")
-    return Page(sweep_page(_recorded(runs), SweepChoice(over, chosen, kernel_group, op, direction)))
+    return Page(sweep_page(_recorded(runs), request))
 
 
 def _recorded(runs: Iterable[ReadProfile]) -> list[RecordedRun]:

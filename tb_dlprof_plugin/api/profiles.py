@@ -25,6 +25,7 @@ from tb_dlprof_plugin.store.logdir import EventFileStore, StoredProfile, runs_be
 # Imported on first use, to keep reading profiles fast.
 if TYPE_CHECKING:
     from tb_dlprof_plugin.api.page_result import Page
+    from tb_dlprof_plugin.planning import Precision
     from tb_dlprof_plugin.profile_view import ProfileView, Selection
     from tb_dlprof_plugin.reports.table import Report
     from tb_dlprof_plugin.store.run_ref import RunRef
@@ -175,7 +176,7 @@ class ReadProfile(StoredProfile):
             sides.append(CompareInput(view, run.ref, selection))
         return Page(compare_page(*sides))
 
-    def predict(self, precision: str, *, batch_size: int | None = None, gpu: str | None = None) -> Page:
+    def predict(self, precision: Precision, *, batch_size: int | None = None, gpu: str | None = None) -> Page:
         """Forecast the step of this FP32 run in another precision, with its interval, op by op.
 
         Args:

@@ -14,10 +14,12 @@ from tb_dlprof_plugin.advice.rule_text import rule_text
 from tb_dlprof_plugin.cli.advice_text import print_advice
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Session, Source, TableName
+from tb_dlprof_plugin.cli.options import Printing, Source
 from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
+from tb_dlprof_plugin.model.run_choice import RangeChoice
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.reports.advice import advice_report
 
@@ -44,6 +46,7 @@ def _print_rule(name: str | None) -> None:
     raise typer.Exit
 
 
+@takes_requests
 def advise(
     source: Source,
     verbose: Annotated[
@@ -68,23 +71,19 @@ def advise(
             is_eager=True,
         ),
     ] = None,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    session: Session = None,
-    first: First = None,
-    last: Last = None,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    *,
+    choice: RangeChoice,
+    printing: Printing,
 ) -> None:
     """Show what to change and the estimated savings.
 
     With the observations and the code to change. CSV contains the findings.
     """
     ignored = _rules(ignore)
-    chosen = choose(source, cycle, rank, first, last, session)
+    chosen = choose(source, choice)
     page = advice_page(chosen.view, chosen.ref, chosen.selection, ignored)
     page = msgspec.structs.replace(page, findings=[one for one in page.findings if one.rule not in ignored])
-    print_page(advice_report(page), output, table, text=lambda: print_advice(page, verbose))
+    print_page(advice_report(page), printing, text=lambda: print_advice(page, verbose))
     if fail_on is not None:
         _check(page.findings, fail_on)
 

@@ -9,8 +9,9 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
+from tb_dlprof_plugin.cli.options import Limit, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
@@ -22,6 +23,7 @@ SLOWER = 1
 """Exit status if the candidate is slower than allowed."""
 
 
+@takes_requests
 def compare(
     base: Annotated[Path, typer.Argument(help="The base run: its directory, an event file, or a trace.")],
     candidate: Annotated[Path, typer.Argument(help="The candidate run, compared with the base run.")],
@@ -35,16 +37,16 @@ def compare(
         ),
     ] = None,
     limit: Limit = 20,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    *,
+    printing: Printing,
 ) -> None:
     """Compare two runs: the step time and what changed it.
 
     With time categories, ops, Tensor Core time and memory, all per iteration. CSV contains the ops.
     """
-    sides = [choose(path, None, None, None, None) for path in (base, candidate)]
+    sides = [choose(path) for path in (base, candidate)]
     page = compare_page(*(CompareInput(side.view, side.ref, side.selection) for side in sides))
-    print_page(page, output, table, text=lambda: _print_text(page, limit))
+    print_page(page, printing, text=lambda: _print_text(page, limit))
     if fail_if_slower is not None:
         _check(page, fail_if_slower)
 

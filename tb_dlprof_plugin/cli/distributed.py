@@ -11,7 +11,7 @@ from tb_dlprof_plugin.api.distributed import job_table, names_of_two
 from tb_dlprof_plugin.cli.compared_jobs_text import ms, print_compared_jobs, share
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
-from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
+from tb_dlprof_plugin.cli.options import Limit, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import (
     UNKNOWN,
     check_output,
@@ -22,6 +22,7 @@ from tb_dlprof_plugin.cli.printing import (
     print_parquet,
     print_table,
 )
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
@@ -30,6 +31,7 @@ from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
 
 
+@takes_requests
 def distributed(
     job: Annotated[
         list[str],
@@ -63,14 +65,15 @@ def distributed(
         FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
     ] = None,
     limit: Limit = 20,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    *,
+    printing: Printing,
 ) -> None:
     """Show which ranks of a job delay the others.
 
     Compute, transfer, waiting, bubble and host of each rank; delays with their causes; what repairs would win. With
     --against, what changed from another job.
     """
+    output, table = printing.output, printing.table
     check_table(output, table)
     check_output(output)
     try:

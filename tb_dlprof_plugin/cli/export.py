@@ -11,11 +11,12 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.export_runs import exported_run
-from tb_dlprof_plugin.cli.options import Cycle, Rank
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.run_list import places_of
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -26,6 +27,7 @@ _MOST_RUNS = 50
 """A file with more runs takes minutes to write, and long to open in a browser."""
 
 
+@takes_requests
 def export(
     sources: Annotated[
         list[Path],
@@ -40,8 +42,8 @@ def export(
     ] = False,
     title: Annotated[str | None, typer.Option(help="Title of the file; the names of the runs by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
-    cycle: Cycle = None,
-    rank: Rank = None,
+    *,
+    choice: ProfileChoice,
 ) -> None:
     """Write runs as one HTML file that needs no server.
 
@@ -71,7 +73,7 @@ def export(
     left_out: dict[str, str] = {}
     try:
         for name, files in places.items():
-            run, without = exported_run(name, files, rank, cycle)
+            run, without = exported_run(name, files, choice)
             runs.append(run)
             left_out[name] = without
         with Progress(target, "computing the pages for") as progress:

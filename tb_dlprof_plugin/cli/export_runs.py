@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.store.choice import NoSuchProfile, ranks_together
 from tb_dlprof_plugin.store.codec import ProfileError, encode
 from tb_dlprof_plugin.store.event_file import EventBlob
@@ -15,8 +16,8 @@ from tb_dlprof_plugin.store.logdir import EventFileStore
 from tb_dlprof_plugin.web.export import ExportedRun
 
 
-def exported_run(name: str, files: Sequence[Path], rank: int | None, cycle: int | None) -> tuple[ExportedRun, str]:
-    """A run's newest session, lowest rank and last cycle, or those that are given; and a note on the rest.
+def exported_run(name: str, files: Sequence[Path], choice: ProfileChoice) -> tuple[ExportedRun, str]:
+    """The chosen profile of a run with those of its other ranks, and a note on the rest.
 
     ``files`` are its event files, or one trace.
 
@@ -30,9 +31,10 @@ def exported_run(name: str, files: Sequence[Path], rank: int | None, cycle: int 
     if not stored:
         raise ProfileError(f"{files[0].parent} holds event files without a profile; record the run again")
     try:
-        chosen = store.find(name, rank=rank, cycle=cycle, any_session=True)
+        chosen = store.find(name, choice.session, choice.rank, choice.cycle, any_session=True)
     except NoSuchProfile:
-        raise ProfileError(f"{files[0].parent} has no profile of that rank and cycle") from None
+        where = "" if choice.session is None else f" in session {choice.session!r}"
+        raise ProfileError(f"{files[0].parent} has no profile of that rank and cycle{where}") from None
     header = header_of(store.profile(chosen)).SerializeToString()
     ranks = {one.ref.rank: one.blob for one in ranks_together(stored, chosen) or [chosen]}
     ref = chosen.ref

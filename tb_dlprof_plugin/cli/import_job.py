@@ -14,7 +14,7 @@ import typer
 
 from tb_dlprof_plugin.api.import_job import ImportedRecording, ImportedRun, import_job
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import OutputFormat
+from tb_dlprof_plugin.cli.options import OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
@@ -112,7 +112,7 @@ def import_a_job(
             for line in _lines(one):
                 say(line)
     else:
-        print_page(_page(runs), output)
+        print_page(_page(runs), Printing(output=output))
     if any(recording.error for one in runs for recording in one.recordings):
         raise typer.Exit(2)
 

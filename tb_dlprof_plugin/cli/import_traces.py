@@ -15,9 +15,10 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_counters import add_counters
 from tb_dlprof_plugin.cli.import_job import EngineName, Job, import_a_job, is_job
 from tb_dlprof_plugin.cli.import_summary import folder_summary
-from tb_dlprof_plugin.cli.options import Output, OutputFormat
+from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
@@ -60,6 +61,7 @@ class Imported(msgspec.Struct, frozen=True):
     profiles: list[ImportedProfile]
 
 
+@takes_requests
 def import_traces(
     traces: Annotated[
         list[Path],
@@ -149,7 +151,7 @@ def import_traces(
     if counters and run is not None and not failed:
         written = _add_counters(logdir, run, counters, output)
     if output is not OutputFormat.text:
-        print_page(Imported(written), output)
+        print_page(Imported(written), Printing(output=output))
     elif any(path.is_dir() for path in traces):
         for line in folder_summary(traces, files, [one.format for one in written], reading.failures):
             say(line, err=True)

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.api.rows import rows_table
-from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
-from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, time
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import UNKNOWN, time
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.found_by import found_by_words
 from tb_dlprof_plugin.pages.info import Info, info_page
 
 
-def info(
-    source: Source,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    session: Session = None,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
-) -> None:
+@page_command(info_page, lambda page: rows_table(Info, [page]))
+def info(page: Info) -> None:
     """Show what a recording contains and what is missing.
 
     Events, steps and kernels, how much of the kernel time is attributed to ops, and repairs.
     """
-    chosen = choose(source, cycle, rank, None, None, session)
-    page = info_page(chosen.view, chosen.ref)
-    print_page(page, output, table, text=lambda: _text(page), main=lambda: rows_table(Info, [page]))
-
-
-def _text(page: Info) -> None:
     for label, text in _lines(page):
         say(f"{label:<22}{text}")
     for note in page.notes:

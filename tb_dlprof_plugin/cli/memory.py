@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
@@ -13,16 +9,14 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration
-from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
+from tb_dlprof_plugin.pages.memory import DeviceOption, MemoryPage, memory_page
 from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
 from tb_dlprof_plugin.pages.sentence import text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-Device = Annotated[str | None, typer.Option(help="Number of a GPU, or cpu; the first recorded GPU by default.")]
 
-
-def _page(view: ProfileView, ref: RunRef, selection: Selection, device: Device = None) -> MemoryPage:
+def _page(view: ProfileView, ref: RunRef, selection: Selection, device: DeviceOption = None) -> MemoryPage:
     try:
         return memory_page(view, ref, selection, device)
     except KeyError:

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.metrics.key_node import with_key_node
+from tb_dlprof_plugin.model.run_choice import ProfileChoice, RangeChoice
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.readers.errors import TraceError
@@ -20,6 +21,7 @@ from tb_dlprof_plugin.store.logdir import EventFileStore, files_below
 from tb_dlprof_plugin.store.remote_copies import path_here
 from tb_dlprof_plugin.store.run_ref import RunRef
 
+ANY = ProfileChoice()
 _MOST_NAMED = 5
 """Sessions in the line about others than the one that is shown."""
 
@@ -33,29 +35,18 @@ class Chosen:
     selection: Selection
 
 
-def choose(
-    source: Path,
-    cycle: int | None,
-    rank: int | None,
-    first: int | None,
-    last: int | None,
-    session: str | None = None,
-) -> Chosen:
+def choose(source: Path, choice: ProfileChoice = ANY) -> Chosen:
     """The newest matching profile under ``source``; ends the command with one sentence if there is none."""
     try:
-        view, ref = open_profile(source, cycle, rank, session=session)
-        return Chosen(view, ref, view.selection(first, last))
+        view, ref = open_profile(source, choice)
+        of_range = (choice.first, choice.last) if isinstance(choice, RangeChoice) else ()
+        return Chosen(view, ref, view.selection(*of_range))
     except ValueError as error:
         refuse(error)
 
 
 def open_profile(
-    source: Path,
-    cycle: int | None,
-    rank: int | None,
-    key_node: str | None = None,
-    session: str | None = None,
-    markers: Markers | None = None,
+    source: Path, choice: ProfileChoice = ANY, key_node: str | None = None, markers: Markers | None = None
 ) -> tuple[ProfileView, RunRef]:
     """The newest matching profile under ``source``; ends the command with one sentence if there is none.
 
@@ -66,22 +57,17 @@ def open_profile(
         KeyNodeError: there is no such key node.
     """
     try:
-        return _open(source, cycle, rank, key_node, session, markers)
+        return _open(source, choice, key_node, markers)
     except (TraceError, ProfileError) as error:
         refuse(error)
 
 
 def _open(
-    source: Path,
-    cycle: int | None,
-    rank: int | None,
-    key_node: str | None,
-    session: str | None,
-    markers: Markers | None,
+    source: Path, choice: ProfileChoice, key_node: str | None, markers: Markers | None
 ) -> tuple[ProfileView, RunRef]:
     source = path_here(source)
     if source.is_file() and "tfevents" not in source.name:
-        return _of_trace(source, rank, key_node, markers)
+        return _of_trace(source, choice.rank, key_node, markers)
     files = files_below(source)
     runs = sorted({file.parent for file in files})
     if len(runs) > 1:
@@ -92,7 +78,7 @@ def _open(
     if not store.of_run(name):
         traces = registry.files_below(source)
         if len(traces) == 1:
-            return _of_trace(traces[0], rank, key_node, markers)
+            return _of_trace(traces[0], choice.rank, key_node, markers)
         if traces:
             raise ProfileError(
                 f"{source} holds {len(traces)} traces but no profile; name one of them, or convert them to a run with "
@@ -101,11 +87,11 @@ def _open(
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
     if markers is not None:
         raise ProfileError(f"{source} holds profiles, whose ranges were read when they were made; leave out --mode.")
-    sessions = sessions_of(store.of_run(name))
+    session, sessions = choice.session, sessions_of(store.of_run(name))
     if session is not None and session not in sessions:
         raise ProfileError(f"{source} has no session {session!r}; it has {', '.join(sessions)}.")
     try:
-        blob = store.find(name, session, rank, cycle, any_session=True)
+        blob = store.find(name, session, choice.rank, choice.cycle, any_session=True)
     except NoSuchProfile:
         where = "" if session is None else f" in session {session!r}"
         raise ProfileError(f"{source} has no profile of that rank and cycle{where}.") from None

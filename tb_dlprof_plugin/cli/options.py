@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tb_dlprof_plugin.model.request import Option, Request
 
 _SOURCE_HELP = "A run's directory, an event file, or a recording: a trace of torch.profiler, a database of nsys ..."
 Source = Annotated[Path, typer.Argument(help=_SOURCE_HELP)]
@@ -14,13 +17,6 @@ OptionalSource = Annotated[Path | None, typer.Argument(help=_SOURCE_HELP, show_d
 Sources = Annotated[
     list[Path], typer.Argument(help="A log directory, or runs: their directories, event files or traces.")
 ]
-Cycle = Annotated[int | None, typer.Option(help="Profiling cycle; the last one by default.")]
-Session = Annotated[
-    str | None, typer.Option(help="Session: one start of the training; the newest one by default.", metavar="NAME")
-]
-Rank = Annotated[int | None, typer.Option(help="Rank; the lowest one by default.")]
-First = Annotated[int | None, typer.Option(help="Index of the first iteration to aggregate, counted from 0.")]
-Last = Annotated[int | None, typer.Option(help="Index of the last iteration to aggregate, inclusive.")]
 Total = Annotated[
     bool,
     typer.Option("--total", help="Print sums over the iterations instead of per step; JSON and CSV always hold sums."),
@@ -39,9 +35,15 @@ class OutputFormat(str, Enum):
 
 Output = Annotated[
     OutputFormat,
-    typer.Option("--format", help="Text for reading, JSON with all data, or the main table as CSV or Parquet."),
+    Option("Text for reading, JSON with all data, or the main table as CSV or Parquet.", flag="format"),
 ]
-TableName = Annotated[
-    str | None,
-    typer.Option("--table", metavar="NAME", help="Table for --format csv or parquet; the main one by default."),
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printing(Request):
+    """How a page is printed."""
+
+    output: Output = OutputFormat.text
+    table: Annotated[
+        str | None, Option("Table for --format csv or parquet; the main one by default.", metavar="NAME")
+    ] = None

@@ -9,12 +9,13 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
+from tb_dlprof_plugin.cli.options import Printing, Source
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, print_table
-from tb_dlprof_plugin.cli.request_options import takes
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, energy
 from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
+from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.plan import PlanPage, PlanRow, plan_page
 from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 
@@ -22,7 +23,7 @@ NOT_FITTING = 3
 """Exit status of `--fail-if-not-fits`, where it does not or is not known to."""
 
 
-@takes(PlanRequest)
+@takes_requests
 def plan(
     source: Source,
     request: PlanRequest,
@@ -33,11 +34,9 @@ def plan(
     fail_if_not_fits: Annotated[
         bool, typer.Option("--fail-if-not-fits", help=f"Exit with {NOT_FITTING} unless it is known to fit.")
     ] = False,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    session: Session = None,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    *,
+    choice: ProfileChoice,
+    printing: Printing,
 ) -> None:
     """Plan the memory of another configuration.
 
@@ -47,12 +46,12 @@ def plan(
         if request.shard not in (None, TENSOR_PARALLEL) or request.gpus not in (1, tensor_parallel):
             refuse("--tensor-parallel names the way to share and the number of GPUs: leave out --shard and --gpus.")
         request = replace(request, shard=TENSOR_PARALLEL, gpus=tensor_parallel)
-    chosen = choose(source, cycle, rank, None, None, session)
+    chosen = choose(source, choice)
     try:
         page = plan_page(chosen.view, chosen.ref, request)
     except PlanError as error:
         refuse(f"{source}: {error}")
-    print_page(page, output, table, text=lambda: _print_text(page))
+    print_page(page, printing, text=lambda: _print_text(page))
     if fail_if_not_fits and not page.fits:
         raise typer.Exit(NOT_FITTING)
 

@@ -2,60 +2,20 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Annotated
-
-import typer
-
-from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Session, Source, TableName
-from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import print_table
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
-from tb_dlprof_plugin.planning import ForecastError
 
 
-class Precision(str, Enum):
-    """The precision to forecast."""
-
-    bf16 = "bf16"
-    fp16 = "fp16"
-    tf32 = "tf32"
-    fp32 = "fp32"
-
-
-def predict(
-    source: Source,
-    precision: Annotated[
-        Precision,
-        typer.Option(help="bf16 and fp16: autocast (fp16 with GradScaler); tf32: TF32 allowed; fp32: as recorded."),
-    ],
-    batch_size: Annotated[int | None, typer.Option(help="Batch size; that of the run by default.")] = None,
-    gpu: Annotated[
-        str | None, typer.Option(help="GPU, by the name that CUDA reports; that of the run by default.")
-    ] = None,
-    limit: Limit = 20,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    session: Session = None,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
-) -> None:
+@page_command(forecast_page)
+def predict(page: ForecastPage, limit: Limit = 20) -> None:
     """Forecast the step time in another precision.
 
     For an FP32 run; also with another batch size or on another GPU. CSV contains the ops.
     """
-    chosen = choose(source, cycle, rank, None, None, session)
-    try:
-        page = forecast_page(chosen.view, chosen.ref, precision.value, batch_size, gpu)
-    except ForecastError as error:
-        refuse(f"{source}: {error}")
-    print_page(page, output, table, text=lambda: _print_text(page, limit))
-
-
-def _print_text(page: ForecastPage, limit: int) -> None:
     say(f"{page.headline}", "")
     print_table(
         (("per step", "left"), ("now", "right"), (page.precision.upper(), "right")),

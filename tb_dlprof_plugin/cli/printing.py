@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import OutputFormat
+from tb_dlprof_plugin.cli.options import OutputFormat, Printing
 from tb_dlprof_plugin.cli.terminal import say, write_bytes, write_csv, write_json
 from tb_dlprof_plugin.cli.visible_console import PIPED_WIDTH, console
 from tb_dlprof_plugin.model.formatting import duration
@@ -27,8 +27,7 @@ _WHOLE = 1e6
 
 def print_page(
     page: msgspec.Struct,
-    output: OutputFormat,
-    table: str | None = None,
+    printing: Printing,
     text: Callable[[], None] = lambda: None,
     main: Callable[[], Report] | None = None,
 ) -> None:
@@ -36,11 +35,11 @@ def print_page(
 
     Args:
         page: its data, printed as JSON.
-        output: the format.
-        table: the table for CSV; None for the main one.
+        printing: the format, and the table for CSV.
         text: prints the page for reading; nothing is printed without it.
         main: builds the main table, if it is not the page's first.
     """
+    output, table = printing.output, printing.table
     check_table(output, table)
     check_output(output)
     if output is OutputFormat.json:

@@ -12,10 +12,12 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import open_profile
-from tb_dlprof_plugin.cli.options import Cycle, OptionalSource, OutputFormat, Rank, Session
+from tb_dlprof_plugin.cli.options import OptionalSource, OutputFormat
 from tb_dlprof_plugin.cli.printing import check_output, print_json, print_table
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say, write_bytes
 from tb_dlprof_plugin.metrics.iteration_range import by_number
+from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.readers.options import Markers
 from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
@@ -84,6 +86,7 @@ _MARKERS = {
 }
 
 
+@takes_requests
 def report(
     source: OptionalSource = None,
     reports: ReportNames = "all",
@@ -93,9 +96,6 @@ def report(
     key_node: KeyNode = None,
     iter_start: IterStart = None,
     iter_stop: IterStop = None,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    session: Session = None,
     output: Printed = None,
     database: Annotated[
         Path | None,
@@ -105,6 +105,8 @@ def report(
         Mode | None,
         typer.Option("--mode", "-m", help="What the ranges of a recording are; auto by default, simple ignores them."),
     ] = None,
+    *,
+    choice: ProfileChoice,
 ) -> None:
     """Write DLProf's reports from a recorded run.
 
@@ -123,7 +125,7 @@ def report(
     check_base_name(base_name)
     _check_printed(output, names, kinds, output_path)
     try:
-        view, ref = open_profile(recording, cycle, rank, key_node, session, None if mode is None else _MARKERS[mode])
+        view, ref = open_profile(recording, choice, key_node, None if mode is None else _MARKERS[mode])
         selection = by_number(view, iter_start, iter_stop)
     except ValueError as error:
         refuse(f"{error}.")

@@ -7,27 +7,26 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
+from tb_dlprof_plugin.cli.options import Printing, Sources
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, energy, interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
-from tb_dlprof_plugin.pages.runs import ManyRunsPage, RunRow, many_runs_page
+from tb_dlprof_plugin.pages.runs import BaseOption, ManyRunsPage, RunRow, many_runs_page
 from tb_dlprof_plugin.reports.runs import by_model_report, runs_report
 
 
+@takes_requests
 def runs(
     sources: Sources,
-    base: Annotated[
-        str | None,
-        typer.Option(help="Base run for all; by default each model's FP32 run at its batch size."),
-    ] = None,
+    base: BaseOption = None,
     by_model: Annotated[
         bool, typer.Option("--by-model", help="A row per model: before and after mixed precision, and what to do next.")
     ] = False,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    *,
+    printing: Printing,
 ) -> None:
     """List runs in one table, each compared with its base.
 
@@ -39,10 +38,10 @@ def runs(
     report_failed(failed)
     if by_model:
         models = by_model_page(recorded, failed)
-        print_page(models, output, table, lambda: _print_models(models), lambda: by_model_report(models))
+        print_page(models, printing, lambda: _print_models(models), lambda: by_model_report(models))
         return
     page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
-    print_page(page, output, table, lambda: _print_runs(page), lambda: runs_report(page))
+    print_page(page, printing, lambda: _print_runs(page), lambda: runs_report(page))
 
 
 def _print_runs(page: ManyRunsPage) -> None:

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.api.distributed import job_table
 from tb_dlprof_plugin.api.distributed import scaling as scaling_of_sources
 from tb_dlprof_plugin.cli.compared_jobs_text import ms, share
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Output, OutputFormat, TableName
+from tb_dlprof_plugin.cli.options import OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import (
     UNKNOWN,
     check_output,
@@ -20,12 +20,14 @@ from tb_dlprof_plugin.cli.printing import (
     print_parquet,
     print_table,
 )
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, Scaling
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
 
 
+@takes_requests
 def scaling(
     jobs: Annotated[
         list[str],
@@ -33,13 +35,13 @@ def scaling(
             help="Two jobs or more, each the directory of a run with its ranks, or a folder or glob of their traces."
         ),
     ],
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    printing: Printing,
 ) -> None:
     """Show how a training scales with its GPUs.
 
     Weak or strong scaling, efficiency against the smallest job, and the factors that it is the product of.
     """
+    output, table = printing.output, printing.table
     check_table(output, table)
     check_output(output)
     try:

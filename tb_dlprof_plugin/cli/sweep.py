@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
+from tb_dlprof_plugin.cli.options import Printing, Sources
 from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.run_list import read_runs, report_failed
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.comparison.run_table import FACTS
-from tb_dlprof_plugin.pages.sweep import MEASURES, SweepChoice, SweepError, SweepPage, sweep_page, value_text
+from tb_dlprof_plugin.pages.sweep import SweepError, SweepPage, SweepRequest, sweep_page, value_text
 
 _NAMES = 6
 
 
-def sweep(
-    sources: Sources,
-    over: Annotated[
-        str | None,
-        typer.Option(help=f"Fact on the x axis: {', '.join(FACTS)}; by default the one with most lines."),
-    ] = None,
-    measure: Annotated[str | None, typer.Option(help=f"Figure: {', '.join(MEASURES)}; step_time by default.")] = None,
-    op: Annotated[str | None, typer.Option(help="Show the share of this type of op, such as max_pool2d.")] = None,
-    direction: Annotated[
-        str | None, typer.Option(help="Direction of the op: forward or backward; both by default.")
-    ] = None,
-    kernel_group: Annotated[
-        str | None, typer.Option(help="Show the share of these kernels, such as convolution.winograd or copy.")
-    ] = None,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
-) -> None:
+@takes_requests
+def sweep(sources: Sources, request: SweepRequest, printing: Printing) -> None:
     """Show a figure of many runs over batch size, model or GPU.
 
     Step time, throughput, utilization, memory, or the share of an op or a kernel group, over any fact in which runs
     differ.
     """
-    # An op or a kernel group implies the measure "share".
-    chosen = measure or ("share" if op or kernel_group else "step_time")
     recorded, failed = read_runs(sources)
     report_failed(failed)
     try:
-        page = sweep_page(recorded, SweepChoice(over, chosen, kernel_group, op, direction), failed)
+        page = sweep_page(recorded, request, failed)
     except SweepError as error:
         refuse(str(error))
-    print_page(page, output, table, text=lambda: _print(page))
+    print_page(page, printing, text=lambda: _print(page))
 
 
 def _print(page: SweepPage) -> None:

@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import (
-    Cycle,
-    First,
-    Last,
-    Limit,
-    Output,
-    OutputFormat,
-    Rank,
-    Session,
-    Source,
-    TableName,
-)
+from tb_dlprof_plugin.cli.options import Limit, Printing, Source
 from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.model.run_choice import RangeChoice
+from tb_dlprof_plugin.pages.timeline.iteration import IterationOption
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
 from tb_dlprof_plugin.reports.table import Report
 
-Iteration = Annotated[int | None, typer.Option(help="Index of the iteration; the one of median length by default.")]
 
-
+@takes_requests
 def timeline(
     source: Source,
-    iteration: Iteration = None,
+    iteration: IterationOption = None,
     limit: Limit = 10,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    session: Session = None,
-    first: First = None,
-    last: Last = None,
-    output: Output = OutputFormat.text,
-    table: TableName = None,
+    *,
+    choice: RangeChoice,
+    printing: Printing,
 ) -> None:
     """Show one iteration: its parts and what takes longest.
 
     The longest idle gaps, GPU activities and ops, with when they begin. CSV contains every event of the iteration.
     """
-    chosen = choose(source, cycle, rank, first, last, session)
+    chosen = choose(source, choice)
     try:
         page = timeline_page(chosen.view, chosen.ref, chosen.selection, iteration, max(limit, LONGEST))
     except ValueError as error:
         refuse(error)
     print_page(
         page,
-        output,
-        table,
+        printing,
         text=lambda: _text(page, limit),
         main=lambda: Report(HEADINGS, list(event_rows(chosen.view, chosen.selection, iteration))),
     )

@@ -21,8 +21,9 @@ from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, ProcessStatus, 
 from tb_dlprof_plugin.capture.trial.remedies import classes, make
 from tb_dlprof_plugin.capture.trial.remedy import Remedy
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Output, OutputFormat
+from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
@@ -66,6 +67,7 @@ class Record(str, Enum):
     none = "none"
 
 
+@takes_requests
 def try_remedies(
     command: Annotated[
         list[str] | None,
@@ -141,7 +143,12 @@ def try_remedies(
         refuse(str(error))
     trial = _Trial(command, line, logdir, record_runs, _isolation(in_place, copy))
     result = trial.run(chosen, budget_s, percent)
-    print_page(result, output, text=lambda: _print(result, trial), main=lambda: rows_table(TriedRemedy, result.rows))
+    print_page(
+        result,
+        Printing(output=output),
+        text=lambda: _print(result, trial),
+        main=lambda: rows_table(TriedRemedy, result.rows),
+    )
     if write_patch is not None and result.best.patch:
         _write_new(write_patch, result.best.patch)
     elif write_patch is not None:

@@ -1,8 +1,9 @@
-"""Requests: structs whose fields are declared once, with what commands, routes, Python and pages show of them.
+"""Requests: options that are declared once, with what commands, routes, Python and pages show of them.
 
-A request is a frozen dataclass derived from `Request`; each field is ``Annotated[type, Option("What it is.")]`` with a
-default for "as recorded". Derived from it are the options of a command (`cli.request_options`), the query of a route
-(`web.queries.query_of`), the keywords of a Python function (`keywords_of`) and the controls of a page
+An option is ``Annotated[type, Option("What it is.")]``, with a default for "as recorded": a parameter of the function
+that answers, or, where several functions take the same options, a field of a frozen dataclass derived from `Request`,
+which they take as one parameter. Derived from it are the options of a command (`cli.request_options`), the query of a
+route (`web.queries.query_of`), the keywords of a Python function (`keywords_of`) and the controls of a page
 (`web.typescript_requests`).
 """
 
@@ -82,6 +83,11 @@ class RequestField:
     option: Option
 
     @property
+    def required(self) -> bool:
+        """Whether it must be given: it has no default, and may not be None."""
+        return self.default is inspect.Parameter.empty and self.declared == self.type
+
+    @property
     def flag(self) -> str:
         """The command's option, without dashes."""
         return self.option.flag or self.name.replace("_", "-")
@@ -120,22 +126,60 @@ _Result = TypeVar("_Result")
 _Options = ParamSpec("_Options")
 
 
-def request_fields(request: Callable[..., Request]) -> tuple[RequestField, ...]:
-    """The fields of a request, in their order."""
-    return _fields_of(request)
+def request_fields(declaring: Callable[..., Any]) -> tuple[RequestField, ...]:
+    """The options of a request, or of a function that takes options and requests, in their order."""
+    return _fields_of(declaring)
 
 
 @functools.cache
-def _fields_of(request: Any) -> tuple[RequestField, ...]:
-    types = get_type_hints(request, include_extras=True)
-    result = []
-    for declared in dataclasses.fields(request):
-        annotated = types[declared.name]
-        assert get_origin(annotated) is Annotated, f"{declared.name} of {request} has no Option"
-        kind, option = get_args(annotated)
-        default = declared.default if declared.default_factory is dataclasses.MISSING else declared.default_factory()
-        result.append(RequestField(declared.name, _without_none(kind), kind, default, option))
+def _fields_of(declaring: Any) -> tuple[RequestField, ...]:
+    result: list[RequestField] = []
+    for name, (kind, option, default) in _declared(declaring).items():
+        if option is not None:
+            result.append(RequestField(name, _without_none(kind), kind, default, option))
+        elif is_request(kind):
+            result += request_fields(kind)
     return tuple(result)
+
+
+def _declared(declaring: Any) -> dict[str, tuple[Any, Option | None, Any]]:
+    """Type, option and default of each field or parameter."""
+    types = get_type_hints(declaring, include_extras=True)
+    if dataclasses.is_dataclass(declaring):
+        missing, empty = dataclasses.MISSING, inspect.Parameter.empty
+        defaults = {
+            item.name: item.default_factory()
+            if item.default_factory is not missing
+            else (empty if item.default is missing else item.default)
+            for item in dataclasses.fields(declaring)
+        }
+    else:
+        defaults = {name: item.default for name, item in inspect.signature(declaring).parameters.items()}
+    result = {}
+    for name, default in defaults.items():
+        kind, *more = get_args(types[name]) if get_origin(types[name]) is Annotated else (types.get(name),)
+        result[name] = kind, next((one for one in more if isinstance(one, Option)), None), default
+    return result
+
+
+def is_request(kind: Any) -> bool:
+    """Whether a type is that of a request."""
+    return isinstance(kind, type) and issubclass(kind, Request)
+
+
+def arguments_of(function: Callable[..., Any], values: object) -> dict[str, Any]:
+    """The options and requests that a function takes, from the attributes of an object that are not None.
+
+    Raises:
+        InvalidOption: a text has not the form that its option takes.
+    """
+    result: dict[str, Any] = {}
+    for name, (kind, option, default) in _declared(function).items():
+        if is_request(kind):
+            result[name] = request_of(kind, values)
+        elif option is not None and (getattr(values, name) is not None or default is inspect.Parameter.empty):
+            result[name] = getattr(values, name)
+    return result
 
 
 def request_of(request: type[_Request], values: object) -> _Request:
@@ -151,26 +195,31 @@ def request_of(request: type[_Request], values: object) -> _Request:
 def keywords_of(
     request: Callable[_Options, _Request],
 ) -> Callable[[Callable[[_Owner, _Request], _Result]], Callable[Concatenate[_Owner, _Options], _Result]]:
-    """Turns a method that takes a request into one that takes its fields as keywords, and documents them."""
+    """Turns a function of an object and a request into one that takes the request's fields, and documents them."""
 
-    def method_of(method: Callable[[_Owner, _Request], _Result]) -> Callable[Concatenate[_Owner, _Options], _Result]:
-        def with_keywords(self: _Owner, /, *args: _Options.args, **options: _Options.kwargs) -> _Result:
-            return method(self, request(*args, **options))
-
+    def function_of(method: Callable[[_Owner, _Request], _Result]) -> Callable[Concatenate[_Owner, _Options], _Result]:
         owner, _ = inspect.signature(method).parameters.values()
         fields = request_fields(request)
-        keywords = [
-            inspect.Parameter(item.name, owner.KEYWORD_ONLY, default=item.default, annotation=item.declared)
-            for item in fields
-        ]
-        shown: Any = functools.wraps(method)(with_keywords)
-        shown.__signature__ = inspect.signature(method).replace(parameters=[owner, *keywords])
+        by_place = inspect.signature(request).parameters
+        keywords = [by_place[item.name].replace(default=item.default, annotation=item.declared) for item in fields]
+        signature = inspect.signature(method).replace(parameters=[owner, *keywords])
+
+        @functools.wraps(method)
+        def with_keywords(*args: Any, **options: Any) -> _Result:
+            try:
+                given = signature.bind(*args, **options).arguments
+            except TypeError as error:
+                raise TypeError(f"{method.__name__}() {error}") from None
+            return method(given.pop(owner.name), request(**given))  # type: ignore[call-arg]
+
         lines = [f"    {item.name}: {item.option.help}" for item in fields]
         head, _, tail = (inspect.getdoc(method) or "").partition("\n\n")
-        shown.__doc__ = "\n".join([head, "", "Args:", *lines, "", tail])
-        return with_keywords
+        with_keywords.__doc__ = "\n".join([head, "", "Args:", *lines, "", tail])
+        shown: Any = with_keywords
+        shown.__signature__ = signature
+        return shown  # type: ignore[no-any-return]
 
-    return method_of
+    return function_of
 
 
 def names(text: str) -> tuple[str, ...]:

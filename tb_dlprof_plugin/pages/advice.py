@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Annotated
 
 import msgspec
 
@@ -11,6 +12,7 @@ from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus
 from tb_dlprof_plugin.advice.topics import OTHER, sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.model.request import Option, names
 from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -50,16 +52,15 @@ class AdvicePage(msgspec.Struct, frozen=True):
     mixed_precision: MixedPrecision
 
 
-def advice_page(view: ProfileView, ref: RunRef, selection: Selection, set_aside: Collection[str] = ()) -> AdvicePage:
-    """The Advice page over the selected iterations.
-
-    Args:
-        view: of the profile.
-        ref: of the profile.
-        selection: of its iterations.
-        set_aside: rules whose findings the user dismissed or marked as done: headline and combined saving leave them
-            out.
-    """
+def advice_page(
+    view: ProfileView,
+    ref: RunRef,
+    selection: Selection,
+    set_aside: Annotated[
+        Collection[str], Option("Rules that the headline and the combined saving leave out.", read=names)
+    ] = (),
+) -> AdvicePage:
+    """The Advice page over the selected iterations."""
     advice = advise(view, selection, set_aside=set_aside)
     findings, combined = advice.findings, advice.combined
     left = [finding for finding in findings if finding.rule not in set_aside]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -22,6 +22,7 @@ from tb_dlprof_plugin.metrics.trust import ORPHAN_PERCENT
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.compare_ops import (
     REASONS,
@@ -254,7 +255,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     )
 
 
-def compare_op(a: CompareInput, b: CompareInput, id: str) -> CompareOpDetail:
+def compare_op(a: CompareInput, b: CompareInput, id: Annotated[str, Option("Id of an op.")]) -> CompareOpDetail:
     """One op of both runs with its kernels before and after.
 
     Raises:

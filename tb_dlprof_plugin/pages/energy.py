@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.modules import module_tree
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import energy, share
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
@@ -203,20 +204,13 @@ def energy_page(
     view: ProfileView,
     ref: RunRef,
     selection: Selection,
-    price_per_kwh: float | None = None,
-    co2_per_kwh: float | None = None,
-    steps_per_epoch: int | None = None,
+    price_per_kwh: Annotated[float | None, Option("Price of a kWh, in any currency.")] = None,
+    co2_per_kwh: Annotated[float | None, Option("Grams of CO2 of a kWh.")] = None,
+    steps_per_epoch: Annotated[
+        int | None, Option("Steps of an epoch; the length of the DataLoader by default, where it was recorded.")
+    ] = None,
 ) -> EnergyPage:
-    """The Energy page.
-
-    Args:
-        view: of the run.
-        ref: of the run.
-        selection: of its iterations.
-        price_per_kwh: in any currency.
-        co2_per_kwh: grams of CO2.
-        steps_per_epoch: by default the DataLoader's length, where it was recorded.
-    """
+    """The Energy page."""
     measured = step_energy(view, selection)
     unknown: dict[str, str] = {}
     if measured is None:

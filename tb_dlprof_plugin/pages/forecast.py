@@ -9,6 +9,7 @@ import msgspec
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.advice.frameworks import precision_remedy
 from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
@@ -117,7 +118,13 @@ class MixedPrecision(msgspec.Struct, frozen=True):
 
 
 def forecast_page(
-    view: ProfileView, ref: RunRef, precision: str, batch_size: int | None = None, gpu: str | None = None
+    view: ProfileView,
+    ref: RunRef,
+    precision: Annotated[
+        Precision, Option("bf16 and fp16: autocast (fp16 with GradScaler); tf32: TF32 allowed; fp32: as recorded.")
+    ],
+    batch_size: Annotated[int | None, Option("Batch size; that of the run by default.")] = None,
+    gpu: Annotated[str | None, Option("GPU, by the name that CUDA reports; that of the run by default.")] = None,
 ) -> ForecastPage:
     """The forecast of a run.
 

@@ -13,6 +13,7 @@ from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTota
 from tb_dlprof_plugin.metrics.measured_kernels import measured_kernel
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import (
     NO_GPU,
     VERDICTS,
@@ -118,6 +119,22 @@ class KernelsPage(msgspec.Struct, frozen=True):
 
 
 _OPS_PER_KERNEL = 5
+
+
+def kernels_of_any(
+    view: ProfileView,
+    ref: RunRef,
+    selection: Selection,
+    op: Annotated[str | None, Option("Id of an op.")] = None,
+    op_type: Annotated[str | None, Option("Name of an op type.")] = None,
+    module: Annotated[str | None, Option("Key of a module.")] = None,
+) -> KernelsPage:
+    """The kernels of all launches, or of those of one op, op type or module, as `kernels_of`."""
+    kinds: dict[GroupKind, str | None] = {"op": op, "op_type": op_type, "module": module}
+    for kind, subject in kinds.items():
+        if subject is not None:
+            return kernels_of(view, ref, selection, kind, subject)
+    return kernels_page(view, ref, selection)
 
 
 def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> KernelsPage:

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allo
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
@@ -191,7 +192,15 @@ class MemoryPage(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-def memory_page(view: ProfileView, ref: RunRef, selection: Selection, device: str | None = None) -> MemoryPage:
+DeviceOption = Annotated[str | None, Option("Number of a GPU, or cpu; the first recorded GPU by default.")]
+
+
+def memory_page(
+    view: ProfileView,
+    ref: RunRef,
+    selection: Selection,
+    device: DeviceOption = None,
+) -> MemoryPage:
     """Memory of a device ("0", "cpu"); by default of the first GPU, and of the CPU where no GPU's was recorded.
 
     Raises:

@@ -210,9 +210,15 @@ class PlanPage(msgspec.Struct, frozen=True):
     assumptions: list[str]
 
 
-def what_fits(view: ProfileView, ref: RunRef, _: Selection) -> PlanPage:
-    """The plan of the recorded configuration."""
-    return plan_page(view, ref, PlanRequest())
+_RECORDED = PlanRequest()
+
+
+def what_fits(view: ProfileView, ref: RunRef, selection: Selection, request: PlanRequest = _RECORDED) -> PlanPage:
+    """The plan of a configuration; where it cannot be planned, a page with its controls to choose another one."""
+    try:
+        return plan_page(view, ref, request)
+    except PlanError as error:
+        return refused_page(view, ref, str(error))
 
 
 def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: bool = True) -> PlanPage:

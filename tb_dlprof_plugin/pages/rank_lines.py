@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -13,8 +14,11 @@ from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
 from tb_dlprof_plugin.model.formatting import duration as text_of
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.string_table import StringTable
 
+_MOST_LINES = 16
+"""Ranks under each other."""
 _MOST_CALLS = 5_000
 """Of a rank: more are narrower than a pixel."""
 
@@ -47,15 +51,23 @@ class RankLinesPage(msgspec.Struct, frozen=True):
     lines: list[RankLine]
 
 
+def _rank_numbers(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if len(parts) > _MOST_LINES or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts):
+        raise ValueError(f"must be up to {_MOST_LINES} numbers such as 0,5,9, not {text!r}.")
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
 def rank_lines_page(
-    facts: Sequence[RankFacts], ranks: Sequence[int], step: int | None, numbers: Ints | None = None
+    facts: Sequence[RankFacts],
+    ranks: Annotated[Sequence[int], Option("Numbers of ranks.", read=_rank_numbers)],
+    step: Annotated[int | None, Option("Number of a step that all recorded; one in the middle by default.")] = None,
+    numbers: Ints | None = None,
 ) -> RankLinesPage:
     """The lines of these ranks.
 
     Args:
         facts: of the whole job: clocks are aligned by all of it.
-        ranks: their numbers.
-        step: number of a step that all of them recorded; by default one in the middle.
         numbers: of the steps whose calls are among the facts, where it is not all of them.
 
     Raises:

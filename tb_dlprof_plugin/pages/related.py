@@ -5,7 +5,7 @@ It keeps a selection across pages: every page shows the rows with these ids.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -13,12 +13,15 @@ import numpy as np
 from tb_dlprof_plugin.model.direction import direction_of, with_direction
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 SubjectKind = Literal["op", "op_type", "kernel", "module"]
 GroupKind = Literal["op", "op_type", "module"]
+SubjectOption = Annotated[SubjectKind, Option("Kind of the item.")]
+IdOption = Annotated[str, Option("Id of an op or kernel, name of an op type or key of a module.")]
 
 
 class Related(msgspec.Struct, frozen=True):
@@ -39,7 +42,7 @@ class Related(msgspec.Struct, frozen=True):
     modules: list[str]
 
 
-def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectKind, subject: str) -> Related:
+def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectOption, id: IdOption) -> Related:
     """What belongs to an op, a kernel (by id), an op type (by name) or a module (by key).
 
     Raises:
@@ -49,23 +52,23 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectK
     rows = np.flatnonzero(view.selected_launches(selection) & (view.launch_group >= 0))
     groups, kernels = np.unique(np.stack((view.launch_group[rows], launches.kernel[rows])), axis=1)
     if kind == "kernel":
-        wanted = kernel_row(view, subject)
+        wanted = kernel_row(view, id)
         mine = np.zeros(len(view.groups), dtype=np.bool_)
         mine[groups[kernels == wanted]] = True
         name = short_kernel_name(view.profile.strings[view.profile.kernels.name[wanted]])
         launched = [wanted]
     else:
-        mine, name = groups_of(view, kind, subject)
+        mine, name = groups_of(view, kind, id)
         launched = np.unique(kernels[mine[groups]]).tolist()
     members = np.flatnonzero(mine).tolist()
     return Related(
         ref=ref,
         kind=kind,
-        id=subject,
+        id=id,
         name=name,
         ops=[view.groups.ids[group] for group in members],
         kernels=[kernel_id(view, kernel) for kernel in launched],
-        modules=[subject] if kind == "module" else sorted({_module_key(view, group) for group in members}),
+        modules=[id] if kind == "module" else sorted({_module_key(view, group) for group in members}),
     )
 
 

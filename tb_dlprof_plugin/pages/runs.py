@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
@@ -114,9 +115,12 @@ class ManyRunsPage(msgspec.Struct, frozen=True):
     failed: list[FailedRun]
 
 
+BaseOption = Annotated[str | None, Option("Base run for all; by default each model's FP32 run at its batch size.")]
+
+
 def many_runs_page(
     recorded: Sequence[RecordedRun],
-    base: str | None = None,
+    base: BaseOption = None,
     failed: Sequence[FailedRun] = (),
     total: int | None = None,
 ) -> ManyRunsPage:
@@ -124,15 +128,16 @@ def many_runs_page(
 
     Args:
         recorded: those that have been read.
-        base: name of the base of all runs; by default the FP32 run of each model and batch size.
         failed: those that cannot be read.
         total: number of all runs; by default those given.
 
     Raises:
-        KeyError: there is no run of that name among those that have been read.
+        KeyError: there is no run of that name. Before it is read, the others are shown without a base.
     """
     runs = list(recorded)
     done = len(runs) + len(failed)
+    if total is not None and done < total and base not in [one.run.name for one in runs]:
+        base = None
     ambiguous = ambiguous_models(runs)
     against = against_base([one.run for one in runs], base)
     rows = [_row(one, compared, ambiguous) for one, compared in zip(runs, against, strict=True)]

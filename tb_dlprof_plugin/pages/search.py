@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.direction import direction_words
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
@@ -68,7 +69,9 @@ class _Name(msgspec.Struct, frozen=True, gc=False):
     index: int
 
 
-def search_page(view: ProfileView, ref: RunRef, selection: Selection, text: str) -> SearchPage:
+def search_page(
+    view: ProfileView, ref: RunRef, selection: Selection, text: Annotated[str, Option("Words in names.")] = ""
+) -> SearchPage:
     """Items with every word of ``text`` in their name, type or direction; none without words."""
     words = text.lower().split()
     hits: list[SearchHit] = []

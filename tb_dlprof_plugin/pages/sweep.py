@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_o
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.direction import Direction, read_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration, energy, flop_count
+from tb_dlprof_plugin.model.request import Option, Request
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, computed_in, fact_text
@@ -28,17 +29,6 @@ _OPTIONS = 200
 
 class SweepError(VisibleMessage, ValueError):
     """The requested sweep is invalid; the message lists valid ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class SweepChoice:
-    """What to draw: ``over`` None takes the most informative fact; "share" needs a kernel group or an op type."""
-
-    over: str | None = None
-    measure: str = "step_time"
-    kernel_group: str | None = None
-    op: str | None = None
-    direction: str | None = None
 
 
 class SweepOption(msgspec.Struct, frozen=True):
@@ -124,9 +114,33 @@ MEASURES: dict[str, tuple[str, SweepUnit]] = {
 """Label and unit of everything that can be drawn over a fact."""
 
 
+@dataclass(frozen=True)
+class SweepRequest(Request):
+    """What to draw: by default the fact with most lines; ``kernel_group`` or ``op`` go with the measure "share"."""
+
+    over: Annotated[
+        str | None, Option(f"Fact on the x axis: {', '.join(FACTS)}; by default the one with most lines.")
+    ] = None
+    measure: Annotated[
+        str | None,
+        Option(f"Figure: {', '.join(MEASURES)}; step_time by default, share of an op or a kernel group."),
+    ] = None
+    _: KW_ONLY
+    op: Annotated[str | None, Option("Show the share of this type of op, such as max_pool2d.")] = None
+    direction: Annotated[str | None, Option("Direction of the op: forward or backward; both by default.")] = None
+    kernel_group: Annotated[
+        str | None, Option("Show the share of these kernels, such as convolution.winograd or copy.")
+    ] = None
+
+    @property
+    def drawn(self) -> str:
+        """The measure."""
+        return self.measure or ("share" if self.op or self.kernel_group else "step_time")
+
+
 def sweep_page(
     recorded: Sequence[RecordedRun],
-    choice: SweepChoice,
+    request: SweepRequest,
     failed: Sequence[FailedRun] = (),
     total: int | None = None,
 ) -> SweepPage:
@@ -138,10 +152,10 @@ def sweep_page(
     runs = list(recorded)
     named = [one.run for one in runs]
     found = swept_facts(named)
-    over = choice.over or (found[0] if found else "batch_size")
+    over = request.over or (found[0] if found else "batch_size")
     if over not in FACTS:
         raise SweepError(f"there is no fact {over!r}; the facts are {', '.join(FACTS)}")
-    read, label = _reader(choice)
+    read, label = _reader(request)
     made = sweep(named, over, read, label[0].lower() + label[1:])
     ambiguous = ambiguous_models(runs)
     refs = {one.run.name: one.ref for one in runs}
@@ -152,14 +166,14 @@ def sweep_page(
             label=_line_label(line, ambiguous),
             precision_key=computed_in(_precision(line)),
             marks=[
-                SweepMark(place[point.x], refs[point.run.name], point.value, _estimated(point, choice.measure))
+                SweepMark(place[point.x], refs[point.run.name], point.value, _estimated(point, request.drawn))
                 for point in line.points
             ],
         )
         for line in made.lines
     ]
     done = len(runs) + len(failed)
-    unit = MEASURES[choice.measure][1]
+    unit = MEASURES[request.drawn][1]
     return SweepPage(
         headline=_headline(made, curves, label, unit, found),
         done=done,
@@ -167,33 +181,33 @@ def sweep_page(
         over=over,
         over_label=FACTS[over],
         overs=[SweepOption(fact, FACTS[fact]) for fact in dict.fromkeys([*found, over])],
-        measure=choice.measure,
+        measure=request.drawn,
         measure_label=label,
         measures=[SweepOption(key, name) for key, (name, _) in MEASURES.items()],
         unit=unit,
-        kernel_group=choice.kernel_group or "",
+        kernel_group=request.kernel_group or "",
         kernel_groups=_kernel_groups(runs),
-        op=_op_key(choice.op, _direction(choice)) if choice.op else "",
+        op=_op_key(request.op, _direction(request)) if request.op else "",
         ops=_ops(runs),
         ordered=over in _NUMBERS,
         positions=[_position(over, x, ambiguous) for x in xs],
         curves=curves,
         common=[fact_text(fact, value, ambiguous) for fact, value in made.common.items() if value is not None],
-        notes=_notes(made, choice.measure),
+        notes=_notes(made, request.drawn),
         left_out=[SweepLeftOut(left.run.name, left.why) for left in made.left_out],
         failed=list(failed),
     )
 
 
-def _reader(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], str]:
+def _reader(request: SweepRequest) -> tuple[Callable[[RunFigures], float | None], str]:
     """What is drawn of each run, and its label."""
-    measure = choice.measure
+    measure = request.drawn
     if measure not in MEASURES:
         raise SweepError(f"there is no measure {measure!r}; the measures are {', '.join(MEASURES)}")
     label = MEASURES[measure][0]
     if measure == "share":
-        return _share(choice)
-    if choice.op or choice.kernel_group:
+        return _share(request)
+    if request.op or request.kernel_group:
         raise SweepError("an op or a kernel group needs the measure 'share'")
     readers: dict[str, Callable[[RunFigures], float | None]] = {
         "step_time": lambda figures: figures.step.ns or None,
@@ -212,20 +226,20 @@ def _reader(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], 
     return readers[measure], label
 
 
-def _share(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], str]:
-    if choice.op and choice.kernel_group:
+def _share(request: SweepRequest) -> tuple[Callable[[RunFigures], float | None], str]:
+    if request.op and request.kernel_group:
         raise SweepError("a share is of an op or of a kernel group, not of both")
-    if choice.op:
-        op, direction = choice.op, _direction(choice)
+    if request.op:
+        op, direction = request.op, _direction(request)
         label = f"Share of the GPU time in {op}" + (f", {direction}" if direction else "")
         return lambda figures: figures.op_share(op, direction), label
-    if not choice.kernel_group:
+    if not request.kernel_group:
         raise SweepError("a share is of an op or of a kernel group: name one")
-    groups = groups_named(choice.kernel_group)
+    groups = groups_named(request.kernel_group)
     if not groups:
         known = ", ".join([*PARENTS, *GROUPS])
-        raise SweepError(f"there is no kernel group {choice.kernel_group!r}; the groups are {known}")
-    name = group_label(choice.kernel_group)
+        raise SweepError(f"there is no kernel group {request.kernel_group!r}; the groups are {known}")
+    name = group_label(request.kernel_group)
     return lambda figures: figures.group_share(groups), f"Share of the GPU time: {name[0].lower()}{name[1:]}"
 
 
@@ -255,9 +269,9 @@ def _ops(runs: list[RecordedRun]) -> list[SweepOption]:
     return [SweepOption(name, name) for name in names]
 
 
-def _direction(choice: SweepChoice) -> Direction:
+def _direction(request: SweepRequest) -> Direction:
     try:
-        return read_direction(choice.direction)
+        return read_direction(request.direction)
     except ValueError as error:
         raise SweepError(str(error)) from None
 

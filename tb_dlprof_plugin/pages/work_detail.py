@@ -24,7 +24,7 @@ from tb_dlprof_plugin.pages.common import VERDICTS, OpRow, SelectedRange, Verdic
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.ops import eligibility_reason, op_rows
-from tb_dlprof_plugin.pages.related import SubjectKind, groups_of, kernel_row
+from tb_dlprof_plugin.pages.related import IdOption, SubjectKind, SubjectOption, groups_of, kernel_row
 from tb_dlprof_plugin.pages.roofline import Bound
 from tb_dlprof_plugin.pages.roofs import precision_label
 from tb_dlprof_plugin.pages.tensor_core_reasons import most_time_off
@@ -221,19 +221,19 @@ class _Work:
         return np.flatnonzero(self.launches & self.view.selected_launches(self.selection))
 
 
-def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectKind, subject: str) -> WorkDetail:
+def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectOption, id: IdOption) -> WorkDetail:
     """One op or kernel (by id), op type (by name) or module (by key).
 
     Raises:
         KeyError: it did not run in the selected iterations.
     """
-    work, name = _work_of(view, selection, kind, subject)
+    work, name = _work_of(view, selection, kind, id)
     row = None
     if kind == "op":
-        row = next((row for row in op_rows(view, selection) if row.id == subject), None)
+        row = next((row for row in op_rows(view, selection) if row.id == id), None)
     launched = work.launched()
     if not len(launched) and not len(work.called()) and row is None:
-        raise KeyError(subject)
+        raise KeyError(id)
     has_gpu = view.profile.has_gpu
     reason = eligibility_reason(view, selection, int(work.groups.argmax()), row.tc_eligible) if row else ""
     kernels, shapes, ops = _kernels(view, launched), _shapes(work), _ops(work)
@@ -241,7 +241,7 @@ def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: Subj
         ref=ref,
         range=selected_range(view, selection),
         kind=kind,
-        id=subject,
+        id=id,
         name=name,
         has_gpu=has_gpu,
         row=row,

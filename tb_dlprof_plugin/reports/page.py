@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from tb_dlprof_plugin.model.formatting import byte_size, duration
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.report_titles import DLPROF, TITLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -66,18 +67,16 @@ class ReportPage(msgspec.Struct, frozen=True):
     notes: list[str]
 
 
-def report_page(view: ProfileView, ref: RunRef, selection: Selection, name: str) -> ReportPage:
+def report_page(
+    view: ProfileView, ref: RunRef, selection: Selection, name: Annotated[str, Option("A key of `REPORTS`.")]
+) -> ReportPage:
     """The report over the selected iterations.
 
-    Args:
-        view: the recording.
-        ref: its identity.
-        selection: the iterations to aggregate.
-        name: a key of `REPORTS`.
-
     Raises:
-        KeyError: there is no report of this name.
+        KeyError: there is no report of this name; its argument names all.
     """
+    if name not in REPORTS:
+        raise KeyError(", ".join(REPORTS))
     title, question = TITLES[name]
     made = make_report(name, view, ref, selection)
     report = _in_short(made)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import time
 
 import msgspec
 
+from tb_dlprof_plugin.model.request import arguments_of
+from tb_dlprof_plugin.pages.sweep import SweepError
+from tb_dlprof_plugin.pages.timeline.iteration import IterationError
+from tb_dlprof_plugin.planning import ForecastError
+from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.kept_answers import KeptAnswers
 from tb_dlprof_plugin.web.listings import Listing
 from tb_dlprof_plugin.web.open_runs import Kept, OpenRuns
@@ -29,11 +36,20 @@ class Answers:
         Raises:
             RequestError: what the query asks for is not there or damaged.
         """
-        runs = OpenRuns(source, self._logdir, self._kept)
-        if route.handler:
-            answer: msgspec.Struct | bytes = route.load_handler()(runs, query)
-        else:
-            answer = route.load_page()(*runs.profile(query))  # type: ignore[arg-type]
+        page = route.load_page()
+        opened = OpenRuns(source, self._logdir, self._kept).given(inspect.signature(page).parameters, query)
+        try:
+            answer: msgspec.Struct | bytes = page(**opened, **arguments_of(page, query))
+        except KeyError as error:
+            if not route.lacks:
+                raise
+            raise RequestError(404, _filled(route.lacks, query, error)) from None
+        except IterationError as error:
+            raise RequestError(400, f"Run {getattr(query, 'run', '')!r}: {error}.") from None
+        except ForecastError as error:
+            raise RequestError(404, f"Run {getattr(query, 'run', '')!r}: {error}") from None
+        except SweepError as error:
+            raise RequestError(400, f"The sweep cannot be drawn: {error}.") from None
         return answer
 
     def packed(self, route: Route, query: AnyQuery, listing: Listing) -> Answer:
@@ -52,5 +68,10 @@ class Answers:
         period = int(time.monotonic() // route.kept_s) if route.kept_s else 0
         # The list of runs says which ones could not be read.
         content = (listing.content(runs), None if runs is not None else self._kept.failures, period)
-        question = (route.name, msgspec.structs.replace(query, offset=0))
+        question = (route.name, str(dataclasses.replace(query, offset=0)))
         return self._answers.get(question, content, query.offset, make, of_table=runs is None)
+
+
+def _filled(sentence: str, query: AnyQuery, error: KeyError) -> str:
+    named = {item.name: getattr(query, item.name) for item in dataclasses.fields(query)}
+    return sentence.format(*error.args, **named | {"kind": str(named.get("kind")).replace("_", " ")})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
+from typing import Any
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.stored_facts import JobFacts, facts_of_job
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
@@ -17,8 +20,8 @@ from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.queries import CompareQuery, ProfileQuery, RangeQuery
-from tb_dlprof_plugin.web.recorded_runs import ReadRuns, RecordedRuns
+from tb_dlprof_plugin.web.queries import AnyQuery, CompareQuery, ProfileQuery, RangeQuery
+from tb_dlprof_plugin.web.recorded_runs import RecordedRuns
 from tb_dlprof_plugin.web.run_source import RunSource
 
 _MOST_ITERATIONS = 2_000
@@ -61,6 +64,27 @@ class OpenRuns:
         self.source, self.logdir, self.kept = source, logdir, kept
         self._store: ProfileStore[StoredBlob] = ProfileStore(source, kept.views, _MOST_ITERATIONS)
 
+    def given(self, names: Collection[str], query: AnyQuery) -> dict[str, Any]:
+        """What the query names, opened, for the parameters of a page that have these names.
+
+        Raises:
+            RequestError: as the other methods do.
+        """
+        found: dict[str, Any] = {"runs": self}
+        if isinstance(query, CompareQuery):
+            found["a"], found["b"] = CompareInput(*self.profile(query.a)), CompareInput(*self.profile(query.b))
+        elif "recorded" in names:
+            read = self.kept.recorded.read(self._store)
+            found |= {"recorded": read.recorded, "failed": read.failed, "total": read.total}
+        elif "view" in names and isinstance(query, ProfileQuery):
+            found["view"], found["ref"], found["selection"] = self.profile(query)
+        elif "job" in names and isinstance(query, ProfileQuery):
+            found["job"], found["ref"] = self.job(query)
+        elif "facts" in names and isinstance(query, ProfileQuery):
+            facts, found["ref"] = self.facts(query, getattr(query, "step", None))
+            found |= {"facts": facts.facts, "numbers": facts.numbers}
+        return {name: found[name] for name in names if name in found}
+
     def profile(self, query: ProfileQuery) -> tuple[ProfileView, RunRef, Selection]:
         """The profile that a query names, and its range.
 
@@ -86,7 +110,7 @@ class OpenRuns:
         except ValueError as error:
             raise RequestError(400, f"Run {query.run!r}: {error}.") from None
 
-    def job(self, query: ProfileQuery, step: int | None = None) -> tuple[JobFacts, RunRef]:
+    def facts(self, query: ProfileQuery, step: int | None = None) -> tuple[JobFacts, RunRef]:
         """What is stored of all ranks recorded with the profile that a query names.
 
         Of a job of which only some steps' calls are read, ``step`` is one that is.
@@ -109,14 +133,11 @@ class OpenRuns:
             raise RequestError(422, f"Run {query.run!r} cannot be shown: {found.unreadable[0]}")
         return found, blob.ref
 
-    def sides(self, query: CompareQuery) -> tuple[CompareInput, CompareInput]:
-        """The base and the candidate of a comparison.
+    def job(self, query: ProfileQuery) -> tuple[Job, RunRef]:
+        """The answers about the job of a profile, whose facts are not held any longer.
 
         Raises:
-            RequestError: as `profile` does.
+            RequestError: as `facts` does.
         """
-        return CompareInput(*self.profile(query.a)), CompareInput(*self.profile(query.b))
-
-    def recorded(self) -> ReadRuns:
-        """The figures of all runs, as far as they could be read in the time of one answer."""
-        return self.kept.recorded.read(self._store)
+        found, ref = self.facts(query)
+        return job_of(found.facts, found.unreadable, found.numbers), ref

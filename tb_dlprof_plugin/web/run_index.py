@@ -5,31 +5,29 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.readers.log_directory import sessions_below
 from tb_dlprof_plugin.store.header import parse_header
 from tb_dlprof_plugin.version import __version__
-from tb_dlprof_plugin.web.run_source import RunSource, Series
+from tb_dlprof_plugin.web.open_runs import OpenRuns
+from tb_dlprof_plugin.web.run_source import Series
 
 INDEX_ENTRIES = 3_000
 """In one answer, where no name is very long; what does not fit is asked for again."""
 
 
-def run_index(
-    source: RunSource, logdir: str, offset: int, failed: Callable[[Hashable], str] = lambda _: ""
-) -> RunIndex:
-    """All runs that have profiles, or `INDEX_ENTRIES` of them from ``offset`` on; no profile is read.
-
-    ``failed`` says of a profile's key why it could not be read, "" where it could or was not tried yet.
-    """
+def run_index(runs: OpenRuns, offset: Annotated[int, Option("Runs that the page has already.")] = 0) -> RunIndex:
+    """All runs that have profiles, or `INDEX_ENTRIES` of them from ``offset`` on; no profile is read."""
+    source, logdir, failed = runs.source, runs.logdir, runs.kept.why_unreadable
     series = list(source.series())
     places = {run: natural_order(run) for run in {one.run for one in series}}
     found = sorted(series, key=lambda one: (places[one.run], one.tag.session, one.tag.rank))

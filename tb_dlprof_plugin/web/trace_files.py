@@ -8,15 +8,44 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Annotated
 
-from tb_dlprof_plugin.readers.trace_names import stem_of
+from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.trace_links import TraceLinks, no_trace_links, trace_links
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.trace_names import is_copy, stem_of
 from tb_dlprof_plugin.store import run_files
 from tb_dlprof_plugin.store.run_files import RunFile
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.open_runs import OpenRuns
 
 PIECE_BYTES = 1_000_000
 _MOST_FILES = 1_000
 """Most traces of a run: their names must fit into a response of 1 MB."""
+
+
+def trace_links_of(runs: OpenRuns, view: ProfileView, ref: RunRef) -> TraceLinks:
+    """The traces of a run."""
+    try:
+        directory, tab_run = run_directory(runs.logdir, ref.run, view.profile.source.trace_file)
+    except RequestError as error:
+        return no_trace_links(ref, str(error))
+    files = [(f.name, str(f.path), f.size_bytes, f.version, is_copy(f.path)) for f in traces_in(directory)]
+    return trace_links(view.profile, ref, str(directory), tab_run, files)
+
+
+def trace(
+    runs: OpenRuns,
+    view: ProfileView,
+    ref: RunRef,
+    name: Annotated[str, Option("Name of a trace that `trace_links_of` listed.")],
+    version: Annotated[str | None, Option("As listed: another one means that it was written over.")] = None,
+    offset: Annotated[int, Option("Bytes that the page has already.")] = 0,
+) -> bytes:
+    """A piece of a trace from ``offset`` on."""
+    directory, _ = run_directory(runs.logdir, ref.run, view.profile.source.trace_file)
+    return piece_of(directory, name, offset, version)
 
 
 def run_directory(logdir: str, run: str, trace_file: str) -> tuple[Path, str]:

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import msgspec.inspect as mi
 
+from tb_dlprof_plugin.model.request import is_request, request_fields
 from tb_dlprof_plugin.web.queries import AnyQuery
 from tb_dlprof_plugin.web.routes import PAGES, ROUTES, Route
 
@@ -53,8 +54,7 @@ def answers() -> dict[str, type[msgspec.Struct]]:
 
 
 def _answer(route: Route) -> Any:
-    function = route.load_handler() if route.handler else route.load_page()
-    return typing.get_type_hints(function)["return"]
+    return typing.get_type_hints(route.load_page())["return"]
 
 
 def _routes() -> str:
@@ -76,19 +76,18 @@ def _queries(names: dict[frozenset[str], str]) -> str:
 
 def _query(query: type[AnyQuery], names: dict[frozenset[str], str]) -> str:
     """One exported interface, which extends that of the class it is derived from."""
-    info, (base,) = mi.type_info(query), query.__bases__
-    assert isinstance(info, mi.StructType)
-    own = [field for field in info.fields if field.encode_name not in getattr(base, "__struct_fields__", ())]
-    above = [base.__name__] if issubclass(base, AnyQuery) else []
-    above += [f'Prefixed<"{f.encode_name}", {f.type.cls.__name__}>' for f in own if isinstance(f.type, mi.StructType)]
-    extends = f" extends {', '.join(above)}" if above else ""
+    above = [base for base in query.__bases__ if issubclass(base, AnyQuery)]
+    inherited = {item.name for base in above for item in request_fields(base)}
+    own = [item for item in request_fields(query) if item.name not in inherited]
+    extended = [base.__name__ for base in above]
+    extended += [f'Prefixed<"{item.name}", {item.type.__name__}>' for item in own if is_request(item.type)]
+    extends = f" extends {', '.join(extended)}" if extended else ""
     lines = [*_tsdoc(inspect.getdoc(query) or ""), f"export interface {query.__name__}{extends} {{"]
-    for field in own:
-        if not isinstance(field.type, mi.StructType):
-            kind = _type(field.type, names).removesuffix(" | null")
-            lines.append(
-                f"  {field.encode_name}: {kind};" if field.required else f"  {field.encode_name}?: {kind} | null;"
-            )
+    for item in own:
+        if not is_request(item.type):
+            kind = _type(mi.type_info(str if item.option.read else item.type), names)
+            lines += [f"  /** {item.option.help} */"]
+            lines += [f"  {item.name}: {kind};" if item.required else f"  {item.name}?: {kind} | null;"]
     return "\n".join([*lines, "}", ""])
 
 

@@ -50,7 +50,7 @@ EVEN = [
 
 @functools.cache
 def opened(job: str) -> ProfileView:
-    return open_profile(RANKS / job, None, None)[0]
+    return open_profile(RANKS / job)[0]
 
 
 @functools.cache

@@ -33,7 +33,7 @@ OTHERS = [
 
 @functools.cache
 def opened(job: str) -> ProfileView:
-    return open_profile(SETTINGS / job, None, None)[0]
+    return open_profile(SETTINGS / job)[0]
 
 
 @functools.cache

@@ -47,7 +47,7 @@ def _span(frame: FrameLocator | Page) -> float:
 
 
 def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched: Watched) -> None:
-    chosen = choose(RECORDED / Path(RUN), None, None, None, None)
+    chosen = choose(RECORDED / Path(RUN))
     page = timeline_page(chosen.view, chosen.ref, chosen.selection)
     longest = page.longest_gpu[0]
     detail = timeline_event(chosen.view, chosen.ref, chosen.selection, None, longest.spot.id)
@@ -91,7 +91,7 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
 
 
 def test_a_link_shows_the_event_that_it_names_and_a_wrong_one_says_so(opened) -> None:
-    chosen = choose(RECORDED / Path(RUN), None, None, None, None)
+    chosen = choose(RECORDED / Path(RUN))
     gap = timeline_page(chosen.view, chosen.ref, chosen.selection, 2).longest_gaps[0].spot
     frame = opened(f"&p.tb_dlprof.iteration=2&p.tb_dlprof.event={gap.id}")
     expect(frame.get_by_test_id("timeline-event-name")).to_contain_text(gap.label)
@@ -157,7 +157,7 @@ def test_pointer_and_wheel_move_and_a_click_selects(opened, watched: Watched) ->
 
 
 def test_a_search_marks_counts_and_goes_from_one_to_the_next(opened, watched: Watched) -> None:
-    chosen = choose(RECORDED / Path(RUN), None, None, None, None)
+    chosen = choose(RECORDED / Path(RUN))
     found = timeline_matches(chosen.view, chosen.selection, None, text="addmm")
     frame = opened()
     frame.get_by_test_id("timeline-search").fill("AddMM")

@@ -11,21 +11,21 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tb_dlprof_plugin.cli.request_options import takes
+from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.model.plan_request import OptimizerName, PlanRequest
 from tb_dlprof_plugin.model.request import (
     InvalidOption,
     Option,
     Request,
+    arguments_of,
     byte_count,
     counts_by_name,
     keywords_of,
     names,
     request_fields,
-    request_of,
 )
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OPTIMIZERS
-from tb_dlprof_plugin.web.queries import query_of, read_query
+from tb_dlprof_plugin.web.queries import RangeQuery, query_of, read_query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ def from_command(*arguments: str) -> tuple[Cake | None, str]:
     made: list[Cake] = []
     app = typer.Typer()
 
-    @takes(Cake)
+    @takes_requests
     def bake(request: Cake) -> None:
         """Bake."""
         made.append(request)
@@ -69,10 +69,14 @@ def test_a_command_has_an_option_for_each_field() -> None:
 
 
 def test_a_query_has_a_parameter_for_each_field() -> None:
-    query = query_of(Cake, "CakeQuery")
+    def bake(view: object, request: Cake, oven: Annotated[int, Option("Which.")] = 1) -> tuple[Cake, int]:
+        return request, oven
+
+    query = query_of("bake", bake, RangeQuery)
     texts = {"layers": "3", "cream": "dark", "glazed": "false", "fruits": "fig,plum", "candles": "a=1,b=2"}
-    assert request_of(Cake, read_query(query, {"run": "r", **texts, "box_bytes": "1GiB"})) == ANY
-    assert request_of(Cake, read_query(query, {"run": "r"})) == Cake()
+    read = read_query(query, {"run": "r", **texts, "box_bytes": "1GiB", "oven": "2"})
+    assert bake(None, **arguments_of(bake, read)) == (ANY, 2)
+    assert bake(None, **arguments_of(bake, read_query(query, {"run": "r"}))) == (Cake(), 1)
 
 
 def test_a_method_has_a_documented_keyword_for_each_field() -> None:

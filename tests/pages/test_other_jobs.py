@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -10,16 +11,16 @@ from support.simulated_job import ddp, simulate
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
-from tb_dlprof_plugin.pages.other_jobs import other_jobs_page
+from tb_dlprof_plugin.pages.other_jobs import OtherJobsPage, other_jobs_page
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
+from tb_dlprof_plugin.web.answers import Answers
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
-from tb_dlprof_plugin.web.handlers import other_jobs
-from tb_dlprof_plugin.web.open_runs import Kept, OpenRuns
-from tb_dlprof_plugin.web.queries import OtherJobsQuery, runs_of
+from tb_dlprof_plugin.web.queries import read_query, runs_of
+from tb_dlprof_plugin.web.routes import ROUTES
 
 REF = RunRef("job", "s", 0, 0)
 JOBS = Path(__file__).parents[2] / "benchmarks" / "ranks" / "held_out"
@@ -55,10 +56,14 @@ def _run(name: str) -> ExportedRun:
 
 
 def test_the_route_answers_about_other_runs_and_refuses_what_is_none() -> None:
-    runs = OpenRuns(ExportedRuns([_run("images_even"), _run("images_slow_host")]), "", Kept())
-    query = OtherJobsQuery(run="images_slow_host", against="images_even")
-    assert runs_of(query) == ("images_slow_host", "images_even")
-    page = other_jobs(runs, query)
+    runs = ExportedRuns([_run("images_even"), _run("images_slow_host")])
+    route = ROUTES["other_jobs"]
+
+    def query(against: str) -> Any:
+        return read_query(route.load_query(), {"run": "images_slow_host", "against": against})
+
+    assert runs_of(query("images_even")) == ("images_slow_host", "images_even")
+    page = cast(OtherJobsPage, Answers("").answer(route, query("images_even"), runs))
     assert page.base == "images_even"
     assert [(one.what, one.cause) for one in page.delays] == [("new", "slow host")]
     # Of the same size they are no series.
@@ -66,6 +71,6 @@ def test_the_route_answers_about_other_runs_and_refuses_what_is_none() -> None:
     assert msgspec.json.decode(msgspec.json.encode(page))["headline"] == page.headline
     for against in ("", "images_slow_host", "\n"):
         with pytest.raises(RequestError, match="must name 1 to 16 other runs"):
-            other_jobs(runs, OtherJobsQuery(run="images_slow_host", against=against))
+            Answers("").answer(route, query(against), runs)
     with pytest.raises(RequestError, match="Run 'other' holds no profile"):
-        other_jobs(runs, OtherJobsQuery(run="images_slow_host", against="other"))
+        Answers("").answer(route, query("other"), runs)

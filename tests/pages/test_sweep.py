@@ -8,7 +8,7 @@ import pytest
 from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, computed_in, recorded_run
-from tb_dlprof_plugin.pages.sweep import SweepChoice, sweep_page
+from tb_dlprof_plugin.pages.sweep import SweepRequest, sweep_page
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
@@ -21,9 +21,9 @@ def _recorded(run: str) -> RecordedRun:
 
 def test_a_line_of_a_precision_has_its_key_and_others_have_none() -> None:
     runs = [_recorded(f"{model}/{precision}") for model in ("mlp", "lenet") for precision in ("fp32", "amp-bf16")]
-    over_model = sweep_page(runs, SweepChoice(over="model"))
+    over_model = sweep_page(runs, SweepRequest(over="model"))
     assert {curve.label: curve.precision_key for curve in over_model.curves} == {"FP32": "fp32", "AMP BF16": "bf16"}
-    over_precision = sweep_page(runs, SweepChoice(over="precision"))
+    over_precision = sweep_page(runs, SweepRequest(over="precision"))
     assert len(over_precision.curves) == 2
     assert {curve.precision_key for curve in over_precision.curves} == {""}
 

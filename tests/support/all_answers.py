@@ -29,7 +29,7 @@ from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.pages.search import search_page
-from tb_dlprof_plugin.pages.sweep import SweepChoice, SweepError, sweep_page
+from tb_dlprof_plugin.pages.sweep import SweepError, SweepRequest, sweep_page
 from tb_dlprof_plugin.pages.timeline.chunk import timeline_chunk
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
@@ -57,7 +57,7 @@ _PLANS = (
     ("--optimizer", "adam", "--shard", "fsdp2", "--gpus", "4"),
     ("--image-size", "64", "--accumulate", "3", "--offload", "optimizer", "--gpu", "A100 80GB"),
 )
-_CHOOSERS = ("advise", "compare", "page_command", "plan", "predict", "timeline", "info")
+_CHOOSERS = ("advise", "compare", "page_command", "plan", "timeline")
 
 
 Question = tuple[str, Callable[[], Any]]
@@ -162,7 +162,7 @@ def together(view: ProfileView, other: ProfileView) -> Iterator[Question]:
     for measure in ("step_time", "gpu_utilization", "memory"):
         yield (
             f"sweep {measure}",
-            lambda m=measure: sweep_page(runs, SweepChoice("batch_size", m, None, None, ""), [], 2),
+            lambda m=measure: sweep_page(runs, SweepRequest("batch_size", m), [], 2),
         )
 
 

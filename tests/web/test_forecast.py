@@ -34,7 +34,7 @@ def test_another_gpu_and_cycle_are_asked_for(server: Any, profiles: dict[str, An
     ("query", "status", "words"),
     [
         ({"run": "fp32"}, 400, "precision"),
-        ({"run": "fp32", "precision": "fp8"}, 404, "Run 'fp32': there is no precision 'fp8'"),
+        ({"run": "fp32", "precision": "fp8"}, 400, "'precision' must be fp32, tf32, fp16 or bf16, not 'fp8'"),
         ({"run": "fp32", "precision": "bf16", "batch_size": "x"}, 400, "must be a whole number, not 'x'"),
         ({"run": "fp32", "precision": "bf16", "batch_size": "-1"}, 400, "must be a whole number, not '-1'"),
         ({"run": "fp32", "precision": "bf16", "batch_size": "9" * 30}, 400, "must be a whole number"),

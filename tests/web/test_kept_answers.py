@@ -14,7 +14,7 @@ from tb_dlprof_plugin.fleet.stored_facts import JobFacts
 from tb_dlprof_plugin.web.kept_answers import KeptAnswers
 from tb_dlprof_plugin.web.listings import Listings
 from tb_dlprof_plugin.web.open_runs import Kept
-from tb_dlprof_plugin.web.queries import CompareQuery, ManyRunsQuery, RangeQuery, runs_of
+from tb_dlprof_plugin.web.queries import AnyQuery, CompareQuery, RangeQuery, runs_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
 
 
@@ -147,7 +147,7 @@ def test_an_answer_is_made_of_the_runs_of_its_query() -> None:
     a, b = RangeQuery(run="a"), RangeQuery(run="b")
     assert runs_of(a) == ("a",)
     assert runs_of(CompareQuery(a=a, b=b)) == ("a", "b")
-    assert runs_of(ManyRunsQuery(base="a")) is None
+    assert runs_of(AnyQuery()) is None
 
 
 def test_jobs_that_are_kept_make_room_for_each_other() -> None:

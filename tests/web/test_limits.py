@@ -13,6 +13,7 @@ from big_trace import make
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.export_runs import exported_run
+from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -55,7 +56,7 @@ def _answer(source: ExportedRuns, route: str, query: dict[str, str]) -> Any:
 
 
 def test_a_list_of_thousands_of_profiles_comes_in_pieces_and_is_whole() -> None:
-    recorded, _ = exported_run("mlp/fp32", event_files(RECORDED / "mlp/fp32"), None, None)
+    recorded, _ = exported_run("mlp/fp32", event_files(RECORDED / "mlp/fp32"), ProfileChoice())
     recorded = dataclasses.replace(recorded, ranks=dict.fromkeys(range(RANKS), recorded.ranks[0]))
     names = [f"experiments/learning-rates/of-a-name-that-is-long/run-{number}" for number in range(RUNS)]
     source = _OfManyRanks([dataclasses.replace(recorded, name=name) for name in reversed(names)])

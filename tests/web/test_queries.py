@@ -7,6 +7,11 @@ import pytest
 from tb_dlprof_plugin.web import queries as q
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.queries import read_query
+from tb_dlprof_plugin.web.routes import ROUTES
+
+SWEEP, ENERGY, WORK_DETAIL, COMPARE_OP, SEARCH = (
+    ROUTES[name].load_query() for name in ("sweep", "energy", "work_detail", "compare_op", "search")
+)
 
 
 @pytest.mark.parametrize(
@@ -19,14 +24,14 @@ from tb_dlprof_plugin.web.queries import read_query
             q.RangeQuery(run="", offset=3),
         ),
         (q.ProfileQuery, {"run": "a", "first": "x", "key_node": "y" * 9_000}, q.ProfileQuery(run="a")),
-        (q.SweepQuery, {"measure": "", "over": "gpu"}, q.SweepQuery(measure="step_time", over="gpu")),
+        (SWEEP, {"measure": "", "over": "gpu"}, SWEEP(over="gpu")),
         (
-            q.CompareOpQuery,
+            COMPARE_OP,
             {"a.run": "x", "b.run": "y", "b.cycle": "2", "id": "op", "run": "z"},
-            q.CompareOpQuery(a=q.RangeQuery(run="x"), b=q.RangeQuery(run="y", cycle=2), id="op"),
+            COMPARE_OP(a=q.RangeQuery(run="x"), b=q.RangeQuery(run="y", cycle=2), id="op"),
         ),
-        (q.EnergyQuery, {"run": "a", "price_per_kwh": "0.25"}, q.EnergyQuery(run="a", price_per_kwh=0.25)),
-        (q.SubjectQuery, {"run": "a", "kind": "op", "id": ""}, q.SubjectQuery(run="a", kind="op", id="")),
+        (ENERGY, {"run": "a", "price_per_kwh": "0.25"}, ENERGY(run="a", price_per_kwh=0.25)),
+        (WORK_DETAIL, {"run": "a", "kind": "op", "id": ""}, WORK_DETAIL(run="a", kind="op", id="")),
     ],
 )
 def test_parameters_are_converted_and_unknown_ones_passed_over(query, args, expected) -> None:
@@ -39,15 +44,15 @@ def test_parameters_are_converted_and_unknown_ones_passed_over(query, args, expe
         (q.RangeQuery, {}, "The request lacks the parameter 'run'."),
         (q.CompareQuery, {"a.run": "x", "run": "y"}, "The request lacks the parameter 'run'."),
         (q.CompareQuery, {"a.run": "x", "b.run": "y", "b.last": "-1"}, "'last' must be a whole number, not '-1'."),
-        (q.SubjectQuery, {"run": "a", "kind": "op"}, "The request lacks the parameter 'id'."),
-        (q.SearchQuery, {"run": "a", "text": "x" * 4001}, "'text' has 4001 characters; 4000 are the most."),
+        (WORK_DETAIL, {"run": "a", "kind": "op"}, "The request lacks the parameter 'id'."),
+        (SEARCH, {"run": "a", "text": "x" * 4001}, "'text' has 4001 characters; 4000 are the most."),
         (
-            q.SubjectQuery,
+            WORK_DETAIL,
             {"run": "a", "kind": "x", "id": "y"},
             "'kind' must be op, op_type, kernel or module, not 'x'.",
         ),
         *(
-            (q.EnergyQuery, {"run": "a", "co2_per_kwh": text}, f"must be a number such as 0.25, not {text!r}.")
+            (ENERGY, {"run": "a", "co2_per_kwh": text}, f"must be a number such as 0.25, not {text!r}.")
             for text in ("x", "-1", "1e3", "nan", "1.", "0,25", "٣.5", "9" * 19)
         ),
         *(

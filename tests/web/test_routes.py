@@ -6,33 +6,39 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from string import Formatter
 from typing import get_type_hints
 
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.web.queries import RangeQuery
-from tb_dlprof_plugin.web.routes import ROUTES, Route
+from tb_dlprof_plugin.model.request import request_fields
+from tb_dlprof_plugin.web.routes import PAGES, ROUTES, Route
 
+OPENED = {
+    "AnyQuery": {"runs", "recorded", "failed", "total"},
+    "ProfileQuery": {"runs", "view", "ref", "job", "facts", "numbers"},
+    "RangeQuery": {"view", "ref", "selection"},
+    "CompareQuery": {"a", "b"},
+}
+"""What `OpenRuns.given` opens."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("route", ROUTES.values(), ids=lambda route: route.name)
-def test_the_query_is_what_the_handler_takes_and_the_page_what_it_answers(route: Route) -> None:
-    query = route.load_query()
-    answers = []
-    if route.handler:
-        hints = get_type_hints(route.load_handler())
-        answers.append(hints.pop("return"))
-        assert issubclass(query, hints["query"]), "the handler takes another query"
-    if route.page:
-        page = route.load_page()
-        answers.append(get_type_hints(page)["return"])
-        assert issubclass(query, RangeQuery)
-        required = [one for one in inspect.signature(page).parameters.values() if one.default is one.empty]
-        assert len(required) == 3, "a page is made of a view, a reference and a selection"
-    assert len(set(answers)) == 1
-    assert issubclass(answers[0], msgspec.Struct | bytes)
+def test_what_a_page_takes_is_opened_or_an_option_of_its_query(route: Route) -> None:
+    query, page = route.load_query(), route.load_page()
+    taken = {one.name for one in inspect.signature(page).parameters.values() if one.default is one.empty}
+    if route in PAGES.values():
+        assert taken == {"view", "ref", "selection"}
+    assert taken - {"request", *(item.name for item in request_fields(query))} <= OPENED[route.query]
+    assert issubclass(get_type_hints(page)["return"], msgspec.Struct | bytes)
+
+
+def test_the_sentence_about_what_is_lacking_names_parameters_of_the_query() -> None:
+    for route in ROUTES.values():
+        names = {name.partition(".")[0] for _, name, *_ in Formatter().parse(route.lacks) if name}
+        assert names - {"0"} <= {item.name for item in request_fields(route.load_query())}, route.name
 
 
 LOADED = """

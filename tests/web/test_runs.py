@@ -67,7 +67,7 @@ def test_a_sweep_is_drawn_over_what_differs(server) -> None:
         ("sweep", {"measure": "share"}, 400, "name one"),
         ("sweep", {"measure": "share", "op": "conv2d", "direction": "up"}, 400, "no direction 'up'"),
         ("sweep", {"measure": "share", "kernel_group": "wino"}, 400, "no kernel group 'wino'"),
-        ("sweep", {"kernel_group": "gemm"}, 400, "needs the measure 'share'"),
+        ("sweep", {"measure": "memory", "kernel_group": "gemm"}, 400, "needs the measure 'share'"),
     ],
 )
 def test_a_request_that_makes_no_sense_is_answered_in_one_sentence(server, route, query, status, words) -> None:

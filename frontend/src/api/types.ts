@@ -2989,15 +2989,20 @@ export type Prefixed<Prefix extends string, Query> = {
 
 /** Parameters of every route: `offset` is how many rows of its table the page has already. */
 export interface AnyQuery {
+  /** Rows of its table that the page has already. */
   offset?: number | null;
 }
 
 /** A profile as it was recorded: by default of the newest session the lowest rank, of that the last cycle. */
 export interface ProfileQuery extends AnyQuery {
-  run: string;
-  session?: string | null;
-  rank?: number | null;
+  /** Profiling cycle; the last one by default. */
   cycle?: number | null;
+  /** Rank; the lowest one by default. */
+  rank?: number | null;
+  /** Session: one start of the training; the newest one by default. */
+  session?: string | null;
+  /** The run. */
+  run: string;
 }
 
 /**
@@ -3006,102 +3011,157 @@ export interface ProfileQuery extends AnyQuery {
  * `key_node` is an op, annotation or module that cuts the recording into iterations in place of its steps.
  */
 export interface RangeQuery extends ProfileQuery {
-  key_node?: string | null;
+  /** Index of the first iteration to aggregate, counted from 0. */
   first?: number | null;
+  /** Index of the last iteration to aggregate, inclusive. */
   last?: number | null;
+  /** Op that separates iterations. */
+  key_node?: string | null;
 }
 
-/** An op or kernel by its id, an op type by its name or a module by its key. */
-export interface SubjectQuery extends RangeQuery {
+/** Parameters of the route `work_detail`. */
+export interface WorkDetailQuery extends RangeQuery {
+  /** Kind of the item. */
   kind: SubjectKind;
+  /** Id of an op or kernel, name of an op type or key of a module. */
   id: string;
 }
 
-/** Of all launches, or of those of one op (an id), one op type (a name) or one module (a key). */
+/** Parameters of the route `kernels`. */
 export interface KernelsQuery extends RangeQuery {
+  /** Id of an op. */
   op?: string | null;
+  /** Name of an op type. */
   op_type?: string | null;
+  /** Key of a module. */
   module?: string | null;
 }
 
-/** `iteration` is an index; by default that of median length in the range. */
+/** Parameters of the route `timeline`. */
 export interface TimelineQuery extends RangeQuery {
+  /** Index of the iteration; the one of median length by default. */
   iteration?: number | null;
 }
 
-/** `chunk` is the number of a part of the events. */
-export interface TimelineEventsQuery extends TimelineQuery {
+/** Parameters of the route `timeline_events`. */
+export interface TimelineEventsQuery extends RangeQuery {
+  /** Index of the iteration; the one of median length by default. */
+  iteration?: number | null;
+  /** Number of a part of the events. */
   chunk?: number | null;
 }
 
-/** An event by its id. */
-export interface TimelineEventQuery extends TimelineQuery {
+/** Parameters of the route `timeline_event`. */
+export interface TimelineEventQuery extends RangeQuery {
+  /** Index of the iteration; the one of median length by default. */
+  iteration?: number | null;
+  /** Id of an event. */
   id: string;
 }
 
-/** What is looked for: a part of a name, an op type, or the id of an op or a kernel. */
-export interface TimelineMatchesQuery extends TimelineQuery {
+/** Parameters of the route `timeline_matches`. */
+export interface TimelineMatchesQuery extends RangeQuery {
+  /** Index of the iteration; the one of median length by default. */
+  iteration?: number | null;
+  /** A part of a name. */
   text?: string | null;
+  /** Id of an op. */
   op?: string | null;
+  /** Name of an op type. */
   op_type?: string | null;
+  /** Id of a kernel. */
   kernel?: string | null;
 }
 
-/** `device` is "cpu" or a GPU's number; by default the first GPU that was recorded. */
+/** Parameters of the route `memory`. */
 export interface MemoryQuery extends RangeQuery {
+  /** Number of a GPU, or cpu; the first recorded GPU by default. */
   device?: string | null;
 }
 
-/** Another configuration: what is left out is as recorded. `checkpoint`: Modules under activation checkpointing, with commas between; auto chooses the cheapest that fit. `layers`: N more modules like MODULE; can be repeated. `offload`: What goes to the CPU, with commas between: optimizer for its states, modules for their activations. `memory_bytes`: Memory of a GPU that is not named, such as 24GiB. */
+/** Parameters of the route `plan`. */
 export interface PlanQuery extends RangeQuery {
+  /** Samples of a forward pass; those of the run by default. */
   batch_size?: number | null;
+  /** Tokens of a sample. */
   sequence_length?: number | null;
+  /** The first side of an image; the other grows alike. */
   image_size?: number | null;
+  /** Autocast to FP16 or BF16, of an FP32 run; fp8 for matrix products, the rest BF16. */
   precision?: "bf16" | "fp16" | "fp8" | null;
+  /** Without a suffix the default implementation on a GPU, which is foreach. */
   optimizer?: "adam" | "adam_fused" | "adam_loop" | "adamw" | "adamw_8bit" | "adamw_fused" | "adamw_loop" | "momentum" | "sgd" | null;
+  /** Modules under activation checkpointing, with commas between; auto chooses the cheapest that fit. */
   checkpoint?: string | null;
+  /** N more modules like MODULE; can be repeated. */
   layers?: string | null;
+  /** Forward and backward passes of an optimizer step. */
   accumulate?: number | null;
+  /** What goes to the CPU, with commas between: optimizer for its states, modules for their activations. */
   offload?: string | null;
+  /** ReLUs that write to their input, or behind their max pooling. */
   relu?: "behind_pool" | "inplace" | null;
+  /** How GPUs share the work, tp by tensor parallelism; each runs the batch size. */
   shard?: "ddp" | "fsdp2" | "tp" | "zero1" | "zero2" | "zero3" | null;
+  /** Number of GPUs. */
   gpus?: number | null;
+  /** As given to zero_grad. */
   set_to_none?: boolean | null;
+  /** Of PyTorch's allocator. */
   expandable_segments?: boolean | null;
+  /** GPU, in words of CUDA's name; that of the run by default. */
   gpu?: string | null;
+  /** Memory of a GPU that is not named, such as 24GiB. */
   memory_bytes?: string | null;
 }
 
-/** `against` names other runs, with a line break between them: the first is the base of the comparison. */
+/** Parameters of the route `other_jobs`. */
 export interface OtherJobsQuery extends ProfileQuery {
+  /** Other runs, a line each; the first is the base. */
   against: string;
 }
 
-/** `ranks` are their numbers, "0,5,9"; `step` the number of a recorded step, by default one in the middle. */
+/** Parameters of the route `rank_lines`. */
 export interface RankLinesQuery extends ProfileQuery {
+  /** Numbers of ranks. */
   ranks: string;
+  /** Number of a step that all recorded; one in the middle by default. */
   step?: number | null;
 }
 
-/** A price in any currency and grams of CO2, each of a kilowatt-hour, and the steps of an epoch. */
+/** Parameters of the route `energy`. */
 export interface EnergyQuery extends RangeQuery {
+  /** Price of a kWh, in any currency. */
   price_per_kwh?: number | null;
+  /** Grams of CO2 of a kWh. */
   co2_per_kwh?: number | null;
+  /** Steps of an epoch; the length of the DataLoader by default, where it was recorded. */
   steps_per_epoch?: number | null;
 }
 
-/** Words in names. */
+/** Parameters of the route `search`. */
 export interface SearchQuery extends RangeQuery {
+  /** Words in names. */
   text?: string | null;
 }
 
-/** A report by its name, as `tb-dlprof report` has it. */
+/** Parameters of the route `related`. */
+export interface RelatedQuery extends RangeQuery {
+  /** Kind of the item. */
+  kind: SubjectKind;
+  /** Id of an op or kernel, name of an op type or key of a module. */
+  id: string;
+}
+
+/** Parameters of the route `report`. */
 export interface ReportQuery extends RangeQuery {
+  /** A key of `REPORTS`. */
   name: string;
 }
 
-/** `set_aside` names rules, with commas between, that the combined saving leaves out. */
+/** Parameters of the route `advice`. */
 export interface AdviceQuery extends RangeQuery {
+  /** Rules that the headline and the combined saving leave out. */
   set_aside?: string | null;
 }
 
@@ -3109,35 +3169,47 @@ export interface AdviceQuery extends RangeQuery {
 export interface CompareQuery extends AnyQuery, Prefixed<"a", RangeQuery>, Prefixed<"b", RangeQuery> {
 }
 
-/** `base` is the run that all are compared with; by default each model's own. */
+/** Parameters of the route `many_runs`. */
 export interface ManyRunsQuery extends AnyQuery {
+  /** Base run for all; by default each model's FP32 run at its batch size. */
   base?: string | null;
 }
 
-/** The fact over which a figure is drawn, and the figure; `kernel_group` or `op` go with the measure "share". */
+/** Parameters of the route `sweep`. */
 export interface SweepQuery extends AnyQuery {
+  /** Fact on the x axis: model, precision, batch_size, workers, gpu, gpus, processes, compiled, channels_last, cudnn_benchmark, optimizer, torch; by default the one with most lines. */
   over?: string | null;
+  /** Figure: step_time, samples_per_second, gpu_utilization, tensor_core_utilization, tensor_core_share, share, flops, flops_rate, memory, launches, energy, energy_per_sample, power; step_time by default, share of an op or a kernel group. */
   measure?: string | null;
-  kernel_group?: string | null;
+  /** Show the share of this type of op, such as max_pool2d. */
   op?: string | null;
+  /** Direction of the op: forward or backward; both by default. */
   direction?: string | null;
+  /** Show the share of these kernels, such as convolution.winograd or copy. */
+  kernel_group?: string | null;
 }
 
-/** An op of the comparison by its id. */
+/** Parameters of the route `compare_op`. */
 export interface CompareOpQuery extends CompareQuery {
+  /** Id of an op. */
   id: string;
 }
 
-/** Another precision ("tf32", "fp16" or "bf16"); batch size and GPU are by default the run's own. */
+/** Parameters of the route `forecast`. */
 export interface ForecastQuery extends RangeQuery {
-  precision: string;
+  /** bf16 and fp16: autocast (fp16 with GradScaler); tf32: TF32 allowed; fp32: as recorded. */
+  precision: Precision;
+  /** Batch size; that of the run by default. */
   batch_size?: number | null;
+  /** GPU, by the name that CUDA reports; that of the run by default. */
   gpu?: string | null;
 }
 
-/** A trace by its name; `version` as it was listed: another one means that it was written over. */
+/** Parameters of the route `trace`. */
 export interface TraceQuery extends ProfileQuery {
+  /** Name of a trace that `trace_links_of` listed. */
   name: string;
+  /** As listed: another one means that it was written over. */
   version?: string | null;
 }
 
@@ -3148,7 +3220,7 @@ export interface Queries {
   ops: RangeQuery;
   op_types: RangeQuery;
   work_tree: RangeQuery;
-  work_detail: SubjectQuery;
+  work_detail: WorkDetailQuery;
   modules: RangeQuery;
   kernels: KernelsQuery;
   launches: RangeQuery;
@@ -3166,7 +3238,7 @@ export interface Queries {
   energy: EnergyQuery;
   key_nodes: ProfileQuery;
   search: SearchQuery;
-  related: SubjectQuery;
+  related: RelatedQuery;
   report: ReportQuery;
   advice: AdviceQuery;
   tried: RangeQuery;

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.timeline.columns import TimelineLane, TimelineName, lanes_of, names_of
 from tb_dlprof_plugin.pages.timeline.events import timeline_events
-from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
+from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.pages.timeline.paging import paging
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -19,7 +22,12 @@ class TimelineEventsPage(msgspec.Struct, frozen=True):
     lanes: list[TimelineLane]
 
 
-def timeline_chunk(view: ProfileView, selection: Selection, iteration: int | None, chunk: int) -> TimelineEventsPage:
+def timeline_chunk(
+    view: ProfileView,
+    selection: Selection,
+    iteration: IterationOption = None,
+    chunk: Annotated[int, Option("Number of a part of the events.")] = 0,
+) -> TimelineEventsPage:
     """One chunk.
 
     Raises:

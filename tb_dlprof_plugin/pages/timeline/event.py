@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
 
@@ -9,12 +11,13 @@ from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Slice, Verdict
 from tb_dlprof_plugin.pages.idle_causes import DEFINITIONS, IdleActivity, activity_rows, cause_slices
 from tb_dlprof_plugin.pages.launches import gap_kind_label
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, find, spot, spots_of
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, timeline_events
-from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
+from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import call_label
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -98,9 +101,13 @@ _LAUNCHED = 100
 
 
 def timeline_event(
-    view: ProfileView, ref: RunRef, selection: Selection, iteration: int | None, event_id: str
+    view: ProfileView,
+    ref: RunRef,
+    selection: Selection,
+    iteration: IterationOption,
+    id: Annotated[str, Option("Id of an event.")],
 ) -> TimelineEvent:
-    """The event ``event_id`` of one iteration's window.
+    """The event ``id`` of one iteration's window.
 
     Raises:
         KeyError: the window has no such event.
@@ -108,7 +115,7 @@ def timeline_event(
     """
     one = one_iteration(view, selection, iteration)
     events = timeline_events(view, one)
-    at = find(events, event_id)
+    at = find(events, id)
     row, source = int(events.row[at]), events.tracks[int(events.track[at])].source
     same_lane = np.flatnonzero((events.track == events.track[at]) & (events.level == events.level[at]))
     place = int(np.searchsorted(same_lane, at))

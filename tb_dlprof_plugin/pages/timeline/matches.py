@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, timeline_events
-from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
+from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
 
 
@@ -43,12 +45,12 @@ MOST_MATCHES = 20_000
 def timeline_matches(
     view: ProfileView,
     selection: Selection,
-    iteration: int | None,
+    iteration: IterationOption = None,
     *,
-    text: str | None = None,
-    op: str | None = None,
-    op_type: str | None = None,
-    kernel: str | None = None,
+    text: Annotated[str | None, Option("A part of a name.")] = None,
+    op: Annotated[str | None, Option("Id of an op.")] = None,
+    op_type: Annotated[str | None, Option("Name of an op type.")] = None,
+    kernel: Annotated[str | None, Option("Id of a kernel.")] = None,
 ) -> TimelineMatches:
     """The events that match one of a text in their name (any case), an op's id, an op type's name, a kernel's id; of
     this iteration only, but for a text.

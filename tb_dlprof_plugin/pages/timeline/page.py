@@ -21,7 +21,7 @@ from tb_dlprof_plugin.pages.timeline.columns import (
 )
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, TrackKind, timeline_events
-from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
+from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import KINDS, ROLE_LABELS, EventKind, cut, role_labels
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
@@ -115,7 +115,7 @@ _CHOICES = 400
 
 
 def timeline_page(
-    view: ProfileView, ref: RunRef, selection: Selection, iteration: int | None = None, longest: int = LONGEST
+    view: ProfileView, ref: RunRef, selection: Selection, iteration: IterationOption = None, longest: int = LONGEST
 ) -> TimelinePage:
     """The timeline of one iteration: number ``iteration`` (an index), else the median one of the selected.
 

@@ -32,7 +32,7 @@ class Question:
 
 def about_run(run: str) -> list[Question]:
     """The pages of one run over all its iterations, and its reports."""
-    first = [route for route in ROUTES.values() if route.in_file == "first"]
+    first = [route for route in ROUTES.values() if route.in_file in ("first", "part")]
     pages = [Question(one.name, {"run": run}, (run,)) for one in first if issubclass(one.load_query(), ProfileQuery)]
     return pages + [Question("report", {"run": run, "name": name}, (run,)) for name in REPORTS]
 
