@@ -21,19 +21,21 @@ def path_of(logdir: Any) -> str | None:
     return path or None
 
 
-def text(name: str, given: Any) -> str | None:
-    """A text, or None."""
-    return _checked(name, given, lambda: given if isinstance(given, str) else None, "a str", None)
+def text(name: str, given: Any, default: T) -> str | T:
+    """A text."""
+    return _checked(name, given, lambda: given if isinstance(given, str) else None, "a str", default)
 
 
-def path(name: str, given: Any) -> str | None:
-    """A path, or None."""
-    return _checked(name, given, lambda: os.fsdecode(given), "a path", None)
+def path(name: str, given: Any, default: T) -> str | T:
+    """A path."""
+    return _checked(name, given, lambda: os.fsdecode(given), "a path", default)
 
 
-def count(name: str, given: Any) -> int | None:
-    """A whole number from 0 on, or None."""
-    return _checked(name, given, lambda: found if (found := operator.index(given)) >= 0 else None, "an int >= 0", None)
+def count(name: str, given: Any, default: T) -> int | T:
+    """A whole number from 0 on."""
+    return _checked(
+        name, given, lambda: found if (found := operator.index(given)) >= 0 else None, "an int >= 0", default
+    )
 
 
 def seconds(name: str, given: Any, default: float) -> float:

@@ -34,6 +34,7 @@ from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.peak_memory import PeakMemory
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, AnalysisProcess, reap, start_analysis, wait_for_analysis
+from tb_dlprof_plugin.capture.record_options import NAMES, RecordOptions
 from tb_dlprof_plugin.capture.system import system_of_training
 from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
@@ -95,23 +96,8 @@ def trace_handler(
         exit_wait_s: seconds that the interpreter's exit waits for a running analysis.
         use_python_export: as in torch, for versions that have it.
     """
-    return TraceHandler(
-        logdir,
-        worker_name,
-        use_gzip,
-        subdirectory=subdirectory,
-        model=model,
-        dataloader=dataloader,
-        optimizer=optimizer,
-        batch_size=batch_size,
-        run_name=run_name,
-        rank=rank,
-        session=session,
-        keep_trace=keep_trace,
-        pytorch_views=pytorch_views,
-        exit_wait_s=exit_wait_s,
-        use_python_export=use_python_export,
-    ).begin(arguments.flag("module_ranges", module_ranges, True))
+    given = {name: value for name, value in locals().items() if name in NAMES}
+    return TraceHandler(**given).begin(arguments.flag("module_ranges", module_ranges, True))
 
 
 class TraceHandler:
@@ -122,26 +108,15 @@ class TraceHandler:
         logdir: str | os.PathLike[str],
         worker_name: str | None = None,
         use_gzip: bool = False,
-        *,
-        subdirectory: str | None = None,
-        model: Any = None,
-        dataloader: Any = None,
-        optimizer: Any = None,
-        batch_size: int | None = None,
-        run_name: str | None = None,
-        rank: int | None = None,
-        session: str | None = None,
-        keep_trace: bool = True,
-        pytorch_views: bool | None = None,
-        exit_wait_s: float = EXIT_WAIT_S,
-        use_python_export: bool = False,
+        **options: Any,
     ) -> None:
+        given = RecordOptions(logdir=logdir, worker_name=worker_name, use_gzip=use_gzip, **options)
+        self._options = given
         # Absolute from here on: the training may change its working directory, and the analysis process has another
         # one.
-        path = arguments.path_of(logdir)
-        self.has_logdir = path is not None
+        self.has_logdir = given.logdir is not None
         """Otherwise nothing is recorded."""
-        self.logdir = addresses.with_slashes(path or os.curdir)
+        self.logdir = addresses.with_slashes(os.fspath(given.logdir or os.curdir))
         remote = addresses.is_remote(self.logdir)
         if not remote:
             self.logdir = os.path.abspath(self.logdir)
@@ -157,24 +132,15 @@ class TraceHandler:
         """Whether steps after a recording by this profiler are going to be measured."""
         self.announces = False
         """Whether rank 0 prints a line about its first recording, when that is analysed."""
-        subdirectory = arguments.path("subdirectory", subdirectory)
-        self._event_directory = addresses.join(self.logdir, subdirectory) if subdirectory else self.logdir
-        self._worker_name = arguments.text("worker_name", worker_name)
-        self._use_gzip = arguments.flag("use_gzip", use_gzip, False)
-        self._model, self._optimizer = model, optimizer
+        self._event_directory = addresses.join(self.logdir, given.subdirectory) if given.subdirectory else self.logdir
         # The settings are read now and the loader is not kept: if a loader with persistent workers lives until the
         # interpreter's exit, torch waits five seconds there for each worker.
-        self._loader_facts = probe(lambda: dataloader_facts(dataloader))
-        self._batch_size = arguments.count("batch_size", batch_size)
-        self._run_name = arguments.text("run_name", run_name)
-        self._rank = arguments.count("rank", rank)
-        self._keep_trace = arguments.flag("keep_trace", keep_trace, True) and not remote
-        wants = arguments.flag("pytorch_views", pytorch_views, None)
+        self._loader_facts = probe(lambda: dataloader_facts(given.dataloader))
+        given.dataloader = None
+        self._keep_trace = given.keep_trace and not remote
+        wants = given.pytorch_views
         self._pytorch_views = (wants_copy(self._keep_trace) if wants is None else wants) and not remote
-        self._exit_wait_s = arguments.seconds("exit_wait_s", exit_wait_s, EXIT_WAIT_S)
-        self._use_python_export = arguments.flag("use_python_export", use_python_export, False)
-        session = arguments.text("session", session)
-        self._session = None if session is None else safe_session(session)
+        self._session = None if given.session is None else safe_session(given.session)
         self._own_session = new_session()
         self._number = next(_handler_numbers)
         self._loss_scales: list[LossScale] = []
@@ -200,7 +166,7 @@ class TraceHandler:
         """Observe model and optimizer, until `close` or until the handler is garbage-collected."""
         if not self.has_logdir:
             return self
-        ranges = make_ranges(self._model, on_outermost=self.peaks.begin) if module_ranges else None
+        ranges = make_ranges(self._options.model, on_outermost=self.peaks.begin) if module_ranges else None
         self.ranges = ranges
         watch, garbage = self.watch, self.garbage
         if ranges is not None:
@@ -249,7 +215,7 @@ class TraceHandler:
     def release(self) -> None:
         """Drop the references to model and optimizer, so that the training can free their memory."""
         self.close()
-        self._model = self._optimizer = self.ranges = None
+        self._options.model = self._options.optimizer = self.ranges = None
 
     def __call__(self, prof: Any) -> None:
         """Export and analyse the trace of ``prof``. Never raises."""
@@ -277,20 +243,20 @@ class TraceHandler:
 
     def _handle(self, prof: Any, cycle: int) -> None:
         rank, world_size = rank_and_world_size()
-        rank = rank if self._rank is None else self._rank
-        if not self._worker_name:
-            self._worker_name = default_worker_name()
-        stem = f"{self._worker_name}.{time.time_ns()}"
-        final, tab_copy = f"{stem}.pt.trace.json{'.gz' if self._use_gzip else ''}", ""
+        rank = rank if self._options.rank is None else self._options.rank
+        if not self._options.worker_name:
+            self._options.worker_name = default_worker_name()
+        stem = f"{self._options.worker_name}.{time.time_ns()}"
+        final, tab_copy = f"{stem}.pt.trace.json{'.gz' if self._options.use_gzip else ''}", ""
         if self._pytorch_views:
-            final, tab_copy = original_name(stem, self._use_gzip), os.path.join(self._folder, copy_name(stem))
+            final, tab_copy = original_name(stem, self._options.use_gzip), os.path.join(self._folder, copy_name(stem))
         trace = final = os.path.join(self._folder, final)
-        if self._use_gzip or self._pytorch_views:
+        if self._options.use_gzip or self._pytorch_views:
             # A name that no reader of the directory takes for a trace: the file is removed later.
             trace = os.path.join(self._folder, f".{stem}.waiting.json")
         unprofiled_ns, light = probe(self.outside.before) or ([], None)
         try:
-            export_trace(prof, trace, self._use_python_export)
+            export_trace(prof, trace, self._options.use_python_export)
         except TraceExportError as error:
             if light is not None:
                 remove(light.path)
@@ -306,7 +272,7 @@ class TraceHandler:
             session=self.session,
             rank=rank,
             cycle=cycle,
-            worker=self._worker_name,
+            worker=self._options.worker_name,
             tab_copy=tab_copy,
             light=light,
         )
@@ -316,7 +282,7 @@ class TraceHandler:
         job.facts.unprofiled_before_ns = unprofiled_ns
         probe(lambda: self.outside.fill_energy(job.facts))
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
-        worker = start_analysis(job, self._exit_wait_s, self.outside.after if goes_on else None)
+        worker = start_analysis(job, self._options.exit_wait_s, self.outside.after if goes_on else None)
         self._awaiting = worker if goes_on else None
         if worker is not None and job.announce_as:
             self._announcing = worker
@@ -340,16 +306,16 @@ class TraceHandler:
         options = {name: getattr(prof, name, None) for name in ("record_shapes", "with_stack", "profile_memory")}
         facts = probe(
             lambda: collect_facts(
-                model=self._model,
+                model=self._options.model,
                 dataloader=self._loader_facts,
-                optimizer=self._optimizer,
+                optimizer=self._options.optimizer,
                 watch=self.watch,
                 observation=None if ranges is None else ranges.observation,
                 peaks=self.peaks,
-                batch_size=self._batch_size,
+                batch_size=self._options.batch_size,
                 rank=rank,
                 world_size=world_size,
-                run_name=self._run_name,
+                run_name=self._options.run_name,
                 module_ranges=ranges is not None and ranges.recorded,
                 **{name: value if isinstance(value, bool) else None for name, value in options.items()},
             )

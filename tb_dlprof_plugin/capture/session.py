@@ -24,6 +24,7 @@ from tb_dlprof_plugin.capture.light_window import light_would_say_more
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.profiler_turn import ProfilerTurn
+from tb_dlprof_plugin.capture.record_options import NAMES
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
 from tb_dlprof_plugin.capture.warn import probe, warn
 
@@ -81,22 +82,7 @@ def profile(
 
     The other arguments are those of `trace_handler`.
     """
-    handler = TraceHandler(
-        logdir,
-        worker_name,
-        use_gzip,
-        subdirectory=subdirectory,
-        model=model,
-        dataloader=dataloader,
-        optimizer=optimizer,
-        batch_size=batch_size,
-        run_name=run_name,
-        rank=rank,
-        session=session,
-        keep_trace=keep_trace,
-        pytorch_views=pytorch_views,
-        exit_wait_s=exit_wait_s,
-    )
+    handler = TraceHandler(**{name: value for name, value in locals().items() if name in NAMES})
     quiet = arguments.flag("quiet", quiet, None)
     handler.announces = not (_is_quiet() if quiet is None else quiet)
     options = {
