@@ -17,6 +17,7 @@ from tb_dlprof_plugin.cli.printing import check_output, print_json, print_table
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say, write_bytes
 from tb_dlprof_plugin.metrics.iteration_range import by_number
+from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.readers.options import Markers
@@ -30,19 +31,14 @@ _PIPED_WIDTH = 100_000
 ReportNames = Annotated[
     str, typer.Option("--reports", help=f"Reports, separated by commas: {', '.join(REPORTS)}; or all.")
 ]
-FormatNames = Annotated[
-    str, typer.Option("--formats", help=f"Formats of the files, separated by commas: {', '.join(FORMATS)}.")
-]
+FormatNames = Annotated[str, Option(f"Formats of the files, separated by commas: {', '.join(FORMATS)}.")]
 OutputPath = Annotated[
     Path | None,
     typer.Option(
         "--output-path", help="Directory for the files NAME_REPORT.FORMAT; made if missing. Old ones are replaced."
     ),
 ]
-BaseName = Annotated[
-    str | None,
-    typer.Option("--base-name", help=f"NAME in the file names and in the summary.  [default: {BASE_NAME}]"),
-]
+BaseName = Annotated[str | None, Option(f"NAME in the file names and in the summary.  [default: {BASE_NAME}]")]
 KeyNode = Annotated[
     str | None,
     typer.Option(

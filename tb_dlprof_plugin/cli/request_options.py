@@ -67,9 +67,8 @@ def option_of(item: RequestField) -> inspect.Parameter:
     kind: Any = item.type if option.read is None else list[str] if option.repeats else str
     default = None if option.read is not None and not item.required else item.default
     pair = kind is bool and default is None
-    info = typer.Option(
-        f"--{item.flag}/--no-{item.flag}" if pair else f"--{item.flag}", help=option.help, metavar=option.metavar
-    )
+    flags = [f"--{item.flag}/--no-{item.flag}" if pair else f"--{item.flag}", *(f"-{one}" for one in option.short)]
+    info = typer.Option(*flags, help=option.help, metavar=option.metavar)
     optional: Any = kind | None if default is None else kind
     return inspect.Parameter(
         item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[optional, info]

@@ -49,6 +49,7 @@ class Option:
         read: makes the value of its text, for types that are no number, word or switch; raises ValueError with the form
             that it takes. A field with it takes texts in all places.
         flag: the command's option, without dashes; the field's name by default.
+        short: a letter for it.
         metavar: what the command's help shows as its value.
         repeats: whether a command takes it several times; the texts are joined by commas.
         label: of its control on the page; "" for none.
@@ -62,6 +63,7 @@ class Option:
     help: str
     read: Callable[[str], Any] | None = None
     flag: str = ""
+    short: str = ""
     metavar: str | None = None
     repeats: bool = False
     label: str = ""

@@ -40,11 +40,11 @@ from tb_dlprof_plugin.cli.fail_on import FailOn
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.run import script as script_process
 from tb_dlprof_plugin.cli.run import session as session_module
+from tb_dlprof_plugin.cli.run.options import RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory, script_name
 from tb_dlprof_plugin.cli.run.results import Written, job_of_written, read_written
 from tb_dlprof_plugin.cli.run.session import RunSession
 from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals, print_where
-from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.store import run_folder
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.run_files import RunFile
@@ -647,7 +647,7 @@ def _session_of(job: str, status: int, monkeypatch, folder: Path, fail_on: FailO
     monkeypatch.setattr(session_module, "Script", Ended)
     output = OutputDirectory(RunFolder(RECORDED_JOB, job), [], "train.py")
     request = RunRequest(str(output.directory), 0.0)
-    return RunSession(["train.py"], output, request, folder, Level.normal, [], [], folder, "dlprof", False, fail_on)
+    return RunSession(["train.py"], output, RunOptions(output_path=folder, fail_on=fail_on), request, folder, [], [])
 
 
 def test_simple_modes_totals(gpu_view, ref, capsys) -> None:

@@ -9,17 +9,19 @@ import pytest
 from support.nsys_database import NsysDatabase
 from typer.testing import CliRunner, Result
 
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.cli.run.options import Mode, RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
-from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_folder import RunFolder
 
 
 def nsys_run(tmp_path: Path, **values: object) -> NsysRun:
     output = OutputDirectory(RunFolder(tmp_path / "runs", "server"), [], "server")
-    return NsysRun(["./server", "--port", "1"], output, Level.normal, **values)  # type: ignore[arg-type]
+    options = RunOptions(**values)  # type: ignore[arg-type]
+    return NsysRun(["./server", "--port", "1"], output, options, RunRequest(str(tmp_path), 0.0), tmp_path)
 
 
 def test_only_gpu_work_and_ranges_are_recorded_unless_more_is_asked_for(tmp_path: Path) -> None:
@@ -32,17 +34,17 @@ def test_only_gpu_work_and_ranges_are_recorded_unless_more_is_asked_for(tmp_path
 def test_each_option_is_nsys_own(tmp_path: Path) -> None:
     run = nsys_run(
         tmp_path,
-        graph_nodes=True,
-        delay_s=2.4,
-        duration_s=0.2,
-        between_marks=True,
-        options="--gpu-metrics-devices=0 -w true",
+        cuda_graph_nodes=True,
+        delay=2.4,
+        duration=0.2,
+        profile_range=True,
+        nsys_opts="--gpu-metrics-devices=0 -w true",
     )
     assert run.line("nsys", pytorch=True)[6:-3] == [
         "--cuda-graph-trace=node", "--pytorch=autograd-shapes-nvtx", "--delay=2", "--duration=1",
         "--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--gpu-metrics-devices=0", "-w", "true",
     ]  # fmt: skip
-    assert "--pytorch=autograd-shapes-nvtx" not in nsys_run(tmp_path, simple=True).line("nsys", pytorch=True)
+    assert "--pytorch=autograd-shapes-nvtx" not in nsys_run(tmp_path, mode=Mode.simple).line("nsys", pytorch=True)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import msgspec
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
 from tb_dlprof_plugin.cli.run.framework_recordings import import_recordings
+from tb_dlprof_plugin.cli.run.options import RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import (
     Written,
@@ -26,7 +27,7 @@ from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.model.whole_file import whole_file
-from tb_dlprof_plugin.reports.files import write_reports
+from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.model_data import model_data
 from tb_dlprof_plugin.reports.registry import make_report
 
@@ -41,18 +42,18 @@ class RunSession:
 
     command: Sequence[str]
     output: OutputDirectory
+    options: RunOptions
     request: RunRequest
     folder: Path
-    level: Level
     reports: list[str]
     formats: list[str]
-    output_path: Path
-    base_name: str
-    dump_model_data: bool
-    fail_on: FailOn | None = None
     _looked_s: float = field(default=0.0, init=False)
     _announced: bool = field(default=False, init=False)
     _failed: bool = field(default=False, init=False)
+
+    @property
+    def _base_name(self) -> str:
+        return self.options.base_name or BASE_NAME
 
     def run(self) -> int:
         """The script's exit status, negative for a signal; 0 where ``--duration`` ended it, then that of `--fail-on`.
@@ -61,7 +62,7 @@ class RunSession:
             ScriptError: it cannot be started.
         """
         self.request.write(self.folder)
-        if self.level is Level.verbose:
+        if self.options.level is Level.verbose:
             tell(f"tb-dlprof: {' '.join(self.command)}")
         script = Script(self.command, self.folder)
         status = script.wait(lambda: self._look(script))
@@ -89,7 +90,7 @@ class RunSession:
             self._announced = True
             if self.request.duration_s is not None:
                 script.stop()
-            if self.level >= Level.normal and not all(process.ended for process in recorded):
+            if self.options.level >= Level.normal and not all(process.ended for process in recorded):
                 goes_on = "the script is stopped" if script.stopped else "the script goes on"
                 tell(f"tb-dlprof: {_range(recorded[0])} recorded; {goes_on}.")
         if self.request.duration_s is None or script.stopped:
@@ -102,7 +103,7 @@ class RunSession:
     def _finish(self, status: int) -> bool:
         """Whether there is a profile."""
         processes = read_statuses(self.folder)
-        failures = wait_for_analyses(processes, self.output.directory, self.level >= Level.normal)
+        failures = wait_for_analyses(processes, self.output.directory, self.options.level >= Level.normal)
         if not any(process.analyses for process in processes):
             failures += import_recordings(processes, self.output.directory, self.request.session)
         for failure in failures:
@@ -112,40 +113,41 @@ class RunSession:
             if not failures:
                 tell(f"tb-dlprof: {why_nothing(processes, self.output.script, status, self.request.between_marks)}")
             return False
-        self.output.remove_before(quiet=self.level is Level.quiet)
+        self.output.remove_before(quiet=self.options.level is Level.quiet)
         paths = self._write_files(written[0])
         job = job_of_written(self.output.directory, written)
         self._print(written, processes, paths, job)
-        self._failed = self.fail_on is FailOn.straggler and job is not None and straggler_found(job)
+        self._failed = self.options.fail_on is FailOn.straggler and job is not None and straggler_found(job)
         return True
 
     def _write_files(self, written: Written) -> list[Path]:
         """Write the reports and the dump; a warning if they cannot be written."""
         view, ref = written.view, written.ref
         made = {
-            name: make_report(name, view, ref, view.selection(), profile_name=self.base_name) for name in self.reports
+            name: make_report(name, view, ref, view.selection(), profile_name=self._base_name) for name in self.reports
         }
         try:
-            paths = list(write_reports(made, self.formats, self.output_path, self.base_name))
-            if self.dump_model_data:
-                path = self.output_path / f"{self.base_name.replace(' ', '_')}_model_data.json"
+            paths = list(write_reports(made, self.formats, self.options.output_path, self._base_name))
+            if self.options.dump_model_data:
+                path = self.options.output_path / f"{self._base_name.replace(' ', '_')}_model_data.json"
                 with whole_file(path) as file:
                     file.write(msgspec.json.encode(model_data(view, ref)))
                 paths.append(path)
         except OSError as error:
-            tell(f"tb-dlprof: {self.output_path} cannot be written ({error.strerror}); run `tb-dlprof report` again.")
+            folder = self.options.output_path
+            tell(f"tb-dlprof: {folder} cannot be written ({error.strerror}); run `tb-dlprof report` again.")
             return []
         return paths
 
     def _print(
         self, written: list[Written], processes: list[ProcessStatus], paths: list[Path], job: Job | None
     ) -> None:
-        if self.level is Level.quiet:
+        if self.options.level is Level.quiet:
             return
-        if self.level is Level.minimal:
+        if self.options.level is Level.minimal:
             tell(f"tb-dlprof: the profile is in {self.output.directory}.")
             return
-        verbose = self.level is Level.verbose
+        verbose = self.options.level is Level.verbose
         if self.request.simple:
             print_totals(written, self.output.script)
         else:

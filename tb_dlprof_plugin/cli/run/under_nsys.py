@@ -23,6 +23,7 @@ import msgspec
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.run.options import RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import Written, read_written, why_nothing
 from tb_dlprof_plugin.cli.run.script import environment
@@ -43,37 +44,31 @@ _HELP_S = 60
 
 @dataclass(frozen=True)
 class NsysRun:
-    """What is run, and how it is recorded. Times in seconds; ``request`` asks for single iterations, and ``folder`` is
-    where it and the processes' statuses lie."""
+    """What is run, and how it is recorded; ``folder`` is where the request for single iterations and the processes'
+    statuses lie."""
 
     command: Sequence[str]
     output: OutputDirectory
-    level: Level
-    simple: bool = False
-    graph_nodes: bool = False
-    delay_s: float = 0.0
-    duration_s: float | None = None
-    between_marks: bool = False
-    options: str = ""
-    request: RunRequest | None = None
-    folder: Path | None = None
+    options: RunOptions
+    request: RunRequest
+    folder: Path
 
     def line(self, nsys: str, pytorch: bool) -> list[str]:
         """The command line; ``pytorch`` says that this nsys can turn on PyTorch's ranges."""
         line = [
             nsys, "profile", f"--trace={_TRACED}", "--sample=none", "--cpuctxsw=none", f"--output={self._report}",
         ]  # fmt: skip
-        if self.graph_nodes:
+        if self.options.cuda_graph_nodes:
             line.append("--cuda-graph-trace=node")
-        if pytorch and not self.simple and self.request is None:
+        if pytorch and not self.options.simple and not self.options.by_iteration:
             line.append(f"--pytorch={_PYTORCH}")
-        if self.delay_s:
-            line.append(f"--delay={_seconds(self.delay_s)}")
-        if self.duration_s is not None:
-            line.append(f"--duration={_seconds(self.duration_s)}")
-        if self.between_marks or self.request is not None:
+        if self.options.delay:
+            line.append(f"--delay={_seconds(self.options.delay)}")
+        if self.options.duration is not None:
+            line.append(f"--duration={_seconds(self.options.duration)}")
+        if self.options.profile_range or self.options.by_iteration:
             line += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
-        return [*line, *shlex.split(self.options), *self.command]
+        return [*line, *shlex.split(self.options.nsys_opts), *self.command]
 
     def run(self) -> int:
         """The program's exit status as nsys returns it; at least 1 where nothing was recorded."""
@@ -84,17 +79,17 @@ class NsysRun:
                 "leave out --nsys to record a Python training with the hook"
             )
         line = self.line(nsys, _has_pytorch_option(nsys))
-        if self.level is Level.verbose:
+        if self.options.level is Level.verbose:
             tell(f"tb-dlprof: {shlex.join(line)}")
         env = None
-        if self.request is not None and self.folder is not None:
+        if self.options.by_iteration:
             self.request.write(self.folder)
             env = environment(self.folder)
         status = _wait(line, env)
         written = self._import(status)
         if not written:
             return status or 1
-        self.output.remove_before(quiet=self.level is Level.quiet)
+        self.output.remove_before(quiet=self.options.level is Level.quiet)
         self._print(written)
         return status
 
@@ -108,15 +103,15 @@ class NsysRun:
     def _import(self, status: int) -> list[Written]:
         names = [self._report.with_name(self._report.name + ending) for ending in REPORT_ENDINGS]
         report = next((one for one in names if one.is_file()), None)
-        processes = [] if self.folder is None else read_statuses(self.folder)
-        if report is None and self.request is not None and not any(one.phase == "recorded" for one in processes):
+        processes = read_statuses(self.folder) if self.options.by_iteration else []
+        if report is None and self.options.by_iteration and not any(one.phase == "recorded" for one in processes):
             tell(f"tb-dlprof: {why_nothing(processes, self.output.script, status, False)}")
             tell("tb-dlprof: without --iter-start and --iter-stop the whole program is recorded.")
             return []
         if report is None:
             tell("tb-dlprof: nsys wrote no report; its own messages above say why.")
             return []
-        options = ReadOptions(Markers.NONE if self.simple else Markers.AUTO)
+        options = ReadOptions(Markers.NONE if self.options.simple else Markers.AUTO)
         try:
             profiles = analyze_ranks(report, session=self.output.directory.name, options=options)
             for profile in _with_timed_steps(profiles, processes):
@@ -127,18 +122,18 @@ class NsysRun:
         return read_written(self.output.run, self.output.before)
 
     def _print(self, written: list[Written]) -> None:
-        if self.level is Level.quiet:
+        if self.options.level is Level.quiet:
             return
-        if self.level is Level.minimal:
+        if self.options.level is Level.minimal:
             tell(f"tb-dlprof: the profile is in {self.output.directory}.")
             return
-        if self.simple:
+        if self.options.simple:
             print_totals(written, self.output.script)
         else:
             print_summary(written, self.output.script)
-        if self.level is Level.verbose:
+        if self.options.level is Level.verbose:
             print_details(written, [])
-        print_where(self.output.directory, self.simple)
+        print_where(self.output.directory, self.options.simple)
 
 
 def _with_timed_steps(profiles: Sequence[Profile], processes: Sequence[ProcessStatus]) -> Iterator[Profile]:
