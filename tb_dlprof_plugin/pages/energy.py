@@ -204,10 +204,18 @@ def energy_page(
     view: ProfileView,
     ref: RunRef,
     selection: Selection,
-    price_per_kwh: Annotated[float | None, Option("Price of a kWh, in any currency.")] = None,
-    co2_per_kwh: Annotated[float | None, Option("Grams of CO2 of a kWh.")] = None,
+    price_per_kwh: Annotated[
+        float | None, Option("Price of a kWh, in any currency.", label="Price of a kWh", key="price")
+    ] = None,
+    co2_per_kwh: Annotated[float | None, Option("Grams of CO2 of a kWh.", label="g of CO₂ a kWh", key="co2")] = None,
     steps_per_epoch: Annotated[
-        int | None, Option("Steps of an epoch; the length of the DataLoader by default, where it was recorded.")
+        int | None,
+        Option(
+            "Steps of an epoch; the length of the DataLoader by default, where it was recorded.",
+            label="Steps of an epoch",
+            key="steps",
+            of_run=True,
+        ),
     ] = None,
 ) -> EnergyPage:
     """The Energy page."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
-from tb_dlprof_plugin.model.request import Request, RequestField, request_fields
+from tb_dlprof_plugin.model.request import RequestField, request_fields
+from tb_dlprof_plugin.web.routes import ROUTES
 
-_REQUESTS: dict[str, type[Request]] = {"PLAN_OPTIONS": PlanRequest}
 _HEADER = """\
-// Generated from the requests in tb_dlprof_plugin/model/ by `make generate`.
+// Generated from the pages' options in tb_dlprof_plugin/ by `make generate`.
 // Do not edit. The options that pages have controls for, in their order.
 import type { RequestOption } from "../state/requestParams";
 """
@@ -22,9 +21,11 @@ import type { RequestOption } from "../state/requestParams";
 def render() -> str:
     """The whole of requests.ts, ending in a newline."""
     parts = [_HEADER]
-    for name, request in _REQUESTS.items():
-        options = [_option(item) for item in request_fields(request) if item.option.label]
-        parts.append(f"export const {name}: readonly RequestOption[] = {json.dumps(options, indent=2)};\n")
+    for name, route in ROUTES.items():
+        options = [_option(item) for item in request_fields(route.load_page()) if item.option.label]
+        if options:
+            text = json.dumps(options, indent=2, ensure_ascii=False)
+            parts.append(f"export const {name.upper()}_OPTIONS: readonly RequestOption[] = {text};\n")
     return "\n".join(parts)
 
 
@@ -35,7 +36,7 @@ def _option(item: RequestField) -> dict[str, Any]:
         "name": item.name,
         "key": option.key or item.name,
         "label": option.label,
-        "kind": "count" if item.type is int else "word" if item.literals else "text",
+        "kind": {int: "count", float: "number"}.get(item.type, "word" if item.literals else "text"),
         "choices": [[value, text] for value, text in words.items()],
         "needs": option.needs or None,
         "first": option.first,

@@ -1,4 +1,4 @@
-// Generated from the requests in tb_dlprof_plugin/model/ by `make generate`.
+// Generated from the pages' options in tb_dlprof_plugin/ by `make generate`.
 // Do not edit. The options that pages have controls for, in their order.
 import type { RequestOption } from "../state/requestParams";
 
@@ -235,5 +235,38 @@ export const PLAN_OPTIONS: readonly RequestOption[] = [
     "needs": null,
     "first": null,
     "ofRun": false
+  }
+];
+
+export const ENERGY_OPTIONS: readonly RequestOption[] = [
+  {
+    "name": "price_per_kwh",
+    "key": "price",
+    "label": "Price of a kWh",
+    "kind": "number",
+    "choices": [],
+    "needs": null,
+    "first": null,
+    "ofRun": false
+  },
+  {
+    "name": "co2_per_kwh",
+    "key": "co2",
+    "label": "g of CO₂ a kWh",
+    "kind": "number",
+    "choices": [],
+    "needs": null,
+    "first": null,
+    "ofRun": false
+  },
+  {
+    "name": "steps_per_epoch",
+    "key": "steps",
+    "label": "Steps of an epoch",
+    "kind": "count",
+    "choices": [],
+    "needs": null,
+    "first": null,
+    "ofRun": true
   }
 ];

@@ -1,4 +1,5 @@
 /** Controls of a request's options: each writes a parameter of the address, and the page is asked again. */
+import type { ComponentChildren } from "preact";
 import { assign, type Param } from "../state/param";
 import type { RequestOption, RequestParams } from "../state/requestParams";
 
@@ -7,22 +8,31 @@ interface RequestControlsProps {
   /** By the name of an option its number in the run; one that is null there is left out. */
   recorded: Readonly<Record<string, number | null>>;
   /** By the name of an option more values to choose from. */
-  listed: Readonly<Record<string, readonly string[]>>;
+  listed?: Readonly<Record<string, readonly string[]>>;
   testId: string;
+  /** After the controls. */
+  children?: ComponentChildren;
 }
 
-export function RequestControls({ params, recorded, listed, testId }: RequestControlsProps) {
+export function RequestControls({ params, recorded, listed = {}, testId, children }: RequestControlsProps) {
   return (
     <div class="plan-controls" data-testid={testId}>
       {params.options
         .filter((option) => params.applies(option) && recorded[option.name] !== null)
         .map((option) =>
           option.kind === "count" ? (
-            <Count
+            <Input
               key={option.name}
               option={option}
-              param={params.count(option.name)}
-              recorded={recorded[option.name] ?? option.first}
+              value={params.count(option.name).value ?? recorded[option.name] ?? option.first}
+              onChange={(text) => assign(params.count(option.name).to(positive(text)))}
+            />
+          ) : option.kind === "number" ? (
+            <Input
+              key={option.name}
+              option={option}
+              value={params.text(option.name).value}
+              onChange={(text) => assign(params.text(option.name).to(text || null))}
             />
           ) : (
             <Choice
@@ -33,33 +43,35 @@ export function RequestControls({ params, recorded, listed, testId }: RequestCon
             />
           ),
         )}
+      {children}
     </div>
   );
 }
 
-interface CountProps {
+interface InputProps {
   option: RequestOption;
-  param: Param<number | null>;
-  /** Shown where nothing else is asked for. */
-  recorded: number | null;
+  value: number | string | null;
+  onChange: (text: string) => void;
 }
 
-function Count({ option, param, recorded }: CountProps) {
+function Input({ option, value, onChange }: InputProps) {
+  const whole = option.kind === "count";
   return (
     <label class="picker">
       <span>{option.label}</span>
       <input
         type="number"
-        min="1"
-        value={param.value ?? recorded ?? ""}
+        min={whole ? 1 : 0}
+        step={whole ? 1 : "any"}
+        value={value ?? ""}
         data-testid={`option-${option.name}`}
-        onChange={(event) => assign(param.to(positive(event.currentTarget.value)))}
+        onChange={(event) => onChange(event.currentTarget.value)}
       />
     </label>
   );
 }
 
-const positive = (text: string): number | null => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : null);
+const positive = (text: string): number | null => (/^[1-9]\d{0,11}$/.test(text) ? Number(text) : null);
 
 interface ChoiceProps {
   option: RequestOption;

@@ -17,7 +17,7 @@ import { namesSetAside } from "../views/advice/setAside";
 import { CompareView } from "../views/compare/CompareView";
 import { COMPARE_PARAMS } from "../views/compare/params";
 import { EnergyPage } from "../views/energy/EnergyPage";
-import { co2Param, decimal, ENERGY_PARAMS, priceParam, stepsParam } from "../views/energy/params";
+import { energyParams } from "../views/energy/params";
 import { KernelsPage } from "../views/kernels/KernelsPage";
 import { LaunchesPage } from "../views/launches/LaunchesPage";
 import { MemoryPage } from "../views/memory/MemoryPage";
@@ -191,14 +191,10 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Energy",
     question: "What energy does a step take, and where does it go?",
     key: "e",
-    params: ENERGY_PARAMS,
+    params: energyParams.all,
     query: {
       route: "energy",
-      own: () => ({
-        price_per_kwh: decimal(priceParam.value),
-        co2_per_kwh: decimal(co2Param.value),
-        steps_per_epoch: stepsParam.value,
-      }),
+      own: () => energyParams.query() as OwnQuery<"energy">,
     },
     component: EnergyPage,
   },

@@ -43,4 +43,13 @@ describe("parameters of a request", () => {
     load({ share: "rows" });
     expect(params.query()).toEqual({ shard: null, gpus: null });
   });
+
+  it("send a decimal as a number, and pass over any other text", () => {
+    const price = new RequestParams([{ ...BASE, name: "price", key: "price", kind: "number", choices: [] }]);
+    const sent = ["0.25", "1e3", ""].map((text) => {
+      price.all[0]!.load(new Map([["price", text]]));
+      return price.query().price;
+    });
+    expect(sent).toEqual([0.25, null, null]);
+  });
 });

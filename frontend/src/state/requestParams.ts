@@ -7,7 +7,7 @@ export interface RequestOption {
   /** In the address. */
   key: string;
   label: string;
-  kind: "count" | "word" | "text";
+  kind: "count" | "number" | "word" | "text";
   /** Values with their words, "" for the default. A word is one of them, a text can be another. */
   choices: readonly (readonly string[])[];
   /** Another option, without which this one is left out. */
@@ -44,19 +44,24 @@ export class RequestParams {
     return option.needs === null || this.byName.get(option.needs)?.value !== null;
   }
 
+  private given(option: RequestOption): string | number | null {
+    const value = this.byName.get(option.name)!.value ?? option.first;
+    return option.kind === "number" && value !== null ? Number(value) : value;
+  }
+
   /** The parameters of the route; null is left to the server. */
   query(): Record<string, string | number | null> {
     return Object.fromEntries(
-      this.options.map((option) => [
-        option.name,
-        this.applies(option) ? (this.byName.get(option.name)!.value ?? option.first) : null,
-      ]),
+      this.options.map((option) => [option.name, this.applies(option) ? this.given(option) : null]),
     );
   }
 }
 
+const DECIMAL = /^\d{1,9}(\.\d{1,6})?$/;
+
 function paramOf({ key, kind, choices, ofRun }: RequestOption): OptionParam {
   if (kind === "count") return indexParam(key, { ofRun });
+  if (kind === "number") return textParam(key, { ofRun }, DECIMAL);
   const words = kind === "word" ? new RegExp(`^(?:${choices.map(([value]) => value).join("|")})$`) : undefined;
   return textParam(key, { ofRun }, words);
 }

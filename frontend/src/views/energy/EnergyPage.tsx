@@ -8,10 +8,10 @@ import { EmptyMessage } from "../../components/Message";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { PageHead } from "../../features/PageHead";
+import { RequestControls } from "../../features/RequestControls";
 import { formatInterval, formatJoules, formatPercent, threeDigits } from "../../format/number";
-import { assign } from "../../state/param";
 import { CHOICES, MODULES, OPS, PARTS } from "./columns";
-import { co2Param, priceParam, stepsParam } from "./params";
+import { energyParams } from "./params";
 
 const HOW_TO_RECORD = `with tb_dlprof_plugin.profile("runs/fp32", model=model) as prof:
     for batch in loader:
@@ -112,25 +112,11 @@ function EnergyFigures({ data }: { data: EnergyData }) {
 function Epoch({ data }: { data: EnergyData }) {
   const epoch = data.epoch;
   return (
-    <div class="plan-controls" data-testid="energy-epoch">
-      <Input
-        label="Price of a kWh"
-        testId="energy-price"
-        value={priceParam.value ?? ""}
-        onChange={(value) => assign(priceParam.to(value || null))}
-      />
-      <Input
-        label="g of CO₂ a kWh"
-        testId="energy-co2"
-        value={co2Param.value ?? ""}
-        onChange={(value) => assign(co2Param.to(value || null))}
-      />
-      <Input
-        label="Steps of an epoch"
-        testId="energy-steps"
-        value={String(stepsParam.value ?? epoch?.steps ?? "")}
-        onChange={(value) => assign(stepsParam.to(/^[1-9]\d{0,11}$/.test(value) ? Number(value) : null))}
-      />
+    <RequestControls
+      params={energyParams}
+      recorded={epoch === null ? {} : { steps_per_epoch: epoch.steps }}
+      testId="energy-epoch"
+    >
       {epoch !== null && (
         <p>
           <Term of="energyEpoch">An epoch</Term>
@@ -139,30 +125,7 @@ function Epoch({ data }: { data: EnergyData }) {
           {epoch.co2_grams === null ? "" : `, ${threeDigits(epoch.co2_grams)} g of CO₂`}
         </p>
       )}
-    </div>
-  );
-}
-
-interface InputProps {
-  label: string;
-  testId: string;
-  value: string;
-  onChange: (value: string) => void;
-}
-
-function Input({ label, testId, value, onChange }: InputProps) {
-  return (
-    <label class="picker">
-      <span>{label}</span>
-      <input
-        type="number"
-        min="0"
-        step="any"
-        value={value}
-        data-testid={testId}
-        onChange={(event) => onChange(event.currentTarget.value)}
-      />
-    </label>
+    </RequestControls>
   );
 }
 
