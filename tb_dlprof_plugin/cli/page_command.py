@@ -17,20 +17,22 @@ from tb_dlprof_plugin.cli.request_options import made, option_of, with_options
 from tb_dlprof_plugin.cli.sums import sums_of
 from tb_dlprof_plugin.model.request import request_fields
 from tb_dlprof_plugin.model.run_choice import ProfileChoice, RangeChoice
-from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.reports.table import Report
 
 Page = TypeVar("Page", bound=msgspec.Struct)
 
 
 def page_command(
-    view: Callable[..., Page], main: Callable[[Page], Report] | None = None
+    view: Callable[..., Page],
+    main: Callable[[Page], Report] | None = None,
+    refuses: type[ValueError] | tuple[()] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Turn the printer of a page's text into the subcommand that shows the page.
 
     Args:
         view: builds the page from a view, its ref and, if it takes one, a selection. Its options are the command's.
         main: builds the table that `--format csv` prints without `--table`, if it is not the page's first one.
+        refuses: the error of a run or of options for which there is no page; it ends the command.
 
     The printer takes the page; its further parameters become options, too, and its docstring is the help. One that is
     called ``sums`` becomes ``--total`` and says how sums over the page's iterations are printed.
@@ -50,7 +52,7 @@ def page_command(
             opened = (chosen.view, chosen.ref, *([chosen.selection] if of_range else []))
             try:
                 page = view(*opened, **{item.name: options[item.name] for item in of_view})
-            except ForecastError as error:
+            except refuses as error:
                 refuse(f"{source}: {error}")
             printed = {name: options[name] for name in of_text}
             if has_sums:

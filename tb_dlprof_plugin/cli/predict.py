@@ -8,9 +8,10 @@ from tb_dlprof_plugin.cli.printing import print_table
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
+from tb_dlprof_plugin.planning import ForecastError
 
 
-@page_command(forecast_page)
+@page_command(forecast_page, refuses=ForecastError)
 def predict(page: ForecastPage, limit: Limit = 20) -> None:
     """Forecast the step time in another precision.
 

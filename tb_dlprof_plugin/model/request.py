@@ -144,6 +144,7 @@ def _fields_of(declaring: Any) -> tuple[RequestField, ...]:
     return tuple(result)
 
 
+@functools.cache
 def _declared(declaring: Any) -> dict[str, tuple[Any, Option | None, Any]]:
     """Type, option and default of each field or parameter."""
     types = get_type_hints(declaring, include_extras=True)
