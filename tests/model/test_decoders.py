@@ -29,7 +29,6 @@ for n in range(60):
     for thread in threads:
         thread.join()
 """
-_PREPARED = {"web/queries.py": "convert", "model/decoders.py": "Decoder"}
 """Its fields are looked at first, by way of `json_decoder`; and `json_decoder` itself."""
 
 
