@@ -546,9 +546,9 @@ class Program:
 
     @property
     def differs_by_itself(self) -> bool:
-        """Whether its output depends on which thread is first, or on which child gets a warning that torch gives once."""
+        """Whether its output depends on which thread is first, or on who gets a warning that torch gives once."""
         first_thread = self.model == "own call" and self.surroundings == "another thread trains"
-        return first_thread or (self.place == "a forked child" and self.surroundings == "warnings are errors")
+        return first_thread or (self.place.startswith(_ELSEWHERE) and self.surroundings == "warnings are errors")
 
     def source(self, hooked: bool) -> str:
         """With the hook or without it; needs the global variables LOGS and SCRATCH, two folders."""
@@ -660,9 +660,11 @@ def _users_files(folder: Path) -> Path:
     return folder
 
 
+_ELSEWHERE = ("a forked child", "another thread")
 _ATTEMPTS = 10
 _OURS = re.compile(
-    r"TbDlprofWarning|^  |^tb_dlprof|^The training goes on without|^Nothing is recorded|^The (?:trace|profile) .* was not written"
+    r"TbDlprofWarning|^  |^tb_dlprof|^The training goes on without|^Nothing is recorded"
+    r"|^The (?:trace|profile) .* was not written"
 )
 _TORCHS = re.compile(
     r"profiler_kineto\.cpp|USDT|CPUAllocator|collection\.cpp|observer\.cpp|External init|^\s*$|Warning: "
