@@ -611,12 +611,14 @@ def try_program(server: ProgramServer, program: Program, folder: Path) -> Outcom
         with_hook = _run(server, program, folder, hooked=True)
         # No program changes anything there itself.
         harm = before.changes()
-    if alone.status < 0 or alone.status == TIMED_OUT:
-        # Without the hook it crashes or hangs: nothing to compare with.
+    if alone.status:
+        # Without the hook it fails, crashes or hangs: nothing to compare with, but that it does not crash with the hook.
+        if alone.status > 0 and alone.status != TIMED_OUT and not 0 <= with_hook.status < TIMED_OUT:
+            harm.append(f"the status was {alone.status} and is {with_hook.status}: {with_hook.err[-800:]}")
         return Outcome(program, alone, with_hook, harm)
-    if not alone.status and with_hook.status:
-        harm.append(f"the status was {alone.status} and is {with_hook.status}: {with_hook.err[-800:]}")
-    elif not alone.status and alone.out != with_hook.out:
+    if with_hook.status:
+        harm.append(f"the status was 0 and is {with_hook.status}: {with_hook.err[-800:]}")
+    elif alone.out != with_hook.out:
         harm.append(f"the output was {alone.out!r} and is {with_hook.out!r}")
     harm += [f"says {line!r}" for line in _new_lines(alone.err, with_hook.err)]
     harm += [f"leaves {path}" for path in (folder / "hooked.logs").rglob("*") if "waiting" in path.name]
