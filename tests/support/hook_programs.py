@@ -612,7 +612,7 @@ def try_program(server: ProgramServer, program: Program, folder: Path) -> Outcom
         # No program changes anything there itself.
         harm = before.changes()
     if alone.status:
-        # Without the hook it fails, crashes or hangs: nothing to compare with, but that it does not crash with the hook.
+        # Without the hook it fails, crashes or hangs: all that can be asked is that it does not crash with it.
         if alone.status > 0 and alone.status != TIMED_OUT and not 0 <= with_hook.status < TIMED_OUT:
             harm.append(f"the status was {alone.status} and is {with_hook.status}: {with_hook.err[-800:]}")
         return Outcome(program, alone, with_hook, harm)
