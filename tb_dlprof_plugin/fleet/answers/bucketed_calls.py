@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, PathTimes
+from tb_dlprof_plugin.fleet.answers.call_paths import PathTimes, lacks_paths
 from tb_dlprof_plugin.fleet.answers.calls import Calls
 from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATHS, UNPROFILED, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
@@ -71,16 +71,15 @@ class Bucketed:
     recorded: Bools
 
 
-def atoms_of(facts: Sequence[RankFacts], calls: Calls, paths: CallPaths, faster: Floats) -> Atoms | str:
+def atoms_of(facts: Sequence[RankFacts], calls: Calls, faster: Floats) -> Atoms | str:
     """The atoms of a job, or a sentence why they are not known.
 
     Args:
         facts: of all ranks.
         calls: of some steps, of which the first only begins the replay.
-        paths: of the calls.
         faster: of `CallPaths.between`.
     """
-    if any(not len(one.gradients) for one in facts):
+    if any(not len(one.gradients) or lacks_paths(one.gradients).any() for one in facts):
         return "the recording does not show when each gradient was ready (it takes shapes and launches)"
     if len(calls.rank) + sum(len(one.gradients) for one in facts) > MOST_ATOMS:
         return "the job has too many calls"
@@ -93,6 +92,7 @@ def atoms_of(facts: Sequence[RankFacts], calls: Calls, paths: CallPaths, faster:
         same = all(np.array_equal(mine, its) for mine, its in zip((row, size, exchange), other[:3], strict=True))
         if not same or not np.array_equal(calls.operation[at], calls.operation[calls.of_rank(0)]):
             return "the ranks exchange different gradients"
+    paths = calls.paths
     whole = paths.between(faster)
     columns: list[list[Floats]] = [[] for _ in PATHS]
     contended = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, call_paths
+from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, call_paths, own_time_paths, steps_with_paths
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
@@ -48,12 +48,13 @@ class Calls:
         blocks: whether the rank waits for its end; calls that overlap may all be waited for.
         ready, block: own time when the call may start, and from when on the rank waits for its end.
         gap, idle: own time since the call before was ready, and the part of it in which the GPU idled.
-        own: of each rank, own time of all chosen steps. tail_idle: idle time after the last call.
-        length: of each rank, the sum of its chosen steps. first_step: own time at the end of the first of them.
+        own: of each rank, own time of all chosen steps. tail: the part of it after the last call was ready.
+        length: of each rank, the sum of its chosen steps. first_length: of the first of them.
         stream: small numbers for the streams of communication.
         stop: when the call ended, on the rank's own clock without the steps that are not chosen.
         lead: from the launch of the call to its start.
-        paths: of host and GPU; None where a rank's launches are not recorded, or there is one step.
+        paths: of host and GPU. Where launches are not recorded those of a rank's first call hold the time after its
+            last one, so that the steps may follow each other without end.
     """
 
     first: Ints
@@ -77,12 +78,12 @@ class Calls:
     idle: Ints
     stream: Ints
     own: Ints
-    tail_idle: Ints
+    tail: Ints
     length: Ints
-    first_step: Ints
+    first_length: Ints
     stop: Ints
     lead: Ints
-    paths: CallPaths | None
+    paths: CallPaths
 
     @property
     def ranks(self) -> int:
@@ -91,6 +92,16 @@ class Calls:
     @property
     def steps(self) -> int:
         return len(self.numbers)
+
+    @property
+    def counted_steps(self) -> int:
+        """Steps that replays count: all but the first one, in which hosts have no path before their first launch."""
+        return max(self.steps - self.paths.launches, 1)
+
+    @property
+    def counted(self) -> Floats:
+        """Of each call 1 if its step counts, else 0."""
+        return np.where(self.step >= self.paths.launches, 1.0, 0.0)
 
     def of_rank(self, index: int) -> slice:
         """The rows of a rank."""
@@ -143,8 +154,18 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         for begin, end in itertools.pairwise(first.tolist()):
             ready[begin:end] = np.maximum.accumulate(ready[begin:end])
     gap = np.diff(ready, prepend=0)
-    heads = first[:-1][count > 0]
+    heads, lasts = first[:-1][count > 0], first[1:][count > 0] - 1
     gap[heads] = ready[heads]
+    idle = np.minimum(columns["idle"], gap)
+    whole = {name: np.array([int(each[name][0]) for each in own]) for name in _PER_RANK}
+    tail = whole["own"].copy()
+    tail[count > 0] -= ready[lasts]
+    ends = np.isin((0, len(numbers) - 1), columns["step"]).all()
+    if paths is None or not ends or len(steps_with_paths(facts, numbers)) < max(len(numbers), 2):
+        before, idle_before = gap.copy(), idle.copy()
+        before[heads] += tail[count > 0]
+        idle_before[heads] += np.minimum(whole["tail_idle"], tail)[count > 0]
+        paths = own_time_paths(rank, before, idle_before)
     return Calls(
         first=first,
         rank=rank,
@@ -164,19 +185,19 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         ready=ready,
         block=columns["block"],
         gap=gap,
-        idle=np.minimum(columns["idle"], gap),
+        idle=idle,
         stream=columns["stream"],
-        own=np.array([int(each["own"][0]) for each in own]),
-        tail_idle=np.array([int(each["tail_idle"][0]) for each in own]),
-        length=np.array([int(each["length"][0]) for each in own]),
-        first_step=np.array([int(each["first_step"][0]) for each in own]),
+        own=whole["own"],
+        tail=tail,
+        length=whole["length"],
+        first_length=whole["first_length"],
         stop=columns["stop"],
         lead=columns["lead"],
-        paths=paths if len(numbers) > 1 else None,
+        paths=paths,
     )
 
 
-_PER_RANK = frozenset({"own", "tail_idle", "length", "first_step"})
+_PER_RANK = frozenset({"own", "tail_idle", "length", "first_length"})
 
 
 def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str, Ints]], dict[str, Ints]]:
@@ -231,7 +252,6 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
             idle[at] += rest[step]
         else:
             tail_idle += int(rest[step])
-    first_step = int(length[chosen[0]] - exposed[iteration == chosen[0]].sum()) if len(chosen) else 0
     return {
         "row": rows,
         "step": place[iteration],
@@ -251,7 +271,7 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
         "own": np.array([own]),
         "tail_idle": np.array([min(tail_idle, own - (int(ready[-1]) if len(ready) else 0))]),
         "length": np.array([total]),
-        "first_step": np.array([min(max(first_step, 0), own)]),
+        "first_length": length[chosen[:1]] if len(chosen) else np.zeros(1, dtype=np.int64),
     }
 
 

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.fleet.answers.charges import charged
 from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
 from tb_dlprof_plugin.fleet.answers.peers import others_of
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
-from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -31,6 +31,8 @@ CHANCE = 0.01
 """Probability that a rank is last as often by chance, one in n each time, below which it is none."""
 _OF_GPU = ("slow_gpu", "uneven_data", "expert_load")
 LEAST_STEPS = 3
+_LEAST_MS = 1e-6
+"""That a repair wins: times are whole nanoseconds, and less is the error of floating point."""
 STANDARD_ERRORS = 4.5
 """Of a rank's mean excess over the next one, from which it is steady: 98 % with three steps, 99.9 % with ten (one-sided
 Student's t). Fewer steps show no spread."""
@@ -97,7 +99,8 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
 
 
 def _won(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> float:
-    return max(scenarios.won_ms(asked) or 0.0, 0.0)
+    won = scenarios.won_ms(asked) or 0.0
+    return won if won >= _LEAST_MS else 0.0
 
 
 def repaired_by(facts: Sequence[RankFacts], delay: Delay) -> Callable[[Scenarios], float | None]:

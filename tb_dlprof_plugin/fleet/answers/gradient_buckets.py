@@ -14,10 +14,8 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.bucketed_calls import Atoms, Bucketed, atoms_of, bucketed
 from tb_dlprof_plugin.fleet.answers.collective_latency import all_reduce_ns
-from tb_dlprof_plugin.fleet.answers.paced_replay import Course, Paced, paced_replay
-from tb_dlprof_plugin.fleet.answers.paced_scenarios import PacedScenarios
-from tb_dlprof_plugin.fleet.answers.replay import waves
-from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
+from tb_dlprof_plugin.fleet.answers.replay import Course, Times, replay, waves
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.job import WhatIf
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -52,7 +50,7 @@ class _Link:
 class _Replays:
     """Replays of a job with buckets of several sizes."""
 
-    def __init__(self, scenarios: PacedScenarios, atoms: Atoms) -> None:
+    def __init__(self, scenarios: Scenarios, atoms: Atoms) -> None:
         self._scenarios, self.atoms = scenarios, atoms
         self._prepared: dict[int | None, tuple[Bucketed, Course]] = {}
         self._before: dict[float, float] = {}
@@ -101,9 +99,9 @@ def _replays(scenarios: Scenarios) -> dict[Scenarios, _Replays] | str:
     """Of each pace of the hosts, or why there are none."""
     result: dict[Scenarios, _Replays] = {}
     for one in scenarios.paces:
-        if not isinstance(one, PacedScenarios):
+        if not one.replayed.paths.launches:
             return "launches on a GPU were not recorded, or only one step"
-        atoms = atoms_of(one.facts, one.paced, one.paths, one.faster)
+        atoms = atoms_of(one.facts, one.replayed, one.faster)
         if isinstance(atoms, str):
             return atoms
         result[one] = _Replays(one, atoms)
@@ -175,7 +173,7 @@ def _replayed_ns(found: Bucketed, course: Course, slowdown: float, link: _Link) 
     share = np.divide(work, whole[of], out=np.zeros(len(work)), where=beside & (whole[of] > 0))
     more, step = np.zeros(len(work)), 0.0
     for _ in range(_TURNS):
-        replayed = paced_replay(course, Paced(found.paths.with_less_work(-more), transfer))
+        replayed = replay(course, Times(found.paths.with_less_work(-more), transfer))
         step = replayed.step
         hidden = np.maximum(_sum(of, transfer, count) - _sum(of, replayed.stalled, count), 0.0)
         more = slowdown * np.where(is_bucket, hidden[of], 0.0) * share

@@ -18,9 +18,8 @@ from tb_dlprof_plugin.fleet.answers.heat import heat
 from tb_dlprof_plugin.fleet.answers.hosts import host_notes
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
-from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
+from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.answers.sentence import sentence
-from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.answers.work import job_work
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
@@ -42,7 +41,7 @@ REPAIRED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedJob:
     """A job, and its replays for further questions: ``facts`` are those that `Scenarios.calls` refers to."""
 
     job: Job
@@ -65,7 +64,7 @@ def replayed_job(
     notes: Sequence[str] = (),
     numbers: Ints | None = None,
     growth: Growth = _DOUBLED,
-) -> Replayed:
+) -> ReplayedJob:
     """Everything about the job of these ranks.
 
     Args:
@@ -100,7 +99,7 @@ def replayed_job(
     matched = match_alike(compared) or match(compared)
     calls = calls_of(compared, matched, numbers)
     recorded = recorded_account(compared, calls)
-    scenarios = scenarios_of(compared, matched, calls, _step(compared, calls))
+    scenarios = Scenarios(compared, matched, calls, _step(compared, calls))
     step = scenarios.step
     rows = account(compared, recorded, calls, step)
     stages = pipeline(compared, calls, recorded)
@@ -144,7 +143,7 @@ def replayed_job(
         pipeline=None if stages is None else stages.shape,
         work=job_work(facts, dict(mesh), world),
     )
-    return Replayed(job, list(compared), scenarios)
+    return ReplayedJob(job, list(compared), scenarios)
 
 
 def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:

@@ -17,7 +17,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.collective_latency import TREE_RATE, ring_ns, tree_ns
 from tb_dlprof_plugin.fleet.answers.numbering import numbered
-from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.dimensions import UNNAMED
 from tb_dlprof_plugin.fleet.job import WhatIf

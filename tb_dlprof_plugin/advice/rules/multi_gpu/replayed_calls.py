@@ -15,8 +15,8 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
-from tb_dlprof_plugin.fleet.answers.job_of import Replayed
-from tb_dlprof_plugin.fleet.answers.what_if import LEAST_ERROR
+from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob
+from tb_dlprof_plugin.fleet.answers.scenarios import LEAST_ERROR
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
@@ -34,7 +34,7 @@ class ReplayedCalls:
         work: own work of the rank between the call before and this one, without idle time.
     """
 
-    replayed: Replayed
+    replayed: ReplayedJob
     modules: list[str]
     module: Ints
     dimensions: list[str]
