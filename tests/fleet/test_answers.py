@@ -26,9 +26,9 @@ from support.simulated_job import (
 )
 
 from tb_dlprof_plugin.fleet.answers.account import recorded_account
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s
 from tb_dlprof_plugin.fleet.answers.calls import calls_of
-from tb_dlprof_plugin.fleet.answers.charges import charged
+from tb_dlprof_plugin.fleet.answers.collectives import bus_gb_s
+from tb_dlprof_plugin.fleet.answers.delays import charged
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.answers.pipeline import bubble_share
 from tb_dlprof_plugin.fleet.answers.replay import waves

@@ -184,8 +184,8 @@ def bucketed(atoms: Atoms, cap: int | None) -> Bucketed:
         **{
             name: getattr(calls, name)[source]
             for name in (
-                "rank", "row", "step", "coupled", "leads", "operation", "duration", "exposed", "transfer", "waiting",
-                "bubble", "ready", "gap", "idle", "stream", "stop", "lead",
+                "rank", "row", "step", "coupled", "leads", "operation", "bytes", "duration", "exposed", "transfer",
+                "waiting", "bubble", "ready", "gap", "idle", "stream", "stop", "lead",
             )
         },
     )  # fmt: skip

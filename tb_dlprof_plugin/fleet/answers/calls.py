@@ -40,7 +40,7 @@ class Calls:
         collective: calls with the same number are one collective; every other call has a number of its own.
         coupled: the members of the collective end together, or wait for its root.
         leads: whether the other members wait for this one to start: all, of a broadcast the root.
-        operation: `Operation`.
+        operation: `Operation`. bytes: as `Collectives.bytes`.
         duration, exposed: exposed parts of calls that overlap each other count once.
         transfer: what the collective takes when all have come: the shortest duration of its members.
         waiting: the exposed part that is no transfer.
@@ -66,6 +66,7 @@ class Calls:
     coupled: Bools
     leads: Bools
     operation: Ints
+    bytes: Ints
     duration: Ints
     exposed: Ints
     transfer: Ints
@@ -176,6 +177,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         coupled=coupled,
         leads=_leads(collective, rank, operation, duration),
         operation=operation,
+        bytes=columns["bytes"],
         duration=duration,
         exposed=columns["exposed"],
         transfer=np.where(waits, of_call, duration),

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.bucketed_calls import Atoms, Bucketed, atoms_of, bucketed
-from tb_dlprof_plugin.fleet.answers.collective_latency import all_reduce_ns
+from tb_dlprof_plugin.fleet.answers.collectives import all_reduce_ns, bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.replay import Course, Times, replay, waves
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.job import WhatIf

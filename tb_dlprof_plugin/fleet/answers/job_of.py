@@ -7,20 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.account import account, recorded_account, recorded_account_of_all, scaled
+from tb_dlprof_plugin.fleet.answers.account import (
+    account,
+    efficiency,
+    heat,
+    job_work,
+    recorded_account,
+    recorded_account_of_all,
+    scaled,
+)
 from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
-from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
+from tb_dlprof_plugin.fleet.answers.collectives import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
-from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
-from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import other_buckets
-from tb_dlprof_plugin.fleet.answers.heat import heat
-from tb_dlprof_plugin.fleet.answers.hosts import host_notes
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
-from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
-from tb_dlprof_plugin.fleet.answers.sentence import sentence
-from tb_dlprof_plugin.fleet.answers.work import job_work
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.answers.sentences import host_notes, left_out, notes_on, sentence
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, whole_steps, with_calls_of
@@ -133,12 +136,10 @@ def replayed_job(
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
-            *_notes(facts, missing, calls, scenarios, stages),
+            *notes_on(facts, missing, calls, scenarios, stages),
             *of_buckets,
             *of_larger,
-            *_of_fewer(len(common), recorded_steps),
-            *_of_lost(recorded_steps, len(numbers)),
-            *_of_fewer_ranks(len(facts), len(compared)),
+            *left_out((len(common), recorded_steps, len(numbers)), (len(facts), len(compared))),
         ],
         pipeline=None if stages is None else stages.shape,
         work=job_work(facts, dict(mesh), world),
@@ -196,32 +197,6 @@ def _what_if(
     return [one for one in found if one is not None]
 
 
-def _of_fewer(steps: int, compared: int) -> list[str]:
-    if compared in (0, steps):
-        return []
-    return [f"Calls are compared in {compared} of the {steps} recorded steps: the job has too many for all of them."]
-
-
-def _of_lost(recorded: int, whole: int) -> list[str]:
-    if recorded == whole:
-        return []
-    sentence = (
-        f"In {recorded - whole} of {recorded} recorded steps some ranks lack calls that the others have: recorders "
-        "lose some. These steps are left out."
-    )
-    return [sentence]
-
-
-def _of_fewer_ranks(ranks: int, compared: int) -> list[str]:
-    if compared == ranks:
-        return []
-    sentence = (
-        f"Calls are compared on {compared:,} of {ranks:,} ranks, those that communicate least and most among them: one "
-        "step has too many for all. What other ranks wait follows from their own steps."
-    )
-    return [sentence]
-
-
 def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
     """Dimensions with their sizes, as far as the recorded ranks show them."""
     sizes: dict[str, int] = {}
@@ -229,44 +204,3 @@ def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
         for name, place in one.mesh:
             sizes[name] = max(sizes.get(name, 0), place + 1)
     return list(sizes.items())
-
-
-def _notes(
-    facts: Sequence[RankFacts],
-    missing: Sequence[int],
-    calls: Calls,
-    scenarios: Scenarios,
-    stages: Pipeline | None,
-) -> list[str]:
-    notes = []
-    if len(facts) == 1:
-        notes.append(
-            "One rank alone does not show whether communication is transfer or waiting for others: exposed "
-            "communication is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the "
-            "other ranks."
-        )
-    elif missing:
-        listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-        notes.append(
-            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed}). What is said holds among the "
-            "recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be named."
-        )
-    if len(facts) > 1 and not calls.steps:
-        notes.append("The ranks recorded no step in common, so nothing can be compared between them.")
-    elif len(facts) > 1 and not calls.coupled.any():
-        notes.append("No collective was found on two ranks: waiting cannot be separated from transfer.")
-    error = scenarios.error_percent
-    if error is not None and abs(error) > UNRELIABLE_PERCENT and len(calls.rank):
-        notes.append(
-            f"Replayed as recorded the step is {error:+.1f} % off: what changes would win is not reliable here."
-        )
-    if stages is not None:
-        formula = ""
-        if stages.formula_percent is not None:
-            formula = f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
-            formula += f", interleaved in {stages.chunks} chunks" if stages.chunks > 1 else ""
-        notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
-    experts = expert_note(facts)
-    if experts:
-        notes.append(experts)
-    return list(dict.fromkeys((*notes, *(note for one in facts for note in one.notes))))

@@ -14,9 +14,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
-from tb_dlprof_plugin.fleet.answers.collective_latency import TREE_RATE, ring_ns, tree_ns
-from tb_dlprof_plugin.fleet.answers.numbering import numbered
+from tb_dlprof_plugin.fleet.answers.alike import members_of
+from tb_dlprof_plugin.fleet.answers.collectives import TREE_RATE, bus_rates, link_gb_s, ring_ns, tree_ns
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.dimensions import UNNAMED
@@ -122,22 +121,18 @@ def _growing(facts: Sequence[RankFacts]) -> str | None:
 def _exchanges(facts: Sequence[RankFacts], scenarios: Scenarios, dimension: str) -> _Exchanges | None:
     """The calls that grow; None where there are none, or the group makes others whose time is not known then."""
     calls = scenarios.calls
-    joined = np.bincount(calls.collective)[calls.collective]
-    size, members = np.full(len(calls.rank), -1), joined.copy()
     grows: Bools = np.zeros(len(calls.rank), dtype=np.bool_)
-    for index, one in enumerate(facts):
+    for index, rank in enumerate(facts):
         at = calls.of_rank(index)
-        group = one.collectives.group[calls.row[at]]
-        size[at] = one.collectives.bytes[calls.row[at]]
-        counts = np.array([len(each.members) for each in one.groups] + [0])
-        members[at] = np.maximum(counts[group], joined[at])
-        grows[at] = np.array([each.dimension == dimension for each in one.groups] + [False])[group]
+        inside = np.array([group.dimension == dimension for group in rank.groups] + [False])
+        grows[at] = inside[rank.collectives.group[calls.row[at]]]
     if np.isin(calls.operation[grows], _OTHER).any():
         return None
     rows = np.flatnonzero(grows & calls.coupled & np.isin(calls.operation, list(_STEPS)))
     if not len(rows):
         return None
-    return _Exchanges(rows, calls.operation[rows], size[rows], members[rows], _hosts_of_group(facts, dimension))
+    members = members_of(facts, calls)[rows]
+    return _Exchanges(rows, calls.operation[rows], calls.bytes[rows], members, _hosts_of_group(facts, dimension))
 
 
 def _hosts_of_group(facts: Sequence[RankFacts], dimension: str) -> float:
@@ -216,7 +211,9 @@ def _stretch(
     passes = ((after - 1) / after) / ((before - 1) / before)
     transfer = now * passes
     if leaves_host and growth.network_gb_s is not None:
-        transfer *= np.maximum(_rates(exchanges, now) / growth.network_gb_s, 1.0)
+        transfer *= np.maximum(
+            bus_rates(exchanges.operation, exchanges.bytes, exchanges.members, now) / growth.network_gb_s, 1.0
+        )
     steps = np.array([_STEPS.get(one, 0) for one in Operation])[exchanges.operation]
     hosts = exchanges.hosts
     if leaves_host:
@@ -235,16 +232,6 @@ def _modelled(passes: Ints, transfer: Floats, members: Floats, hosts: Floats, po
     ring = transfer + ring_ns(passes.astype(np.float64), members, hosts, point)
     tree = transfer / TREE_RATE + tree_ns(members, hosts, point)
     result: Floats = np.where(passes == _STEPS[Operation.ALL_REDUCE], np.minimum(ring, tree), ring)
-    return result
-
-
-def _rates(exchanges: _Exchanges, transfer: Floats) -> Floats:
-    """Bus bandwidth of each call in GB/s."""
-    number, example = numbered(exchanges.operation, exchanges.members)
-    units = [
-        bus_gb_s(int(exchanges.operation[at]), 1, int(exchanges.members[at]), 1.0) or 0.0 for at in example.tolist()
-    ]
-    result: Floats = exchanges.bytes * np.array(units)[number] / transfer
     return result
 
 

@@ -17,9 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.alike import of_others, peers, steps_alike
 from tb_dlprof_plugin.fleet.answers.call_paths import SLOWER_PACE, PathTimes, even_pace, pauses, steps_with_paths
 from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of, next_to_point_to_point, stage_of
-from tb_dlprof_plugin.fleet.answers.peers import of_others, peers, steps_alike
 from tb_dlprof_plugin.fleet.answers.replay import (
     Course,
     ReplayedStep,
@@ -90,6 +90,8 @@ class Scenarios:
         base_ns: replayed without the profiler.
         paces: itself; with hosts as fast and as slow as they may be, where no step was timed without the profiler.
     """
+
+    paces: Sequence[Scenarios]
 
     def __init__(self, facts: Sequence[RankFacts], matched: Matched, calls: Calls, step: JobStep | None) -> None:
         """Replays the job as it is, with the profiler and without.

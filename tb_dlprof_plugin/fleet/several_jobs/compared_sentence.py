@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.fleet.answers.sentence import CAUSES
+from tb_dlprof_plugin.fleet.answers.sentences import CAUSES
 from tb_dlprof_plugin.fleet.several_jobs.comparison import DelayChange, JobComparison
 from tb_dlprof_plugin.fleet.several_jobs.parts import TITLES
 from tb_dlprof_plugin.fleet.several_jobs.relative_work import SAME

@@ -1,4 +1,4 @@
-"""Which ranks do the same work in the same order, so that their times can be compared call by call."""
+"""Which ranks do the same work in the same order, which meet in a collective, and which rows of columns are equal."""
 
 from __future__ import annotations
 
@@ -60,3 +60,46 @@ def steps_alike(calls: Calls, rank: int) -> int:
         return 0
     kinds = calls.operation[rows].reshape(calls.steps, -1)
     return calls.steps if bool((kinds == kinds[0]).all()) else 0
+
+
+_DENSE = 1 << 16
+
+
+def rank_sets(calls: Calls) -> Ints:
+    """Of each call a number for the set of ranks that share its collective: the sum of their random numbers."""
+    marks = np.random.default_rng(0).integers(1, 2**40, calls.ranks)
+    return np.bincount(calls.collective, weights=marks[calls.rank]).astype(np.int64)[calls.collective]
+
+
+def members_of(facts: Sequence[RankFacts], calls: Calls) -> Ints:
+    """Of each call how many ranks take part: of the recorded ones, or of its group where that has more."""
+    joined: Ints = np.bincount(calls.collective)[calls.collective]
+    for index, rank in enumerate(facts):
+        at = calls.of_rank(index)
+        counts = np.array([len(group.members) for group in rank.groups] + [0])
+        joined[at] = np.maximum(joined[at], counts[rank.collectives.group[calls.row[at]]])
+    return joined
+
+
+def numbered(*columns: Ints) -> tuple[Ints, Ints]:
+    """The number of each row, rows with equal columns having the same, and one row of each number."""
+    result = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        own, count = _small(column)
+        result, _ = _small(result * count + own)
+    _, count = result, int(result.max(initial=-1)) + 1
+    example = np.zeros(count, dtype=np.int64)
+    example[result] = np.arange(len(result))
+    return result, example
+
+
+def _small(column: Ints) -> tuple[Ints, int]:
+    """Numbers from 0 without gaps, in order of the values, and how many there are."""
+    low, high = int(column.min(initial=0)), int(column.max(initial=0))
+    if high - low < _DENSE:
+        there = np.zeros(high - low + 1, dtype=np.int64)
+        there[column - low] = 1
+        place = np.cumsum(there) - 1
+        return place[column - low], int(place[-1]) + 1
+    values, inverse = np.unique(column, return_inverse=True)
+    return inverse.reshape(-1).astype(np.int64), len(values)
