@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.job import Efficiency, Heat, JobStep, JobWork, RankAccount
@@ -35,7 +35,7 @@ class Recorded:
     host: Ints
 
 
-def recorded_account(facts: Sequence[RankFacts], calls: Calls) -> Recorded:
+def recorded_account(facts: Sequence[RankFacts], calls: JobCalls) -> Recorded:
     """Exact in ns. ``host`` is the time in which the GPU ran no kernel: it idled, or copied what the host gave it.
 
     Waiting never exceeds the exposed communication that the rank's own steps state; the rest of that is transfer.
@@ -88,7 +88,7 @@ def _recorded(step: Ints, compute: Ints, communication: Ints, waiting: Ints, bub
     return Recorded(step, compute, communication - waiting - bubble, waiting, bubble, host)
 
 
-def account(facts: Sequence[RankFacts], recorded: Recorded, calls: Calls, step: JobStep | None) -> list[RankAccount]:
+def account(facts: Sequence[RankFacts], recorded: Recorded, calls: JobCalls, step: JobStep | None) -> list[RankAccount]:
     """Means per step of each rank (ms), by rank, scaled to the step without the profiler (`scaled`)."""
     return scaled(facts, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
 

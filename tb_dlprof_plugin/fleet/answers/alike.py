@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of, stages_exchange
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
 
-def peers(facts: Sequence[RankFacts], calls: Calls) -> Ints:
+def peers(facts: Sequence[RankFacts], calls: JobCalls) -> Ints:
     """Per rank the number of its class: ranks of one pipeline stage that made the same calls in the same order."""
     staged = stages_exchange(calls.operation)
     signatures = [
@@ -26,7 +26,9 @@ def peers(facts: Sequence[RankFacts], calls: Calls) -> Ints:
     return np.array([numbers[signature] for signature in signatures], dtype=np.int64)
 
 
-def of_others(calls: Calls, classes: Ints, rank: int, column: Floats, per_rank: Floats) -> tuple[Floats, float] | None:
+def of_others(
+    calls: JobCalls, classes: Ints, rank: int, column: Floats, per_rank: Floats
+) -> tuple[Floats, float] | None:
     """Median over `others_of` a rank, call by call, of a column and of a figure per rank; None without others."""
     others = others_of(classes, rank)
     if not len(others):
@@ -52,7 +54,7 @@ ENOUGH = 64
 """Ranks to compare one with: the standard error of a median is then a sixth of the spread of single ones."""
 
 
-def steps_alike(calls: Calls, rank: int) -> int:
+def steps_alike(calls: JobCalls, rank: int) -> int:
     """The number of steps, if a rank made the same calls in each; 0 where it did not."""
     rows = calls.of_rank(rank)
     count = np.bincount(calls.step[rows], minlength=calls.steps)
@@ -65,13 +67,13 @@ def steps_alike(calls: Calls, rank: int) -> int:
 _DENSE = 1 << 16
 
 
-def rank_sets(calls: Calls) -> Ints:
+def rank_sets(calls: JobCalls) -> Ints:
     """Of each call a number for the set of ranks that share its collective: the sum of their random numbers."""
     marks = np.random.default_rng(0).integers(1, 2**40, calls.ranks)
     return np.bincount(calls.collective, weights=marks[calls.rank]).astype(np.int64)[calls.collective]
 
 
-def members_of(facts: Sequence[RankFacts], calls: Calls) -> Ints:
+def members_of(facts: Sequence[RankFacts], calls: JobCalls) -> Ints:
     """Of each call how many ranks take part: of the recorded ones, or of its group where that has more."""
     joined: Ints = np.bincount(calls.collective)[calls.collective]
     for index, rank in enumerate(facts):

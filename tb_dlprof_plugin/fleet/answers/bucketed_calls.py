@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.call_paths import PathTimes, lacks_paths
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATHS, UNPROFILED, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
@@ -34,7 +34,7 @@ class Atoms:
         contended: part of the GPU's path that communication makes longer.
     """
 
-    calls: Calls
+    calls: JobCalls
     row: Ints
     bytes: Ints
     exchange: Ints
@@ -54,7 +54,7 @@ class Atoms:
 
 @dataclass(frozen=True, slots=True)
 class Bucketed:
-    """The calls with other buckets, in the order of `Calls`.
+    """The calls with other buckets, in the order of `JobCalls`.
 
     Attributes:
         calls: with the collectives and streams of these; times only where a replay needs them.
@@ -64,14 +64,14 @@ class Bucketed:
         recorded: the call is a recorded one, with its transfer.
     """
 
-    calls: Calls
+    calls: JobCalls
     paths: PathTimes
     bytes: Ints
     exchange: Ints
     recorded: Bools
 
 
-def atoms_of(facts: Sequence[RankFacts], calls: Calls, faster: Floats) -> Atoms | str:
+def atoms_of(facts: Sequence[RankFacts], calls: JobCalls, faster: Floats) -> Atoms | str:
     """The atoms of a job, or a sentence why they are not known.
 
     Args:
@@ -121,7 +121,7 @@ def _known(column: Ints) -> Floats:
     return np.where(column == NO_PATH, -np.inf, column.astype(np.float64))
 
 
-def _atoms_of_rank(one: RankFacts, calls: Calls, index: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _atoms_of_rank(one: RankFacts, calls: JobCalls, index: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Of each atom its call, bytes, exchange and row of the gradients, -1 for none."""
     at, parts = calls.of_rank(index), one.gradients
     rows, step = calls.row[at], calls.step[at]

@@ -30,7 +30,7 @@ are queued on one stream are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class JobCalls:
     """Calls of the chosen steps, in order of rank and start. Times in ns.
 
     Attributes:
@@ -125,7 +125,7 @@ def stages_exchange(operation: Ints) -> bool:
     return bool(np.isin(operation, (*POINT_TO_POINT, Operation.UNKNOWN)).any())
 
 
-def next_to_point_to_point(calls: Calls) -> Bools:
+def next_to_point_to_point(calls: JobCalls) -> Bools:
     """Per call whether it or the one before it on its rank is a send or receive: between is a stage's work."""
     own = np.isin(calls.operation, POINT_TO_POINT)
     before = np.r_[False, own[:-1]]
@@ -134,7 +134,7 @@ def next_to_point_to_point(calls: Calls) -> Bools:
     return result
 
 
-def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
+def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> JobCalls:
     """The calls of the steps with these numbers (rising). A rank that did not record one of them has fewer calls."""
     own, columns = _of_ranks(facts, numbers)
     count = np.array([len(each["row"]) for each in own])
@@ -167,7 +167,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         before[heads] += tail[count > 0]
         idle_before[heads] += np.minimum(whole["tail_idle"], tail)[count > 0]
         paths = own_time_paths(rank, before, idle_before)
-    return Calls(
+    return JobCalls(
         first=first,
         rank=rank,
         row=columns["row"],

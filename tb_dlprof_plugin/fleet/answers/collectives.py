@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.alike import members_of, numbered, rank_sets
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.job import CollectiveRow
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -30,7 +30,7 @@ _LATENCY_BYTES = 1 << 20
 """Below it latency binds, and a bandwidth says little."""
 
 
-def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[CollectiveRow]:
+def collective_rows(facts: Sequence[RankFacts], calls: JobCalls) -> list[CollectiveRow]:
     """Rows with most exposed time first. Times are means per step and rank that takes part (ms)."""
     if not len(calls.rank):
         return []
@@ -77,7 +77,7 @@ def collective_rows(facts: Sequence[RankFacts], calls: Calls) -> list[Collective
 
 
 def _row(
-    calls: Calls,
+    calls: JobCalls,
     here: Ints,
     operation: int,
     name: tuple[str, str],
@@ -111,7 +111,7 @@ def _row(
     )
 
 
-def _verdict(calls: Calls, here: Ints, transfer: float, waiting: float) -> str:
+def _verdict(calls: JobCalls, here: Ints, transfer: float, waiting: float) -> str:
     if not calls.coupled[here].any() or len(here) < FEW_CALLS or not transfer + waiting:
         return "inconclusive"
     share = waiting / (transfer + waiting)
@@ -151,7 +151,7 @@ class SlowLink:
     why: str
 
 
-def slow_links(facts: Sequence[RankFacts], calls: Calls) -> list[SlowLink]:
+def slow_links(facts: Sequence[RankFacts], calls: JobCalls) -> list[SlowLink]:
     """Ranks whose group transfers `SLOWER` times as long as other groups do, at equal operation, size and bytes."""
     if not calls.coupled.any():
         return []
@@ -183,7 +183,7 @@ def slow_links(facts: Sequence[RankFacts], calls: Calls) -> list[SlowLink]:
     return found
 
 
-def _below_link(facts: Sequence[RankFacts], calls: Calls, rows: Ints, members: Ints) -> list[SlowLink]:
+def _below_link(facts: Sequence[RankFacts], calls: JobCalls, rows: Ints, members: Ints) -> list[SlowLink]:
     """All ranks of one host whose largest transfers use a small part of what its GPUs' link carries."""
     link = {link_gb_s(one.gpu) for one in facts}
     large = calls.bytes[rows] >= LARGE_BYTES

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.alike import numbered, others_of, rank_sets
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
 from tb_dlprof_plugin.fleet.answers.collectives import SlowLink, slow_links
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
@@ -187,7 +187,7 @@ def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[Slow
     ]
 
 
-def charged(calls: Calls, order: list[Wave]) -> Floats:
+def charged(calls: JobCalls, order: list[Wave]) -> Floats:
     """GPU time (ns) that others wait because of a rank, by step and rank; sums over the chosen steps.
 
     Waiting of a pipeline's bubble is charged on only: by itself it is due to the schedule.
@@ -227,7 +227,7 @@ def charged(calls: Calls, order: list[Wave]) -> Floats:
     return result
 
 
-def _last_members(calls: Calls) -> tuple[Ints, Floats]:
+def _last_members(calls: JobCalls) -> tuple[Ints, Floats]:
     """Per collective the row of the member that came last, and by how much the others came earlier on average (ns)."""
     size = np.bincount(calls.collective)
     late = np.zeros(len(size), dtype=np.int64)
@@ -239,7 +239,7 @@ def _last_members(calls: Calls) -> tuple[Ints, Floats]:
     return late, lateness
 
 
-def _passed_on(calls: Calls, late: Ints, lateness: Floats) -> tuple[Floats, Ints]:
+def _passed_on(calls: JobCalls, late: Ints, lateness: Floats) -> tuple[Floats, Ints]:
     """Per collective the share of its debt that its last member passes on, and the row from which it waited for it.
 
     That is the last member's waiting since the members last ended together, beyond the mean waiting of the others.
@@ -261,14 +261,14 @@ def _passed_on(calls: Calls, late: Ints, lateness: Floats) -> tuple[Floats, Ints
     return passed, before[late]
 
 
-def _groups(calls: Calls) -> tuple[Ints, bool]:
+def _groups(calls: JobCalls) -> tuple[Ints, bool]:
     """Per row a number for the set of ranks that share its collective; whether there are several sets."""
     total = rank_sets(calls)
     number, example = numbered(np.where(calls.coupled, total, -1))
     return np.where(calls.coupled, number, -1), int((total[example] >= 0).sum()) > 1
 
 
-def _before_in_group(calls: Calls, group: Ints) -> Ints:
+def _before_in_group(calls: JobCalls, group: Ints) -> Ints:
     """Per row the row after the one in which the same group last met, on the same rank; else its rank's first row."""
     order = np.lexsort((np.arange(len(group)), group, calls.rank))
     same = np.r_[False, (group[order][1:] == group[order][:-1]) & (calls.rank[order][1:] == calls.rank[order][:-1])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, contradictions, ranks_behind
-from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, Matching
+from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, MatchedShare
 from tb_dlprof_plugin.fleet.world import missing_of, world_of
 
 _NAMED = 8
@@ -42,7 +42,7 @@ def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
         delays=[],
         what_if=[],
         simulated_error_percent=None,
-        collectives=Matching(0, 0, None, len(contradictions(records)), "sequence"),
+        collectives=MatchedShare(0, 0, None, len(contradictions(records)), "sequence"),
         collective_rows=[],
         clock=Clocks(None, {}, 0),
         efficiency=Efficiency(None, None, None, None, None, None),

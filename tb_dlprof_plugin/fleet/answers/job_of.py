@@ -16,7 +16,7 @@ from tb_dlprof_plugin.fleet.answers.account import (
     recorded_account_of_all,
     scaled,
 )
-from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of
 from tb_dlprof_plugin.fleet.answers.collectives import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import other_buckets
@@ -79,26 +79,12 @@ def replayed_job(
     Raises:
         ValueError: there is no rank, or two are the same one.
     """
-    facts = sorted(facts, key=lambda one: one.rank)
-    ranks = [one.rank for one in facts]
-    if not facts:
-        raise ValueError("A job has at least one rank.")
-    if len(set(ranks)) != len(ranks):
-        twice = sorted({rank for rank in ranks if ranks.count(rank) > 1})
-        raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
-    world = max(world_of((one.world_size for one in facts), ranks), len(facts))
+    facts = _by_rank(facts)
+    ranks = [rank.rank for rank in facts]
+    world = max(world_of((rank.world_size for rank in facts), ranks), len(facts))
     missing = missing_of(world, ranks)
-    common = common_steps(facts)
-    if numbers is None:
-        chosen = steps_with_room(facts[0], sum(len(one.collectives) for one in facts), common)
-        facts = facts if chosen is None else [with_calls_of(one, chosen) for one in facts]
-        numbers = common if chosen is None else chosen
-    else:
-        numbers = common[np.isin(common, numbers)]
-    chosen_ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
-    compared = facts if chosen_ranks is None else [facts[index] for index in chosen_ranks.tolist()]
-    recorded_steps = len(numbers)
-    numbers = whole_steps(compared, numbers)
+    chosen = _chosen(facts, numbers)
+    facts, compared, numbers = chosen.facts, chosen.compared, chosen.whole
     matched = match_alike(compared) or match(compared)
     calls = calls_of(compared, matched, numbers)
     recorded = recorded_account(compared, calls)
@@ -107,11 +93,11 @@ def replayed_job(
     rows = account(compared, recorded, calls, step)
     stages = pipeline(compared, calls, recorded)
     worst = delays(compared, scenarios, stages)
-    if chosen_ranks is not None:
-        whole = recorded_account_of_all(facts, chosen_ranks, recorded, numbers)
+    if chosen.ranks is not None:
+        whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
         rows = scaled(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
         share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1)
-        worst = [replace(one, owed_ms=one.owed_ms / share if share else one.owed_ms) for one in worst]
+        worst = [replace(delay, owed_ms=delay.owed_ms / share if share else delay.owed_ms) for delay in worst]
     changes = _what_if(compared, scenarios, worst, stages)
     larger, of_larger = more_gpus(compared, scenarios, growth)
     buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
@@ -120,7 +106,7 @@ def replayed_job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, changes, all(one.on_cpu for one in facts)),
+        sentence=sentence(step, rows, worst, changes, all(rank.on_cpu for rank in facts)),
         step=step,
         account=rows,
         delays=worst,
@@ -130,16 +116,16 @@ def replayed_job(
         collective_rows=collective_rows(compared, calls),
         clock=align(compared, matched).summary(),
         efficiency=efficiency(scenarios),
-        heat=heat(facts, common),
+        heat=heat(facts, chosen.common),
         mesh=mesh,
-        mesh_places=[tuple(own.get(name, UNKNOWN) for name, _ in mesh) for own in (dict(one.mesh) for one in facts)],
+        mesh_places=[tuple(own.get(name, UNKNOWN) for name, _ in mesh) for own in (dict(rank.mesh) for rank in facts)],
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
             *notes_on(facts, missing, calls, scenarios, stages),
             *of_buckets,
             *of_larger,
-            *left_out((len(common), recorded_steps, len(numbers)), (len(facts), len(compared))),
+            *left_out((len(chosen.common), chosen.kept, len(numbers)), (len(facts), len(compared))),
         ],
         pipeline=None if stages is None else stages.shape,
         work=job_work(facts, dict(mesh), world),
@@ -147,7 +133,50 @@ def replayed_job(
     return ReplayedJob(job, list(compared), scenarios)
 
 
-def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
+def _by_rank(facts: Sequence[RankFacts]) -> list[RankFacts]:
+    if not facts:
+        raise ValueError("A job has at least one rank.")
+    ranks = [rank.rank for rank in facts]
+    twice = sorted({rank for rank in ranks if ranks.count(rank) > 1}) if len(set(ranks)) != len(ranks) else []
+    if twice:
+        raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
+    return sorted(facts, key=lambda rank: rank.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What of a job is compared.
+
+    Attributes:
+        facts: of all ranks, with the calls of some steps.
+        compared: those whose calls are compared. ranks: their indices; None: all are.
+        common: numbers of the steps that all ranks have. kept: of how many of them ``facts`` has the calls. whole: of
+            those the ones in which no rank lacks calls.
+    """
+
+    facts: list[RankFacts]
+    compared: list[RankFacts]
+    ranks: Ints | None
+    common: Ints
+    kept: int
+    whole: Ints
+
+
+def _chosen(facts: list[RankFacts], numbers: Ints | None) -> _Chosen:
+    """As much as there is room for. ``numbers``: of the steps whose calls are among the facts; None: of all."""
+    common = common_steps(facts)
+    if numbers is None:
+        some = steps_with_room(facts[0], sum(len(rank.collectives) for rank in facts), common)
+        facts = facts if some is None else [with_calls_of(rank, some) for rank in facts]
+        numbers = common if some is None else some
+    else:
+        numbers = common[np.isin(common, numbers)]
+    ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
+    compared = facts if ranks is None else [facts[index] for index in ranks.tolist()]
+    return _Chosen(facts, compared, ranks, common, len(numbers), whole_steps(compared, numbers))
+
+
+def _step(facts: Sequence[RankFacts], calls: JobCalls) -> JobStep | None:
     """Of the ranks' estimates the median of those that were measured, else that of the rank that waits least.
 
     Synchronous ranks have one step. Where a rank waits, its own estimate holds what the profiler delays the others by.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.account import Recorded
-from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of, stages_exchange
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.job import PipelineShape
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 
@@ -58,7 +58,7 @@ def bubble_share(stages: int, microbatches: int, chunks: int = 1) -> float:
     return idle / (microbatches + idle)
 
 
-def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pipeline | None:
+def pipeline(facts: Sequence[RankFacts], calls: JobCalls, recorded: Recorded) -> Pipeline | None:
     """None for jobs without a pipeline."""
     stages = [stage_of(one) for one in facts]
     count = len(set(stages))
@@ -81,7 +81,7 @@ def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pi
     )
 
 
-def _microbatches(facts: Sequence[RankFacts], calls: Calls, stages: Sequence[int]) -> tuple[int | None, int]:
+def _microbatches(facts: Sequence[RankFacts], calls: JobCalls, stages: Sequence[int]) -> tuple[int | None, int]:
     """Microbatches of a step and chunks, from what the first stage sends in a step, the same in all steps and ranks.
 
     With v chunks and m microbatches it sends v m activations to the next stage and (v - 1) m gradients to the last one:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.call_paths import PathTimes
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 from tb_dlprof_plugin.simulation.replay import LAUNCH_LATENCY_NS
 
@@ -30,7 +30,7 @@ ROUNDS, STEADY = 6, 0.001
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Calls that can be computed together: rows of `Calls` in order of collective, and where each collective begins."""
+    """Calls that can be computed together: rows of `JobCalls` by collective, and where each collective begins."""
 
     rows: Ints
     rank: Ints
@@ -38,7 +38,7 @@ class Wave:
     member_of: Ints
 
 
-def waves(calls: Calls) -> list[Wave]:
+def waves(calls: JobCalls) -> list[Wave]:
     """The order of computation: each wave holds the collectives that are next on all of their members."""
     members = np.bincount(calls.collective)
     pointer, last = calls.first[:-1].copy(), calls.first[1:]
@@ -72,12 +72,12 @@ def waves(calls: Calls) -> list[Wave]:
         moved = moved[pointer[moved] < last[moved]]
 
 
-def _members(calls: Calls) -> tuple[Ints, Ints]:
+def _members(calls: JobCalls) -> tuple[Ints, Ints]:
     order = np.argsort(calls.collective, kind="stable")
     return order, np.r_[0, np.cumsum(np.bincount(calls.collective))]
 
 
-def _wave(calls: Calls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
+def _wave(calls: JobCalls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
     size = starts[collectives + 1] - starts[collectives]
     begin = np.cumsum(size) - size
     member_of = np.repeat(np.arange(len(collectives)), size)
@@ -85,7 +85,7 @@ def _wave(calls: Calls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
     return Wave(rows, calls.rank[rows], begin, member_of)
 
 
-def _stuck(calls: Calls, pointer: Ints, last: Ints, members: Ints) -> Ints:
+def _stuck(calls: JobCalls, pointer: Ints, last: Ints, members: Ints) -> Ints:
     """Where ranks started calls of several streams in other orders: the collective that is next on most members."""
     waiting = np.flatnonzero(pointer < last)
     if not len(waiting):
@@ -115,7 +115,7 @@ class ReplayedStep:
 
     step: float
     of_rank: Floats
-    machine: _Machine
+    machine: _JobMachine
 
     @property
     def hidden(self) -> Floats:
@@ -133,12 +133,12 @@ class Course:
 
     Attributes:
         calls: as recorded.
-        counted: the waves of the steps that count (`Calls.counted_steps`).
+        counted: the waves of the steps that count (`JobCalls.counted_steps`).
         rows: of the calls in them, in that order.
-        leads, place: of each of ``rows``, `Calls.leads`, and the place of its stream among those of all ranks.
+        leads, place: of each of ``rows``, `JobCalls.leads`, and the place of its stream among those of all ranks.
     """
 
-    def __init__(self, calls: Calls, order: Sequence[Wave]) -> None:
+    def __init__(self, calls: JobCalls, order: Sequence[Wave]) -> None:
         self.calls, self.counted = calls, _later_waves(calls, order) if calls.paths.launches else order
         self.rows: Ints = np.concatenate([np.zeros(0, dtype=np.int64), *(wave.rows for wave in self.counted)])
         self.streams = int(calls.stream.max(initial=0)) + 1
@@ -151,7 +151,7 @@ class Course:
         self._gaps: Floats = np.diff(old, prepend=0.0)
         self._gaps[calls.first[:-1][np.diff(calls.first) > 0]] = 0.0
         self._known: tuple[Floats, Floats] | None = None
-        self._ready, self._block = _Place.of(calls, old, calls.ready), _Place.of(calls, old, calls.block)
+        self._ready, self._block = _Moments.of(calls, old, calls.ready), _Moments.of(calls, old, calls.block)
 
     def ways(self, path: Floats) -> tuple[Floats, Floats]:
         """Of each call how far its rank is along this path of its calls that count; the whole path of each rank."""
@@ -176,7 +176,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Moments:
     """Where moments of own time lie among those at which calls of the rank are ready.
 
     Attributes:
@@ -190,7 +190,7 @@ class _Place:
     beyond: Floats
 
     @staticmethod
-    def of(calls: Calls, old: Floats, moments: Ints) -> _Place:
+    def of(calls: JobCalls, old: Floats, moments: Ints) -> _Moments:
         before, after = np.empty(len(old), dtype=np.int64), np.empty(len(old), dtype=np.int64)
         for rank in range(calls.ranks):
             rows = calls.of_rank(rank)
@@ -198,7 +198,7 @@ class _Place:
             after[rows] = np.minimum(before[rows] + 1, rows.stop - 1)
         since, way = np.maximum(moments - old[before], 0.0), old[after] - old[before]
         share = np.divide(since, way, out=np.zeros(len(old)), where=way > 0)
-        return _Place(before, after, share, np.where(after == before, since, 0.0))
+        return _Moments(before, after, share, np.where(after == before, since, 0.0))
 
     def among(self, new: Floats) -> Floats:
         """The moments, when calls are ready at other ones."""
@@ -208,7 +208,7 @@ class _Place:
 
 def replay(course: Course, times: Times) -> ReplayedStep:
     """The step of a long training with these times."""
-    machine = _Machine(course, times)
+    machine = _JobMachine(course, times)
     before, length = machine.end, 0.0
     for _ in range(ROUNDS):
         last, before = length, machine.end.copy()
@@ -222,13 +222,13 @@ def replay(course: Course, times: Times) -> ReplayedStep:
 
 def replay_as_recorded(course: Course, times: Times) -> float:
     """The mean step (ns) as `recorded_step` measures it, from the state in which the ranks began; see `replay`."""
-    machine = _Machine(course, times)
+    machine = _JobMachine(course, times)
     machine.begin_as_recorded()
     machine.run()
     return _mean_step(course.calls, machine.by_call(machine.stop))
 
 
-def recorded_step(calls: Calls) -> float:
+def recorded_step(calls: JobCalls) -> float:
     """The mean step as recorded (ns), without the first one if there are several: in that ranks have not met yet.
 
     Where launches are recorded a step is from the end of a last call to that of the next.
@@ -236,7 +236,7 @@ def recorded_step(calls: Calls) -> float:
     return _mean_step(calls, calls.stop.astype(np.float64))
 
 
-def _mean_step(calls: Calls, stop: Floats) -> float:
+def _mean_step(calls: JobCalls, stop: Floats) -> float:
     """That of the longest rank, if its calls end then; what comes after a rank's last call is as recorded."""
     behind_first = calls.steps > 1 and bool((calls.step == 0).any())
     whole = (calls.length - calls.first_length * behind_first).astype(np.float64)
@@ -253,7 +253,7 @@ def _last(stop: Floats | Ints, first: Bools) -> float:
     return float(stop.max(initial=0)) - float(stop[first].max(initial=0))
 
 
-class _Machine:
+class _JobMachine:
     """The state between rounds: the times of each rank's GPU and host at its last call, when its streams are free.
 
     Within a round they are counted from where the rank's own paths alone lead, so that calls may be computed in another
@@ -341,7 +341,7 @@ def _ends(wave: Wave, start: Floats, leads: Bools, transfer: Floats) -> Floats:
     Args:
         wave: whose calls they are.
         start: of each of them.
-        leads: `Calls.leads`.
+        leads: `JobCalls.leads`.
         transfer: of the call's collective.
     """
     waited_for = np.where(leads, start, -np.inf)
@@ -353,7 +353,7 @@ def _ends(wave: Wave, start: Floats, leads: Bools, transfer: Floats) -> Floats:
     return end
 
 
-def _later_waves(calls: Calls, order: Sequence[Wave]) -> list[Wave]:
+def _later_waves(calls: JobCalls, order: Sequence[Wave]) -> list[Wave]:
     """The waves without the first step."""
     result: list[Wave] = []
     for wave in order:

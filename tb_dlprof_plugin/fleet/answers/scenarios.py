@@ -19,7 +19,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.alike import of_others, peers, steps_alike
 from tb_dlprof_plugin.fleet.answers.call_paths import SLOWER_PACE, PathTimes, even_pace, pauses, steps_with_paths
-from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of, next_to_point_to_point, stage_of
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of, next_to_point_to_point, stage_of
 from tb_dlprof_plugin.fleet.answers.replay import (
     Course,
     ReplayedStep,
@@ -93,7 +93,7 @@ class Scenarios:
 
     paces: Sequence[Scenarios]
 
-    def __init__(self, facts: Sequence[RankFacts], matched: Matched, calls: Calls, step: JobStep | None) -> None:
+    def __init__(self, facts: Sequence[RankFacts], matched: Matched, calls: JobCalls, step: JobStep | None) -> None:
         """Replays the job as it is, with the profiler and without.
 
         Args:
@@ -385,7 +385,7 @@ class Scenarios:
         return replayed
 
 
-def _with_paths(facts: Sequence[RankFacts], matched: Matched, calls: Calls) -> Calls:
+def _with_paths(facts: Sequence[RankFacts], matched: Matched, calls: JobCalls) -> JobCalls:
     """The calls of the steps whose paths are recorded, and of one before them; all of them where there are none."""
     numbers = steps_with_paths(facts, calls.numbers)
     if len(numbers) < 2 or len(numbers) == calls.steps:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay, JobStep, RankAccount, WhatIf
@@ -87,7 +87,7 @@ def sentence(
 def notes_on(
     facts: Sequence[RankFacts],
     missing: Sequence[int],
-    calls: Calls,
+    calls: JobCalls,
     scenarios: Scenarios,
     stages: Pipeline | None,
 ) -> list[str]:
