@@ -56,7 +56,7 @@ def recorded_account_of_all(facts: Sequence[RankFacts], compared: Ints, recorded
         numbers: of the steps.
     """
     step, compute, communication = _sums(facts, numbers)
-    count = np.array([len(one.collectives) for one in facts])
+    count = np.array([len(rank.collectives) for rank in facts])
     waiting, bubble = np.zeros_like(step), np.zeros_like(step)
     for number in np.unique(count):
         here, own = np.flatnonzero(count == number), count[compared] == number
@@ -73,8 +73,8 @@ def recorded_account_of_all(facts: Sequence[RankFacts], compared: Ints, recorded
 def _sums(facts: Sequence[RankFacts], numbers: Ints) -> tuple[Ints, Ints, Ints]:
     """Of each rank: steps, compute and exposed communication, over these steps."""
     sums = np.zeros((3, len(facts)), dtype=np.int64)
-    for index, (one, here) in enumerate(zip(facts, among(facts, numbers), strict=True)):
-        steps = one.steps
+    for index, (rank, here) in enumerate(zip(facts, among(facts, numbers), strict=True)):
+        steps = rank.steps
         sums[0, index] = (steps.end_ns - steps.start_ns)[here].sum()
         sums[1, index] = np.maximum(steps.compute_ns, 0)[here].sum()
         sums[2, index] = np.maximum(steps.communication_ns, 0)[here].sum()
@@ -102,7 +102,7 @@ def scaled(
     host's part, then from waiting, and what is left of it from all parts in proportion.
     """
     rows = []
-    for index, one in enumerate(facts):
+    for index, rank in enumerate(facts):
         parts = {name: int(getattr(recorded, name)[index]) / 1e6 / max(steps, 1) for name in _PARTS}
         total = sum(parts.values())
         target = total if step is None else step.ms
@@ -114,14 +114,14 @@ def scaled(
         left = sum(parts.values())
         if left > 0 and step is not None:
             parts = {name: value * target / left for name, value in parts.items()}
-        known = matched[index] or not parts["transfer"]
+        is_known = matched[index] or not parts["transfer"]
         rows.append(
             RankAccount(
-                rank=one.rank,
+                rank=rank.rank,
                 step_ms=sum(parts.values()),
                 compute_ms=parts["compute"],
                 transfer_ms=parts["transfer"],
-                waiting_ms=parts["waiting"] if known else None,
+                waiting_ms=parts["waiting"] if is_known else None,
                 bubble_ms=parts["bubble"],
                 host_ms=parts["host"],
             )
@@ -145,8 +145,8 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
     free = scenarios.free_network_ms
     even = scenarios.even_ms
     wasted = None if even is None else max(1 - even / step.ms, 0.0)
-    world = max(max(one.world_size for one in scenarios.facts), calls.ranks)
-    no_gpus = all(one.on_cpu for one in scenarios.facts)
+    world = max(max(rank.world_size for rank in scenarios.facts), calls.ranks)
+    no_gpus = all(rank.on_cpu for rank in scenarios.facts)
     transfer = None if free is None else min(free / step.ms, 1.0)
     return Efficiency(
         parallel=None if balance is None else balance * communication,
@@ -166,9 +166,9 @@ def flops_utilization(facts: Sequence[RankFacts], step: JobStep | None) -> float
     if step is None or not step.ms or not facts:
         return None
     done = possible = 0.0
-    for one in facts:
-        flops = one.steps.matrix_flops
-        peak = ceilings_of(one.gpu)
+    for rank in facts:
+        flops = rank.steps.matrix_flops
+        peak = ceilings_of(rank.gpu)
         if not len(flops) or (flops < 0).any() or peak is None or not peak.bf16:
             return None
         done += float(flops.mean())
@@ -192,7 +192,7 @@ def job_work(facts: Sequence[RankFacts], mesh: Mapping[str, int], world_size: in
 
 
 def _samples(facts: Sequence[RankFacts], mesh: Mapping[str, int], world_size: int) -> float | None:
-    sizes = [one.batch_size for one in facts]
+    sizes = [rank.batch_size for rank in facts]
     if UNKNOWN in sizes:
         return None
     readers = world_size / prod(mesh.get(name, 1) for name in _SAME_DATA)
@@ -200,14 +200,14 @@ def _samples(facts: Sequence[RankFacts], mesh: Mapping[str, int], world_size: in
 
 
 def _flops(facts: Sequence[RankFacts], world_size: int) -> float | None:
-    if any(not len(one.steps.matrix_flops) or (one.steps.matrix_flops < 0).any() for one in facts):
+    if any(not len(rank.steps.matrix_flops) or (rank.steps.matrix_flops < 0).any() for rank in facts):
         return None
-    mean = float(np.mean([one.steps.matrix_flops.mean() for one in facts]))
+    mean = float(np.mean([rank.steps.matrix_flops.mean() for rank in facts]))
     return mean * world_size if mean > 0 else None
 
 
 def _kernels(facts: Sequence[RankFacts]) -> int | None:
-    hashes = np.unique(np.concatenate([one.steps.work_hash for one in facts]))
+    hashes = np.unique(np.concatenate([rank.steps.work_hash for rank in facts]))
     return int(hashes[0]) if len(hashes) == 1 and hashes[0] > 0 else None
 
 
@@ -224,17 +224,17 @@ def heat(facts: Sequence[RankFacts], numbers: Ints) -> Heat | None:
         return None
     numbers = numbers[:: -(-len(facts) * len(numbers) // MOST_CELLS)]
     own = np.full((len(facts), len(numbers)), np.nan)
-    for index, (one, here) in enumerate(zip(facts, among(facts, numbers), strict=True)):
+    for index, (rank, here) in enumerate(zip(facts, among(facts, numbers), strict=True)):
         rows = np.flatnonzero(here)
-        place = np.searchsorted(numbers, one.steps.number[rows])
-        steps = one.steps
+        place = np.searchsorted(numbers, rank.steps.number[rows])
+        steps = rank.steps
         own[index, place] = (steps.end_ns - steps.start_ns - np.maximum(steps.communication_ns, 0))[rows]
-    known = ~np.isnan(own).all(axis=0)
+    recorded = ~np.isnan(own).all(axis=0)
     middle = np.ones(len(numbers))
-    middle[known] = np.maximum(np.nanmedian(own[:, known], axis=0), 1.0)
+    middle[recorded] = np.maximum(np.nanmedian(own[:, recorded], axis=0), 1.0)
     percent = 100 * (own / middle - 1)
     return Heat(
-        [one.rank for one in facts],
+        [rank.rank for rank in facts],
         numbers.tolist(),
         [[None if np.isnan(value) else round(value, 2) for value in row] for row in percent.tolist()],
     )

@@ -16,11 +16,11 @@ def peers(facts: Sequence[RankFacts], calls: JobCalls) -> Ints:
     staged = stages_exchange(calls.operation)
     signatures = [
         (
-            staged and stage_of(one),
+            staged and stage_of(rank),
             calls.operation[calls.of_rank(index)].tobytes(),
             calls.step[calls.of_rank(index)].tobytes(),
         )
-        for index, one in enumerate(facts)
+        for index, rank in enumerate(facts)
     ]
     numbers = {signature: number for number, signature in enumerate(dict.fromkeys(signatures))}
     return np.array([numbers[signature] for signature in signatures], dtype=np.int64)

@@ -79,11 +79,11 @@ def atoms_of(facts: Sequence[RankFacts], calls: JobCalls, faster: Floats) -> Ato
         calls: of some steps, of which the first only begins the replay.
         faster: of `CallPaths.between`.
     """
-    if any(not len(one.gradients) or lacks_paths(one.gradients).any() for one in facts):
+    if any(not len(rank.gradients) or lacks_paths(rank.gradients).any() for rank in facts):
         return "the recording does not show when each gradient was ready (it takes shapes and launches)"
-    if len(calls.rank) + sum(len(one.gradients) for one in facts) > MOST_ATOMS:
+    if len(calls.rank) + sum(len(rank.gradients) for rank in facts) > MOST_ATOMS:
         return "the job has too many calls"
-    of_rank = [_atoms_of_rank(one, calls, index) for index, one in enumerate(facts)]
+    of_rank = [_atoms_of_rank(rank, calls, index) for index, rank in enumerate(facts)]
     row, size, exchange, _ = of_rank[0]
     if not (exchange >= 0).any():
         return "gradients and steps of the recording do not fit together"
@@ -96,24 +96,29 @@ def atoms_of(facts: Sequence[RankFacts], calls: JobCalls, faster: Floats) -> Ato
     whole = paths.between(faster)
     columns: list[list[Floats]] = [[] for _ in PATHS]
     contended = []
-    for index, (one, (_, _, _, gradient)) in enumerate(zip(facts, of_rank, strict=True)):
+    for index, (rank, (_, _, _, gradient)) in enumerate(zip(facts, of_rank, strict=True)):
         at = calls.of_rank(index)
-        known = gradient >= 0
-        for found, name, column in zip(columns, PATHS, whole.columns, strict=True):
+        is_gradient = gradient >= 0
+        for of_column, name, column in zip(columns, PATHS, whole.columns, strict=True):
             recorded, expected = (
-                _known(getattr(one.gradients, prefix + name)[gradient[known]]) for prefix in ("", UNPROFILED)
+                _known(getattr(rank.gradients, prefix + name)[gradient[is_gradient]]) for prefix in ("", UNPROFILED)
             )
             here = column[at][row]
             both = np.isfinite(recorded) & np.isfinite(expected)
             moved = np.where(both, expected, 0.0) - np.where(both, recorded, 0.0)
-            here[known] = np.where(both, recorded + faster[index] * moved, -np.inf)
-            found.append(here)
+            here[is_gradient] = np.where(both, recorded + faster[index] * moved, -np.inf)
+            of_column.append(here)
         gpu = np.maximum(columns[0][-1], 0.0)
         whole_gpu = np.bincount(row, weights=gpu)[row]
-        share = np.divide(gpu, whole_gpu, out=np.ones(len(gpu)), where=known & (whole_gpu > 0))
+        share = np.divide(gpu, whole_gpu, out=np.ones(len(gpu)), where=is_gradient & (whole_gpu > 0))
         contended.append(paths.contended[at][row] * share)
     return Atoms(
-        calls, row, size, exchange, PathTimes(*(np.concatenate(one) for one in columns)), np.concatenate(contended)
+        calls,
+        row,
+        size,
+        exchange,
+        PathTimes(*(np.concatenate(column) for column in columns)),
+        np.concatenate(contended),
     )
 
 
@@ -121,11 +126,11 @@ def _known(column: Ints) -> Floats:
     return np.where(column == NO_PATH, -np.inf, column.astype(np.float64))
 
 
-def _atoms_of_rank(one: RankFacts, calls: JobCalls, index: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _atoms_of_rank(rank: RankFacts, calls: JobCalls, index: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Of each atom its call, bytes, exchange and row of the gradients, -1 for none."""
-    at, parts = calls.of_rank(index), one.gradients
+    at, parts = calls.of_rank(index), rank.gradients
     rows, step = calls.row[at], calls.step[at]
-    iteration = one.collectives.iteration
+    iteration = rank.collectives.iteration
     order = np.argsort(iteration, kind="stable")
     sorted_iteration = iteration[order]
     place = np.empty(len(iteration), dtype=np.int64)
@@ -136,14 +141,14 @@ def _atoms_of_rank(one: RankFacts, calls: JobCalls, index: int) -> tuple[Ints, I
     numbers: dict[tuple[int, int], int] = {}
     result: list[tuple[int, int, int, int]] = []
     for row, (of_facts, of_step) in enumerate(zip(rows.tolist(), step.tolist(), strict=True)):
-        found = of_call.get((int(iteration[of_facts]), int(place[of_facts])), []) if of_step else []
-        if not 0 < int(parts.bytes[found].sum()) == one.collectives.bytes[of_facts]:
+        own = of_call.get((int(iteration[of_facts]), int(place[of_facts])), []) if of_step else []
+        if not 0 < int(parts.bytes[own].sum()) == rank.collectives.bytes[of_facts]:
             # Another call than the one whose gradients these are.
-            found = []
-        for part in found:
+            own = []
+        for part in own:
             exchange = numbers.setdefault((of_step, int(parts.exchange[part])), len(numbers))
             result.append((row, int(parts.bytes[part]), exchange, part))
-        if not found:
+        if not own:
             result.append((row, 0, -1, -1))
     columns = np.array(result, dtype=np.int64).reshape(-1, 4)
     return columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3]
@@ -212,9 +217,9 @@ def _ends(atoms: Atoms, cap: int | None) -> Bools:
 
 def _last_of_exchange(exchange: Ints) -> Bools:
     result = np.zeros(len(exchange), dtype=np.bool_)
-    known = np.flatnonzero(exchange >= 0)
+    rows = np.flatnonzero(exchange >= 0)
     # Exchanges are one after the other.
-    result[known[np.r_[exchange[known][1:] != exchange[known][:-1], [True] * (len(known) > 0)].astype(np.bool_)]] = True
+    result[rows[np.r_[exchange[rows][1:] != exchange[rows][:-1], [True] * (len(rows) > 0)].astype(np.bool_)]] = True
     return result
 
 

@@ -116,12 +116,12 @@ def own_time_paths(rank: Ints, gap: Ints, idle: Ints) -> CallPaths:
 def steps_with_paths(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     """Of the numbers of steps those that all ranks have paths for, and one before; none where there are no paths."""
     has = np.ones(len(numbers), dtype=np.bool_)
-    for one in facts:
-        if not len(one.collectives):
+    for rank in facts:
+        if not len(rank.collectives):
             return numbers[:0]
-        unknown = lacks_paths(one.collectives)
+        unknown = lacks_paths(rank.collectives)
         if unknown.any():
-            has &= ~np.isin(numbers, one.steps.number[np.unique(one.collectives.iteration[unknown])])
+            has &= ~np.isin(numbers, rank.steps.number[np.unique(rank.collectives.iteration[unknown])])
     has[:1] = False
     if not has.any():
         return numbers[:0]
@@ -136,11 +136,11 @@ def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | 
     None where a rank has no paths, or there are more than `MOST_CALLS` rows.
     """
     many = sum(len(each) for each in rows) > MOST_CALLS
-    unknown_of = [lacks_paths(one.collectives) for one in facts]
+    unknown_of = [lacks_paths(rank.collectives) for rank in facts]
     if many or any(unknown.all() for unknown in unknown_of):
         return None
     columns = {
-        name: np.concatenate([getattr(one.collectives, name)[chosen] for one, chosen in zip(facts, rows, strict=True)])
+        name: np.concatenate([getattr(rank.collectives, name)[own] for rank, own in zip(facts, rows, strict=True)])
         for name in PATH_COLUMNS
     }
     unknown = np.concatenate([unknown[chosen] for unknown, chosen in zip(unknown_of, rows, strict=True)])
@@ -155,7 +155,7 @@ def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | 
         contended=np.where(np.isfinite(times["contended_ns"]), times["contended_ns"], 0.0),
         recorded=PathTimes(*(times[name] for name in PATHS)),
         expected=PathTimes(*(times[UNPROFILED + name] for name in PATHS)),
-        share=np.array([one.launch_share for one in facts]),
+        share=np.array([rank.launch_share for rank in facts]),
     )
 
 
@@ -186,14 +186,14 @@ def pauses(paths: CallPaths, classes: Ints, first: Ints, counted: Floats) -> Flo
         if len(members) < 2:
             continue
         rows = [slice(int(first[rank]), int(first[rank + 1])) for rank in members]
-        usual, paused = (np.median([each[one] for one in rows], axis=0) for each in (launching, result))
+        usual, paused = (np.median([each[own] for own in rows], axis=0) for each in (launching, result))
         if len(members) == 2:
-            usual, paused = (np.min([each[one] for one in rows], axis=0) for each in (launching, result))
+            usual, paused = (np.min([each[own] for own in rows], axis=0) for each in (launching, result))
         at_all = float(usual.sum())
-        for rank, one in zip(members.tolist(), rows, strict=True):
+        for rank, own in zip(members.tolist(), rows, strict=True):
             pace = whole[rank] / at_all if at_all > 0 else 1.0
-            longer = np.maximum(paths.recorded.host[one] - pace * usual, paused)
-            result[one] = np.minimum(result[one], longer)
+            longer = np.maximum(paths.recorded.host[own] - pace * usual, paused)
+            result[own] = np.minimum(result[own], longer)
     return result
 
 

@@ -114,9 +114,9 @@ class JobCalls:
         return result
 
 
-def stage_of(one: RankFacts) -> int:
+def stage_of(rank: RankFacts) -> int:
     """Place of a rank in the pipeline, 0 without one."""
-    return dict(one.mesh).get("pp", 0)
+    return dict(rank.mesh).get("pp", 0)
 
 
 def stages_exchange(operation: Ints) -> bool:
@@ -206,9 +206,9 @@ def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str,
     """Of each rank its figures and the rows of its calls; the columns of all ranks, which are made once."""
     own: list[dict[str, Ints]] = []
     columns: dict[str, Ints] = {}
-    done, room = 0, sum(len(one.collectives) for one in facts)
-    for one in facts:
-        each = _of_rank(one, numbers)
+    done, room = 0, sum(len(rank.collectives) for rank in facts)
+    for rank in facts:
+        each = _of_rank(rank, numbers)
         stop = done + len(each["row"])
         for name in each.keys() - _PER_RANK:
             if not own:
@@ -219,8 +219,8 @@ def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str,
     return own, {name: column[:done] for name, column in columns.items()}
 
 
-def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
-    calls, steps = one.collectives, one.steps
+def _of_rank(rank: RankFacts, numbers: Ints) -> dict[str, Ints]:
+    calls, steps = rank.collectives, rank.steps
     place = np.searchsorted(numbers, steps.number)
     place[np.append(numbers, -2)[place] != steps.number] = -1
     rows = np.flatnonzero(place[calls.iteration] >= 0)
@@ -299,22 +299,22 @@ def _collectives(
     slots = np.repeat(chosen, size)
     number = np.repeat(np.cumsum(chosen) - 1, size)[slots]
     # From (rank, row of its facts) to the row of this table: the chosen rows of a rank are rising.
-    lookup_first = np.r_[0, np.cumsum([len(one.collectives) for one in facts])]
+    lookup_first = np.r_[0, np.cumsum([len(rank_facts.collectives) for rank_facts in facts])]
     lookup = np.full(int(lookup_first[-1]), -1, dtype=np.int64)
     lookup[lookup_first[rank] + columns["row"]] = np.arange(len(rank))
     at = lookup[lookup_first[matched.rank_index[slots]] + matched.row[slots]]
     number, at = number[at >= 0], at[at >= 0]
     collective = np.full(len(rank), -1, dtype=np.int64)
     collective[at] = number
-    found = int(chosen.sum())
+    count = int(chosen.sum())
     alone = np.flatnonzero(collective < 0)
-    collective[alone] = found + np.arange(len(alone))
+    collective[alone] = count + np.arange(len(alone))
     kinds = np.isin(columns["operation"], [*map(int, (*SYNCHRONISING, *POINT_TO_POINT, *FROM_ROOT))])
-    coupled = kinds & (np.bincount(collective, minlength=found + len(alone))[collective] > 1)
+    coupled = kinds & (np.bincount(collective, minlength=count + len(alone))[collective] > 1)
     # Of a reduce only the root waits for the others, and nothing says which it is: each member is a call of its own.
-    loose = np.flatnonzero(~coupled & (collective < found))
-    collective[loose] = found + len(alone) + np.arange(len(loose))
-    used = np.zeros(found + len(alone) + len(loose), dtype=np.int64)
+    loose = np.flatnonzero(~coupled & (collective < count))
+    collective[loose] = count + len(alone) + np.arange(len(loose))
+    used = np.zeros(count + len(alone) + len(loose), dtype=np.int64)
     used[collective] = 1
     return (np.cumsum(used) - 1)[collective], coupled
 
@@ -336,7 +336,7 @@ def _leads(collective: Ints, rank: Ints, operation: Ints, duration: Ints) -> Boo
 
 def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints, operation: Ints) -> Bools:
     """Whether the members of a call's collective are in several stages of a pipeline."""
-    stage = np.array([stage_of(one) for one in facts])[rank]
+    stage = np.array([stage_of(rank_facts) for rank_facts in facts])[rank]
     if not stage.any() or not stages_exchange(operation):
         return np.zeros(len(rank), dtype=np.bool_)
     most = np.zeros(int(collective.max()) + 1 if len(collective) else 0, dtype=np.int64)
@@ -367,11 +367,11 @@ def _ready(first: Ints, columns: dict[str, Ints], collective: Ints, coupled: Boo
     held = coupled & (columns["queued"] == 1)
     if not free.any() or not held.any():
         return ready
-    known = np.full(int(collective.max()) + 1, np.iinfo(np.int64).max, dtype=np.int64)
+    earliest = np.full(int(collective.max()) + 1, np.iinfo(np.int64).max, dtype=np.int64)
     # Within the step: own times of ranks with more and with less work drift apart over several.
     begin = columns["begin"]
-    np.minimum.at(known, collective[free], ready[free] - begin[free])
-    result = np.where(held & (known[collective] < ready - begin), known[collective] + begin, ready)
+    np.minimum.at(earliest, collective[free], ready[free] - begin[free])
+    result = np.where(held & (earliest[collective] < ready - begin), earliest[collective] + begin, ready)
     # Not before the call in front of it was ready, which keeps the order of the calls on their rank.
     for begin, stop in itertools.pairwise(first.tolist()):
         result[begin:stop] = np.maximum.accumulate(result[begin:stop])

@@ -93,16 +93,16 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     return explained
 
 
-def of_slow_host(delay_ms: Floats, winnable_ms: float, step_ms: float) -> Explained:
+def of_slow_host(delay_ms: Floats, potential_ms: float, step_ms: float) -> Explained:
     """Whether a late host is slow, where its launches are recorded.
 
     Args:
         delay_ms: of `Scenarios.host_delay_ns`.
-        winnable_ms: what its repair wins.
+        potential_ms: what its repair wins.
         step_ms: the job's step.
     """
     mean = float(delay_ms.mean())
-    if mean < max(EXPLAINED * winnable_ms, EVEN_HOSTS * step_ms):
+    if mean < max(EXPLAINED * potential_ms, EVEN_HOSTS * step_ms):
         return Explained(
             "unknown",
             "Its GPU idles longer than the others', but its host does no more than theirs: while the profiler records, "
@@ -133,9 +133,9 @@ def _on_cpu(
         return Explained("unknown", "It computes no longer than the others, nor does it anything else longer.", False)
     if idle_ms >= work_ms:
         idle = f"{idle_ms:.2f} ms a step longer than the others it runs no tensor op"
-        found = _of_host(idle_ms, collector_ms, loading_ms, idle)
-        if found.cause != "slow_host":
-            return found
+        explained = _of_host(idle_ms, collector_ms, loading_ms, idle)
+        if explained.cause != "slow_host":
+            return explained
         return Explained("slow_host", f"Its process does something else: {idle}.", True)
     longer = f"its tensor ops take {work_ms:.2f} ms a step longer than the others'"
     own, *rest = (_by_step(facts[each], "work_hash", numbers) for each in (index, *others.tolist()))
@@ -186,32 +186,32 @@ def _of_experts(facts: Sequence[RankFacts], index: int, others: Ints, more: str)
     return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
 
 
-def _slower(slowdown: float, one: RankFacts, work_ms: float) -> bool:
-    compute_ms = float(one.steps.compute_ns.mean()) / 1e6
+def _slower(slowdown: float, rank: RankFacts, work_ms: float) -> bool:
+    compute_ms = float(rank.steps.compute_ns.mean()) / 1e6
     return slowdown >= SLOWER and compute_ms * (1 - 1 / slowdown) >= EXPLAINED * work_ms
 
 
-def _all_to_all(one: RankFacts) -> int:
-    calls = one.collectives
+def _all_to_all(rank: RankFacts) -> int:
+    calls = rank.collectives
     here = (calls.operation == Operation.ALL_TO_ALL) & (calls.bytes > 0)
     return int(calls.bytes[here].sum())
 
 
-def _by_step(one: RankFacts, column: str, numbers: Ints) -> Floats | None:
+def _by_step(rank: RankFacts, column: str, numbers: Ints) -> Floats | None:
     """A column of the steps with these numbers, or the GPU's work; None where one is not recorded."""
-    table = _work(one) if column == "work_ns" else getattr(one.steps, column)
-    values = table[np.isin(one.steps.number, numbers)]
+    table = _work(rank) if column == "work_ns" else getattr(rank.steps, column)
+    values = table[np.isin(rank.steps.number, numbers)]
     return None if len(values) != len(numbers) or (values < 0).any() else values.astype(np.float64)
 
 
-def _work(one: RankFacts) -> Ints:
+def _work(rank: RankFacts) -> Ints:
     """Compute by step, as if no communication had run at the same time where that is known of all calls."""
-    contended = one.collectives.contended_ns
+    contended = rank.collectives.contended_ns
     if (contended < 0).any():
-        return one.steps.compute_ns
-    lost = np.zeros(len(one.steps.number), dtype=np.int64)
-    np.add.at(lost, one.collectives.iteration, contended)
-    return one.steps.compute_ns - lost
+        return rank.steps.compute_ns
+    lost = np.zeros(len(rank.steps.number), dtype=np.int64)
+    np.add.at(lost, rank.collectives.iteration, contended)
+    return rank.steps.compute_ns - lost
 
 
 SLOWER_HOST = 1.1
@@ -226,18 +226,18 @@ def is_slower(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Int
     """
     pace = _pace(facts[index], numbers)
     rest = [facts[other] for other in others.tolist()]
-    paces = [_pace(one, numbers) for one in rest]
-    if pace is None or any(one is None for one in paces):
+    paces = [_pace(rank, numbers) for rank in rest]
+    if pace is None or any(paced is None for paced in paces):
         return None
-    if 2 * sum(_waits_for_gpu(one, numbers) for one in rest) > len(rest):
+    if 2 * sum(_waits_for_gpu(rank, numbers) for rank in rest) > len(rest):
         return True
-    return pace >= SLOWER_HOST * float(np.median([one for one in paces if one is not None]))
+    return pace >= SLOWER_HOST * float(np.median([paced for paced in paces if paced is not None]))
 
 
-def _first_launches(one: RankFacts, numbers: Ints) -> tuple[Ints, Ints] | None:
+def _first_launches(rank: RankFacts, numbers: Ints) -> tuple[Ints, Ints] | None:
     """Rows of the first and the last call of each step; None where a step has none or launches are unknown."""
-    calls = one.collectives
-    steps = np.flatnonzero(np.isin(one.steps.number, numbers))
+    calls = rank.collectives
+    steps = np.flatnonzero(np.isin(rank.steps.number, numbers))
     if len(steps) < 2 or (calls.launched_ns < 0).any() or not np.isin(steps, calls.iteration).all():
         return None
     first = np.array([np.flatnonzero(calls.iteration == step)[0] for step in steps])
@@ -245,20 +245,20 @@ def _first_launches(one: RankFacts, numbers: Ints) -> tuple[Ints, Ints] | None:
     return first, last
 
 
-def _pace(one: RankFacts, numbers: Ints) -> float | None:
+def _pace(rank: RankFacts, numbers: Ints) -> float | None:
     """Mean time of the host from a step's first call to the next step's (ns)."""
-    rows = _first_launches(one, numbers)
+    rows = _first_launches(rank, numbers)
     if rows is None:
         return None
-    return float(np.diff(one.collectives.launched_ns[rows[0]]).mean())
+    return float(np.diff(rank.collectives.launched_ns[rows[0]]).mean())
 
 
-def _waits_for_gpu(one: RankFacts, numbers: Ints) -> bool:
+def _waits_for_gpu(rank: RankFacts, numbers: Ints) -> bool:
     """Whether the host launched most steps' first call after the last call of the step before had ended."""
-    rows = _first_launches(one, numbers)
+    rows = _first_launches(rank, numbers)
     if rows is None:
         return False
-    calls = one.collectives
+    calls = rank.collectives
     end = calls.start_ns[rows[1]] + calls.duration_ns[rows[1]]
     return bool((calls.launched_ns[rows[0][1:]] >= end[:-1]).mean() > 0.5)
 
@@ -291,7 +291,7 @@ def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> Kernel
     own = dict(zip(table.key.tolist(), table.count.tolist(), strict=True))
     if not counts or not own:
         return None
-    usual = {key: float(np.median(found)) for key, found in counts.items()}
+    usual = {key: float(np.median(numbers)) for key, numbers in counts.items()}
     shared = sum(min(own.get(key, 0), count) for key, count in usual.items()) / sum(usual.values())
     both = [
         (count * mean, count * float(np.median(times[key])))

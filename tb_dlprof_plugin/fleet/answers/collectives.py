@@ -39,21 +39,21 @@ def collective_rows(facts: Sequence[RankFacts], calls: JobCalls) -> list[Collect
     kind = np.zeros(len(calls.rank), dtype=np.int64)
     # Ranks of one program have the very same columns: they are numbered once.
     seen: tuple[Ints, Ints, Ints] | None = None
-    found: tuple[Ints, Ints] | None = None
-    for index, one in enumerate(facts):
+    numbers: tuple[Ints, Ints] | None = None
+    for index, rank in enumerate(facts):
         at = calls.of_rank(index)
         rows = calls.row[at]
-        table = one.collectives
-        dimension = [group.dimension or group.description for group in one.groups] + [""]
+        table = rank.collectives
+        dimension = [group.dimension or group.description for group in rank.groups] + [""]
         group, module = table.group[rows], table.module[rows]
         same = seen is not None and table.group is seen[0] and table.module is seen[1] and np.array_equal(rows, seen[2])
-        if found is None or not same:
-            seen, found = (table.group, table.module, rows), numbered(group, module)
-        pairs, examples = found
+        if numbers is None or not same:
+            seen, numbers = (table.group, table.module, rows), numbered(group, module)
+        pairs, examples = numbers
         own_kind = np.zeros(len(examples), dtype=np.int64)
         for pair_number, row in enumerate(examples.tolist()):
             pair = (int(group[row]), int(module[row]))
-            name = (dimension[pair[0]], one.strings[pair[1]] if pair[1] != UNKNOWN else "")
+            name = (dimension[pair[0]], rank.strings[pair[1]] if pair[1] != UNKNOWN else "")
             if name not in number_of:
                 number_of[name] = len(names)
                 names.append(name)
@@ -65,8 +65,8 @@ def collective_rows(facts: Sequence[RankFacts], calls: JobCalls) -> list[Collect
     order = np.argsort(number, kind="stable")
     bounds = np.searchsorted(number[order], np.arange(len(example) + 1))
     rates = bus_rates(calls.operation, calls.bytes, members_of(facts, calls), calls.transfer)
-    link = {link_gb_s(one.gpu) for one in facts}
-    hosts = {one.host for one in facts}
+    link = {link_gb_s(rank.gpu) for rank in facts}
+    hosts = {rank.host for rank in facts}
     attainable = link.pop() if len(link) == 1 and len(hosts) == 1 else None
     result = []
     for index, at in enumerate(example.tolist()):
@@ -89,10 +89,10 @@ def _row(
     per = 1e6 * ranks * max(calls.steps, 1)
     size = calls.bytes[here]
     transfer, waiting = float(calls.transfer[here].sum()), float((calls.duration - calls.transfer)[here].sum())
-    known = rates[here][(rates[here] > 0) & (size >= _LATENCY_BYTES)]
+    large = rates[here][(rates[here] > 0) & (size >= _LATENCY_BYTES)]
     exposed = np.clip(calls.exposed[here] - calls.waiting[here], 0, calls.transfer[here])
     hidden = transfer - float(exposed.sum())
-    bus = float(np.median(known)) if len(known) else None
+    bus = float(np.median(large)) if len(large) else None
     return CollectiveRow(
         operation=Operation(operation).name.lower(),
         dimension=name[0],
@@ -104,7 +104,7 @@ def _row(
         waiting_ms=None if operation in SYNCHRONISING and not calls.coupled[here].any() else waiting / per,
         exposed_ms=float(calls.exposed[here].sum()) / per,
         bus_gb_s=bus,
-        attainable_gb_s=max(float(known.max()), link or 0.0) if len(known) else None,
+        attainable_gb_s=max(float(large.max()), link or 0.0) if len(large) else None,
         verdict=_verdict(calls, here, transfer, waiting),
         # More than that is no statement about a link.
         hiding_gb_s=None if bus is None or hidden < _LEAST_HIDDEN * transfer else bus * transfer / hidden,
@@ -163,32 +163,34 @@ def slow_links(facts: Sequence[RankFacts], calls: JobCalls) -> list[SlowLink]:
     if len(example) < LEAST_GROUPS:
         return _below_link(facts, calls, rows, members)
     like, _ = numbered(calls.operation[rows], calls.bytes[rows], members)
-    found: list[SlowLink] = []
+    slow: list[SlowLink] = []
     for kind in np.unique(like).tolist():
         here = np.flatnonzero(like == kind)
         groups = np.unique(group[here])
         if len(groups) < LEAST_GROUPS:
             continue
-        median = {one: float(np.median(calls.transfer[rows[here[group[here] == one]]])) for one in groups.tolist()}
+        median = {
+            number: float(np.median(calls.transfer[rows[here[group[here] == number]]])) for number in groups.tolist()
+        }
         usual = float(np.median(list(median.values())))
-        for one, value in median.items():
+        for number, value in median.items():
             if usual and value >= SLOWER * usual:
-                at = rows[here[group[here] == one]]
+                at = rows[here[group[here] == number]]
                 ranks = np.unique(calls.rank[at])
                 names = ", ".join(str(facts[index].rank) for index in ranks[:8].tolist())
                 why = (
                     f"Equal transfers between ranks {names} take {value / usual:.1f} times as long as in other groups."
                 )
-                found += [SlowLink(int(index), at, value / usual, why) for index in ranks.tolist()]
-    return found
+                slow += [SlowLink(int(index), at, value / usual, why) for index in ranks.tolist()]
+    return slow
 
 
 def _below_link(facts: Sequence[RankFacts], calls: JobCalls, rows: Ints, members: Ints) -> list[SlowLink]:
     """All ranks of one host whose largest transfers use a small part of what its GPUs' link carries."""
-    link = {link_gb_s(one.gpu) for one in facts}
+    link = {link_gb_s(rank.gpu) for rank in facts}
     large = calls.bytes[rows] >= LARGE_BYTES
     attainable = link.pop()
-    if link or attainable is None or len({one.host for one in facts}) > 1 or not large.any():
+    if link or attainable is None or len({rank.host for rank in facts}) > 1 or not large.any():
         return []
     best = float(bus_rates(calls.operation[rows], calls.bytes[rows], members, calls.transfer[rows])[large].max())
     if not best or best >= USED * attainable:

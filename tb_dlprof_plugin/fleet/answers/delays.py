@@ -1,4 +1,4 @@
-"""Who delays whom: GPU time that others wait and wall time winnable, by rank, with significance and cause.
+"""Who delays whom: GPU time that others wait and what repairs win, by rank, with significance and cause.
 
 A rank may owe much and win little: where many are nearly as late, repairing one does not shorten the step.
 
@@ -52,38 +52,38 @@ def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline 
         return []
     scale = step.ms / max(scenarios.recorded_ns / 1e6, 1e-9)
     charges = charged(calls, scenarios.order) / 1e6 * scale
-    owed = charges.mean(axis=0)
+    caused_ms = charges.mean(axis=0)
     # Links and stages have members that owe nothing by coming late.
-    linked = {one.index: one for one in slow_links(facts, calls)}
+    linked = {rank.index: rank for rank in slow_links(facts, calls)}
     most = MOST if len(calls.rank) < MANY_CALLS else FEWER
-    worst = [int(index) for index in np.argsort(-owed, kind="stable")[:most] if owed[index] > 0]
-    rows = [_of_rank(facts, scenarios, index, charges, owed) for index in worst]
+    worst = [int(index) for index in np.argsort(-caused_ms, kind="stable")[:most] if caused_ms[index] > 0]
+    rows = [_of_rank(facts, scenarios, index, charges, caused_ms) for index in worst]
     rows += _of_stage(facts, scenarios, pipeline)
     if linked:
         rows += _of_links(facts, scenarios, list(linked.values()))
     best: dict[int, Delay] = {}
     for row in sorted(rows, key=_order):
         best.setdefault(row.rank, row)
-    hosts = {one.rank: one.host for one in facts}
-    return [replace(one, host=hosts[one.rank]) for one in sorted(best.values(), key=_order)]
+    hosts = {rank.rank: rank.host for rank in facts}
+    return [replace(delay, host=hosts[delay.rank]) for delay in sorted(best.values(), key=_order)]
 
 
 def _order(row: Delay) -> tuple[bool, float, float]:
     return not row.significant, -row.winnable_ms if row.significant else 0.0, -row.owed_ms
 
 
-def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, owed: Floats) -> Delay:
+def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, caused_ms: Floats) -> Delay:
     step = scenarios.step
     assert step is not None
     same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
     others = others_of(scenarios.classes, index)
     explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
-    winnable = _won(scenarios, lambda one: one.repaired_ms(index, of_gpu=explained.cause in _OF_GPU))
-    worth = winnable >= WORTH * step.ms
+    potential_ms = _won(scenarios, lambda paced: paced.repaired_ms(index, of_gpu=explained.cause in _OF_GPU))
+    worth = potential_ms >= WORTH * step.ms
     certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
     delay = scenarios.host_delay_ns(index)
     if explained.cause == "slow_host" and delay is not None:
-        explained = of_slow_host(delay / 1e6, winnable, step.ms)
+        explained = of_slow_host(delay / 1e6, potential_ms, step.ms)
         # It is late by its own doing in each step.
         certain |= bool((delay / 1e6 >= WORTH * step.ms).all())
     # A pause that is measured, or work that differs, is no chance even if it comes in few steps.
@@ -92,11 +92,11 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
     certain |= explained.cause in ("garbage_collection", "slow_input") and late > 0
     if explained.cause == "slow_host" and delay is None:
         # The profiler delays each host by its own amount: what it added to the step may be all that is seen.
-        certain &= winnable > scenarios.recorder_ms
+        certain &= potential_ms > scenarios.recorder_ms
     return Delay(
         facts[index].rank,
-        float(owed[index]),
-        winnable,
+        float(caused_ms[index]),
+        potential_ms,
         explained.cause,
         explained.why,
         bool(worth and certain and explained.measured),
@@ -110,7 +110,7 @@ def _won(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> fl
 
 def repaired_by(facts: Sequence[RankFacts], delay: Delay) -> Callable[[Scenarios], float | None]:
     """The step with this rank repaired."""
-    index = [one.rank for one in facts].index(delay.rank)
+    index = [rank.rank for rank in facts].index(delay.rank)
     return lambda scenarios: scenarios.repaired_ms(index, of_gpu=delay.cause in _OF_GPU)
 
 
@@ -145,10 +145,10 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     step = scenarios.step
     if pipeline is None or step is None or pipeline.slowest_stage is None:
         return []
-    winnable = _won(scenarios, lambda one: one.even_stages_ms)
+    potential_ms = _won(scenarios, lambda paced: paced.even_stages_ms)
     if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
         # A step is at least as long as the work of its longest stage.
-        winnable = min(winnable, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
+        potential_ms = min(potential_ms, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
     members = [index for index, stage in enumerate(pipeline.stages) if stage == pipeline.slowest_stage]
     others = len(facts) - len(members)
     more = 100 * (pipeline.imbalance - 1)
@@ -156,11 +156,11 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     return [
         Delay(
             facts[index].rank,
-            winnable * others / len(members),
-            winnable,
+            potential_ms * others / len(members),
+            potential_ms,
             "uneven_stage",
             why,
-            winnable >= WORTH * step.ms,
+            potential_ms >= WORTH * step.ms,
         )
         for index in members
     ]
@@ -170,20 +170,20 @@ def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[Slow
     step, calls = scenarios.step, scenarios.calls
     assert step is not None
     factor = np.ones(len(calls.rank))
-    for one in links:
-        factor[one.rows] = 1 / one.slowdown
-    winnable = _won(scenarios, lambda one: one.transfers_ms(factor))
+    for link in links:
+        factor[link.rows] = 1 / link.slowdown
+    potential_ms = _won(scenarios, lambda paced: paced.transfers_ms(factor))
     waits = len(facts) - 1
     return [
         Delay(
-            facts[one.index].rank,
-            winnable * waits / len(links),
-            winnable,
+            facts[link.index].rank,
+            potential_ms * waits / len(links),
+            potential_ms,
             "slow_link",
-            one.why,
-            winnable >= WORTH * step.ms,
+            link.why,
+            potential_ms >= WORTH * step.ms,
         )
-        for one in links
+        for link in links
     ]
 
 
@@ -212,15 +212,15 @@ def charged(calls: JobCalls, order: list[Wave]) -> Floats:
         density[wave.rank] += change[rows]
         more = np.add.reduceat(density[wave.rank] * calls.waiting[rows], wave.begin)
         at = calls.collective[rows[wave.begin]]
-        owed = debt[at] + np.where(calls.coupled[rows[wave.begin]], more, 0.0)
-        some = owed > 0
+        due = debt[at] + np.where(calls.coupled[rows[wave.begin]], more, 0.0)
+        some = due > 0
         last, share = late[at[some]], passed[at[some]]
-        kept = owed[some] * (1 - share)
+        kept = due[some] * (1 - share)
         np.add.at(result, (calls.step[last], calls.rank[last]), kept)
         on = share > 0
-        last, share, owed_on = last[on], share[on], owed[some][on]
+        last, share, debt_on = last[on], share[on], due[some][on]
         begin = since[at[some][on]]
-        amount = owed_on * share / (whole[last] - whole[begin])
+        amount = debt_on * share / (whole[last] - whole[begin])
         # The rows from ``begin`` to the one before ``last``, seen from behind.
         np.add.at(change, last - 1, amount)
         np.add.at(change, begin - 1, -amount)
@@ -256,8 +256,8 @@ def _passed_on(calls: JobCalls, late: Ints, lateness: Floats) -> tuple[Floats, I
     size = np.bincount(calls.collective)
     others = (np.bincount(calls.collective, weights=waited) - waited[late]) / np.maximum(size - 1, 1)
     more = np.maximum(waited[late] - others, 0)
-    known = (lateness > 0) & (size > 1) & (waited[late] > 0)
-    passed[known] = np.minimum(more[known] / lateness[known], 1.0)
+    waits = (lateness > 0) & (size > 1) & (waited[late] > 0)
+    passed[waits] = np.minimum(more[waits] / lateness[waits], 1.0)
     return passed, before[late]
 
 

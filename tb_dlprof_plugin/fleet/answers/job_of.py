@@ -183,15 +183,15 @@ def _step(facts: Sequence[RankFacts], calls: JobCalls) -> JobStep | None:
     Without any estimate the step is as recorded, as its source says. A step of next to nothing is a damaged
     recording's, and as if not known.
     """
-    estimates = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
-    known = [(index, length) for index, length in estimates if length.ms * 1e6 >= SHORTEST_STEP_NS]
-    measured = sorted((one for _, one in known if one.source in _TIMED), key=lambda one: one.ms)
+    estimates = [(index, rank.step_length) for index, rank in enumerate(facts) if rank.step_length is not None]
+    plausible = [(index, length) for index, length in estimates if length.ms * 1e6 >= SHORTEST_STEP_NS]
+    measured = sorted((length for _, length in plausible if length.source in _TIMED), key=lambda length: length.ms)
     if measured:
         middle = measured[len(measured) // 2]
         return JobStep(middle.ms, measured[0].low_ms, measured[-1].high_ms, middle.source)
-    if known:
+    if plausible:
         waits = calls.per_rank(calls.waiting)
-        chosen = min(known, key=lambda one: waits[one[0]])[1]
+        chosen = min(plausible, key=lambda estimate: waits[estimate[0]])[1]
         return JobStep(chosen.ms, chosen.low_ms, chosen.high_ms, chosen.source)
     if not calls.steps or not calls.length.any():
         return None
@@ -205,31 +205,31 @@ def _what_if(
     step, calls = scenarios.step, scenarios.calls
     if step is None or not calls.coupled.any():
         return []
-    found = [
-        scenarios.row(f"rank {one.rank} as fast as the others", repaired_by(facts, one))
-        for one in worst[:REPAIRED]
+    rows = [
+        scenarios.row(f"rank {delay.rank} as fast as the others", repaired_by(facts, delay))
+        for delay in worst[:REPAIRED]
         # A rank that is faster than the others would become as slow as they are.
-        if one.cause not in ("uneven_stage", "slow_link") and one.winnable_ms > 0
+        if delay.cause not in ("uneven_stage", "slow_link") and delay.winnable_ms > 0
     ]
-    linked = [one for one in worst if one.cause == "slow_link"]
+    linked = [delay for delay in worst if delay.cause == "slow_link"]
     if linked:
-        ranks = ", ".join(str(one.rank) for one in linked[:8]) + (", ..." if len(linked) > 8 else "")
-        found.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].winnable_ms))
+        ranks = ", ".join(str(delay.rank) for delay in linked[:8]) + (", ..." if len(linked) > 8 else "")
+        rows.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].winnable_ms))
     if stages is not None:
-        found.append(scenarios.row("even pipeline stages", lambda one: one.even_stages_ms))
-    found += [
-        scenarios.row("all ranks with equal work", lambda one: one.even_ms),
-        scenarios.row("network twice as fast", lambda one: one.transfers_ms(0.5)),
-        scenarios.row("network without transfer time", lambda one: one.free_network_ms),
-        scenarios.row("no exposed communication", lambda one: one.hidden_ms),
+        rows.append(scenarios.row("even pipeline stages", lambda paced: paced.even_stages_ms))
+    rows += [
+        scenarios.row("all ranks with equal work", lambda paced: paced.even_ms),
+        scenarios.row("network twice as fast", lambda paced: paced.transfers_ms(0.5)),
+        scenarios.row("network without transfer time", lambda paced: paced.free_network_ms),
+        scenarios.row("no exposed communication", lambda paced: paced.hidden_ms),
     ]
-    return [one for one in found if one is not None]
+    return [row for row in rows if row is not None]
 
 
 def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
     """Dimensions with their sizes, as far as the recorded ranks show them."""
     sizes: dict[str, int] = {}
-    for one in facts:
-        for name, place in one.mesh:
+    for rank in facts:
+        for name, place in rank.mesh:
             sizes[name] = max(sizes.get(name, 0), place + 1)
     return list(sizes.items())

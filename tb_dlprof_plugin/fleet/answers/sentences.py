@@ -73,7 +73,7 @@ def sentence(
     )
     text = f"{count} {name} {compute:.0f} % of the {step.ms:.2f} ms step"
     text += f"; {', '.join(losses)}." if losses else "."
-    worst = next((one for one in delays if one.significant), None)
+    worst = next((delay for delay in delays if delay.significant), None)
     if worst is not None:
         text += (
             f" Rank {worst.rank} delays the others, because {CAUSES[worst.cause]}: repairing it wins "
@@ -122,7 +122,7 @@ def notes_on(
     experts = _expert_note(facts)
     if experts:
         notes.append(experts)
-    return list(dict.fromkeys((*notes, *(note for one in facts for note in one.notes))))
+    return list(dict.fromkeys((*notes, *(note for rank in facts for note in rank.notes))))
 
 
 def left_out(recorded: Sequence[int], ranks: Sequence[int]) -> list[str]:
@@ -176,19 +176,19 @@ def host_notes(facts: Sequence[RankFacts], delays: Sequence[Delay], step_ms: flo
 
     The repair of one of them alone wins little, because the others are as late.
     """
-    names = {one.rank: one.host for one in facts}
-    owed = sum(one.owed_ms for one in delays)
-    if len({*names.values()} - {""}) < 2 or step_ms is None or owed < _WORTH * step_ms:
+    names = {rank_facts.rank: rank_facts.host for rank_facts in facts}
+    caused_ms = sum(delay.owed_ms for delay in delays)
+    if len({*names.values()} - {""}) < 2 or step_ms is None or caused_ms < _WORTH * step_ms:
         return []
     by_host: dict[str, list[Delay]] = {}
-    for one in delays:
-        by_host.setdefault(names.get(one.rank, ""), []).append(one)
+    for delay in delays:
+        by_host.setdefault(names.get(delay.rank, ""), []).append(delay)
     for host, late in by_host.items():
-        cause, count = Counter(one.cause for one in late).most_common(1)[0]
-        share = sum(one.owed_ms for one in late if one.cause == cause) / owed
+        cause, count = Counter(delay.cause for delay in late).most_common(1)[0]
+        share = sum(delay.owed_ms for delay in late if delay.cause == cause) / caused_ms
         if not host or count < 2 or cause not in _OF_SEVERAL or share < _MOST_OF_IT:
             continue
-        ranks = ", ".join(str(rank) for rank in sorted(one.rank for one in late if one.cause == cause))
+        ranks = ", ".join(str(rank) for rank in sorted(delay.rank for delay in late if delay.cause == cause))
         said = f"Host {host}: {_OF_SEVERAL[cause]} on its ranks {ranks}, to which {100 * share:.0f} % of the waiting"
         return [f"{said} for late ranks is due. Repairing one of them alone wins little."]
     return []
