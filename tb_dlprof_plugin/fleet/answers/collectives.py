@@ -107,7 +107,7 @@ def _row(
         attainable_gb_s=max(float(large.max()), link or 0.0) if len(large) else None,
         verdict=_verdict(calls, here, transfer, waiting),
         # More than that is no statement about a link.
-        hiding_gb_s=None if bus is None or hidden < _LEAST_HIDDEN * transfer else bus * transfer / hidden,
+        hiding_gb_s=None if bus is None or hidden <= _LEAST_HIDDEN * transfer else bus * transfer / hidden,
     )
 
 

@@ -136,6 +136,7 @@ class Course:
         counted: the waves of the steps that count (`JobCalls.counted_steps`).
         rows: of the calls in them, in that order.
         leads, place: of each of ``rows``, `JobCalls.leads`, and the place of its stream among those of all ranks.
+        in_order: whether the calls of each rank are computed one after the other.
     """
 
     def __init__(self, calls: JobCalls, order: Sequence[Wave]) -> None:
@@ -144,6 +145,10 @@ class Course:
         self.streams = int(calls.stream.max(initial=0)) + 1
         self.place = calls.rank[self.rows] * self.streams + calls.stream[self.rows]
         self.leads = calls.leads[self.rows]
+        turn = np.full(len(calls.rank), -1, dtype=np.int64)
+        turn[self.rows] = np.arange(len(self.rows))
+        later = np.flatnonzero((turn[1:] < turn[:-1]) & (turn[1:] >= 0)) + 1
+        self.in_order = bool(np.isin(later, calls.first).all())
         old = np.empty(len(calls.rank))
         for rank in range(calls.ranks):
             rows = calls.of_rank(rank)
@@ -153,12 +158,19 @@ class Course:
         self._known: tuple[Floats, Floats] | None = None
         self._ready, self._block = _Moments.of(calls, old, calls.ready), _Moments.of(calls, old, calls.block)
 
-    def ways(self, path: Floats) -> tuple[Floats, Floats]:
-        """Of each call how far its rank is along this path of its calls that count; the whole path of each rank."""
+    def ways(self, path: Floats) -> tuple[Floats, Floats, Floats]:
+        """The way to each of ``rows`` along this path, from the call before it: that of the path, and none to subtract.
+
+        Where calls are not computed in order, both are the way from the rank's first call, so that the state between
+        two calls does not depend on which they are; and the whole way of each rank.
+        """
         calls = self.calls
+        if self.in_order:
+            return path[self.rows], np.zeros(len(self.rows)), np.zeros(calls.ranks)
         whole = np.r_[0.0, np.cumsum(path * calls.counted)]
         begin = whole[calls.first]
-        return whole[1:] - begin[:-1][calls.rank], np.diff(begin)
+        way = (whole[1:] - begin[:-1][calls.rank])[self.rows]
+        return way, way, np.diff(begin)
 
     def overlap(self, gpu: Floats) -> Floats:
         """Own time from when a call is ready to where its rank waits for its end: the same work as recorded.
@@ -256,8 +268,8 @@ def _last(stop: Floats | Ints, first: Bools) -> float:
 class _JobMachine:
     """The state between rounds: the times of each rank's GPU and host at its last call, when its streams are free.
 
-    Within a round they are counted from where the rank's own paths alone lead, so that calls may be computed in another
-    order than that of their rank, as ranks may start calls of several streams in different orders.
+    Ranks may start calls of several streams in different orders: then calls are computed in another order than that of
+    their rank (`Course.ways`).
     """
 
     def __init__(self, course: Course, times: Times) -> None:
@@ -270,13 +282,11 @@ class _JobMachine:
         self._overlap, self._transfer = self._overlap_of_all[rows], times.transfer[rows]
         self._blocks: Bools = calls.blocks[rows] & times.joined
         self.hidden, self.stalled, self.stop = (np.zeros(len(rows)) for _ in range(3))
-        way, self._gpu_way = course.ways(times.paths.gpu)
-        self._to_gpu = way[rows]
+        self._to_gpu, self._gpu_back, self._gpu_way = course.ways(times.paths.gpu)
         if self._hosts:
             gpu, gpu_after_host, host, host_after_gpu = (column[rows] for column in times.paths.columns)
             self._to_host_after_gpu = self._to_gpu - gpu + host_after_gpu
-            way, self._host_way = course.ways(times.paths.host)
-            self._to_host = way[rows]
+            self._to_host, self._host_back, self._host_way = course.ways(times.paths.host)
             self._to_gpu_after_host = self._to_host - host + gpu_after_host
 
     def begin_as_recorded(self) -> None:
@@ -301,15 +311,15 @@ class _JobMachine:
         for wave in course.counted:
             here, rank = slice(done, done + len(wave.rows)), wave.rank
             done = here.stop
-            place, to_gpu = course.place[here], self._to_gpu[here]
+            place = course.place[here]
             gpu = self.gpu[rank]
-            ready = gpu + to_gpu
+            ready = gpu + self._to_gpu[here]
             start = self._stream[place]
             if self._hosts:
-                host, to_host = self.host[rank], self._to_host[here]
+                host = self.host[rank]
                 ready = np.maximum(ready, host + self._to_gpu_after_host[here])
-                launched = np.maximum(host + to_host, gpu + self._to_host_after_gpu[here])
-                self.host[rank] = launched - to_host
+                launched = np.maximum(host + self._to_host[here], gpu + self._to_host_after_gpu[here])
+                self.host[rank] = launched - self._host_back[here]
                 start = np.maximum(start, launched + LAUNCH_LATENCY_NS)
             start = np.maximum(ready, start)
             own = self._transfer[here]
@@ -318,7 +328,7 @@ class _JobMachine:
             goes_on = ready + self._overlap[here]
             blocks = self._blocks[here]
             stalled = np.where(blocks, np.maximum(end - goes_on, 0.0), 0.0)
-            self.gpu[rank] = ready + stalled - to_gpu
+            self.gpu[rank] = ready + stalled - self._gpu_back[here]
             self.end[rank] = np.maximum(self.end[rank], end)
             if self._hosts:
                 waited = np.maximum(end - own - start, 0)
