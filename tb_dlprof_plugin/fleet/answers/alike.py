@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
-from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.model.profile import Ints
 
 
 def peers(facts: Sequence[RankFacts], calls: JobCalls) -> Ints:
@@ -24,17 +24,6 @@ def peers(facts: Sequence[RankFacts], calls: JobCalls) -> Ints:
     ]
     numbers = {signature: number for number, signature in enumerate(dict.fromkeys(signatures))}
     return np.array([numbers[signature] for signature in signatures], dtype=np.int64)
-
-
-def of_others(
-    calls: JobCalls, classes: Ints, rank: int, column: Floats, per_rank: Floats
-) -> tuple[Floats, float] | None:
-    """Median over `others_of` a rank, call by call, of a column and of a figure per rank; None without others."""
-    others = others_of(classes, rank)
-    if not len(others):
-        return None
-    table = np.stack([column[calls.of_rank(int(other))] for other in others])
-    return np.median(table, axis=0), float(np.median(per_rank[others]))
 
 
 def others_of(classes: Ints, rank: int) -> Ints:

@@ -48,7 +48,7 @@ class JobCalls:
         blocks: whether the rank waits for its end; calls that overlap may all be waited for.
         ready, block: own time when the call may start, and from when on the rank waits for its end.
         gap, idle: own time since the call before was ready, and the part of it in which the GPU idled.
-        own: of each rank, own time of all chosen steps. tail: the part of it after the last call was ready.
+        tail: of each rank, own time after its last call was ready.
         length: of each rank, the sum of its chosen steps. first_length: of the first of them.
         stream: small numbers for the streams of communication.
         stop: when the call ended, on the rank's own clock without the steps that are not chosen.
@@ -78,7 +78,6 @@ class JobCalls:
     gap: Ints
     idle: Ints
     stream: Ints
-    own: Ints
     tail: Ints
     length: Ints
     first_length: Ints
@@ -88,7 +87,7 @@ class JobCalls:
 
     @property
     def ranks(self) -> int:
-        return len(self.own)
+        return len(self.tail)
 
     @property
     def steps(self) -> int:
@@ -159,14 +158,13 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Job
     gap[heads] = ready[heads]
     idle = np.minimum(columns["idle"], gap)
     whole = {name: np.array([int(each[name][0]) for each in own]) for name in _PER_RANK}
-    tail = whole["own"].copy()
+    tail = whole["own"]
     tail[count > 0] -= ready[lasts]
     ends = np.isin((0, len(numbers) - 1), columns["step"]).all()
     if paths is None or not ends or len(steps_with_paths(facts, numbers)) < max(len(numbers), 2):
-        before, idle_before = gap.copy(), idle.copy()
-        before[heads] += tail[count > 0]
-        idle_before[heads] += np.minimum(whole["tail_idle"], tail)[count > 0]
-        paths = own_time_paths(rank, before, idle_before)
+        behind = np.zeros((2, len(rank)), dtype=np.int64)
+        behind[:, heads] = tail[count > 0], np.minimum(whole["tail_idle"], tail)[count > 0]
+        paths = own_time_paths(rank, gap + behind[0], idle + behind[1])
     return JobCalls(
         first=first,
         rank=rank,
@@ -189,7 +187,6 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Job
         gap=gap,
         idle=idle,
         stream=columns["stream"],
-        own=whole["own"],
         tail=tail,
         length=whole["length"],
         first_length=whole["first_length"],

@@ -96,12 +96,12 @@ def replayed_job(
     if chosen.ranks is not None:
         whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
         rows = scaled(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
-        share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1)
-        worst = [replace(delay, owed_ms=delay.owed_ms / share if share else delay.owed_ms) for delay in worst]
+        share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1) or 1.0
+        worst = [replace(delay, owed_ms=delay.owed_ms / share) for delay in worst]
     changes = _what_if(compared, scenarios, worst, stages)
     larger, of_larger = more_gpus(compared, scenarios, growth)
     buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
-    mesh = _mesh(facts)
+    mesh, places = _mesh(facts)
     job = Job(
         world_size=world,
         ranks=ranks,
@@ -118,7 +118,7 @@ def replayed_job(
         efficiency=efficiency(scenarios),
         heat=heat(facts, chosen.common),
         mesh=mesh,
-        mesh_places=[tuple(own.get(name, UNKNOWN) for name, _ in mesh) for own in (dict(rank.mesh) for rank in facts)],
+        mesh_places=places,
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
@@ -226,10 +226,11 @@ def _what_if(
     return [row for row in rows if row is not None]
 
 
-def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
-    """Dimensions with their sizes, as far as the recorded ranks show them."""
+def _mesh(facts: Sequence[RankFacts]) -> tuple[list[tuple[str, int]], list[tuple[int, ...]]]:
+    """Dimensions with their sizes, as far as the recorded ranks show them, and each rank's place in them."""
     sizes: dict[str, int] = {}
     for rank in facts:
         for name, place in rank.mesh:
             sizes[name] = max(sizes.get(name, 0), place + 1)
-    return list(sizes.items())
+    own = [dict(rank.mesh) for rank in facts]
+    return list(sizes.items()), [tuple(place.get(name, UNKNOWN) for name in sizes) for place in own]

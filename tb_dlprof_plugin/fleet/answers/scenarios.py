@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.alike import of_others, peers, steps_alike
+from tb_dlprof_plugin.fleet.answers.alike import others_of, peers, steps_alike
 from tb_dlprof_plugin.fleet.answers.call_paths import SLOWER_PACE, PathTimes, even_pace, pauses, steps_with_paths
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of, next_to_point_to_point, stage_of
 from tb_dlprof_plugin.fleet.answers.replay import (
@@ -235,25 +235,22 @@ class Scenarios:
                 where they wait.
         """
         calls, job = self.replayed, self._job
-        rows, nothing = calls.of_rank(index), np.zeros(calls.ranks)
+        rows, others = calls.of_rank(index), others_of(self.classes, index).tolist()
         columns, due = [column.copy() for column in job.paths.columns], job.due_to_waiting.copy()
-        idle = job.idle if of_gpu else np.zeros(len(due))
-        # Of the others' work what their waiting for this rank costs is no part.
-        usual = job.paths.with_less_work(due + idle).columns
-        medians = [of_others(calls, self.classes, index, column, nothing) for column in usual]
-        own = self.own_ns
-        if medians[0] is None:
-            others = np.delete(own, index)
-            scale = min(float(np.median(others)) / own[index], 1.0) if len(others) and own[index] else 1.0
+        if others:
+            idle = job.idle if of_gpu else np.zeros(len(due))
+            # Of the others' work what their waiting for this rank costs is no part.
+            usual = job.paths.with_less_work(due + idle).columns
+            for column, of_all in zip(columns, usual, strict=True):
+                column[rows] = np.median(np.stack([of_all[calls.of_rank(other)] for other in others]), axis=0)
+            columns[0][rows] += idle[rows]
+            due[rows] = 0.0
+        else:
+            own, of_rest = self.own_ns[index], np.delete(self.own_ns, index)
+            scale = min(float(np.median(of_rest)) / own, 1.0) if len(of_rest) and own else 1.0
             for column in (*columns, due):
                 # A path that there is not, minus infinity, is none either where the others do nothing: a scale of 0.
                 np.multiply(column[rows], scale, out=column[rows], where=np.isfinite(column[rows]))
-        else:
-            for column, values in zip(columns, medians, strict=True):
-                assert values is not None
-                column[rows] = values[0]
-            columns[0][rows] += idle[rows]
-            due[rows] = 0.0
         return self._step_ms(replace(job, paths=PathTimes(*columns), due_to_waiting=due))
 
     def transfers_ms(self, factor: float | Floats) -> float | None:
