@@ -119,7 +119,7 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
     named = INSPECTOR_NAME.search(source.name)
     if named is None:
         raise InspectorError(f"{source} is not named as NCCL Inspector names its files, <host>-pid<pid>.log")
-    decoder = json_decoder(_Line)
+    decoder: msgspec.json.Decoder[_Line] = json_decoder(_Line)
     calls: dict[tuple[str, int, int], list[tuple[int, int, int, int, int]]] = {}
     count = 0
     try:
