@@ -13,6 +13,7 @@ from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTota
 from tb_dlprof_plugin.metrics.measured_kernels import measured_kernel
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import (
     NO_GPU,
     VERDICTS,
@@ -66,32 +67,50 @@ class KernelRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
     short_name: str
     told_by: str
-    kind: str
-    family: str
-    tensor_core: Verdict
-    precision: str
-    rule: str
-    calls: int
-    total_ns: int
-    average_ns: int
-    min_ns: Annotated[int, Definition("minTime", "Shortest call.")]
-    max_ns: int
-    percent: Annotated[
-        float | None,
-        Definition("kernelPercent", "Share of the summed time of all kernels, copies and sets."),
-    ]
-    occupancy_percent: float | None
     occupancy_measured: bool
     counters: KernelCounters | None
-    grid: str
-    block: str
-    registers_per_thread: int | None
-    shared_memory_bytes: int | None
-    bytes: int | None
     ops: list[KernelOp]
+    name: Annotated[str, Column("Kernel", "kernelName", width=410, terminal=True)]
+    total_ns: Annotated[int, Column("Total", "totalTime", "time tensor_cores shapes", sums=True, terminal=True)]
+    percent: Annotated[
+        float | None,
+        Column("%", tasks="time tensor_cores shapes", bar=True, terminal=True),
+        Definition("kernelPercent", "Share of the summed time of all kernels, copies and sets."),
+    ]
+    calls: Annotated[int, Column("Calls", "calls", "time tensor_cores shapes", sums=True, terminal=True)]
+    average_ns: Annotated[int, Column("Mean", "averageTime", "time", terminal=True)]
+    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc", "tensor_cores", terminal=True, width=112)]
+    precision: Annotated[
+        str,
+        Column(
+            "Precision",
+            "kernelPrecision",
+            "tensor_cores",
+            choice=True,
+            absent=("tensor_core", "no"),
+            terminal=True,
+            width=100,
+        ),
+    ]
+    family: Annotated[str, Column("Family", "kernelFamily", "time tensor_cores", choice=True, terminal=True, width=130)]
+    occupancy_percent: Annotated[
+        float | None, Column("Occupancy", "occupancy", "tensor_cores shapes", absent=("kind", "copy", "set"))
+    ]
+    min_ns: Annotated[
+        int,
+        Column("Min", tasks="time"),
+        Definition("minTime", "Shortest call."),
+    ]
+    max_ns: Annotated[int, Column("Max", "maxTime", "time")]
+    kind: Annotated[str, Column("Kind", "kernelKind", "shapes", choice=True)]
+    grid: Annotated[str, Column("Grid", "grid", "shapes", missing="–", width=110)]
+    block: Annotated[str, Column("Block", "block", "shapes", missing="–", width=100)]
+    registers_per_thread: Annotated[int | None, Column("Registers", "registers", "shapes", missing="–")]
+    shared_memory_bytes: Annotated[int | None, Column("Shared memory", "sharedMemory", "shapes", missing="–")]
+    bytes: Annotated[int | None, Column("Bytes", "bytes", "shapes", sums=True, missing="–")]
+    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, terminal=True, width=150)]
 
 
 class KernelScope(msgspec.Struct, frozen=True):

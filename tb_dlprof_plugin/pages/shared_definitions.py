@@ -56,6 +56,8 @@ DEFINITIONS: dict[str, str] = {
     "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
     "opType": "The framework function behind the op.",
     "pass": "The part of the step that runs it: forward, backward, optimizer, dataloader or other.",
+    "tcEligible": "Whether Tensor Cores could run this op, given its type, shapes and data types.",
+    "kernelCalls": "Kernels, copies and sets that the op launched in the selected iterations.",
     "usingTc": "Whether a kernel of this op ran on Tensor Cores.",
     "precision": "Precision of the matrix math, as the kernels imply it.",
     "precisionMode": (

@@ -315,20 +315,20 @@ export interface IterationBar {
  */
 export interface OpRow {
   id: string;
-  name: string;
-  module: string;
-  op_type: string;
   direction: Direction;
+  name: string;
   role: Role;
-  calls: number;
-  cpu_total_ns: number | null;
-  cpu_self_ns: number | null;
   gpu_ns: number | null;
   gpu_percent: number | null;
-  kernel_calls: number;
+  calls: number;
   tc_eligible: Verdict;
   using_tc: Verdict;
+  kernel_calls: number;
   precision: string;
+  op_type: string;
+  cpu_total_ns: number | null;
+  cpu_self_ns: number | null;
+  module: string;
   shapes: string;
   dtypes: string;
 }
@@ -445,21 +445,21 @@ export interface OpsPage {
  * (`eligible_ns`), None where there is none or too much of it is unknown.
  */
 export interface OpTypeRow {
+  rest_ns: number;
   op_type: string;
-  ops: number;
-  calls: number;
-  kernel_calls: number;
   gpu_ns: number | null;
   percent: number | null;
   forward_ns: number;
   backward_ns: number;
-  rest_ns: number;
+  ops: number;
+  calls: number;
   tc_eligible: Verdict;
   eligible_ns: number | null;
   tc_ns: number | null;
   utilization_percent: number | null;
-  cpu_total_ns: number | null;
+  kernel_calls: number;
   cpu_self_ns: number | null;
+  cpu_total_ns: number | null;
 }
 
 /**
@@ -667,38 +667,38 @@ export interface WorkDetail {
  * `gpu_percent`; they are None without a GPU. Calls, forward and backward times are None for a role.
  */
 export interface ModuleRow {
-  path: string;
   order: number;
   role: Role | null;
-  type: string;
   children: number;
-  calls: number | null;
   calls_per_iteration: number | null;
+  gpu_average_ns: number | null;
+  cpu_average_ns: number;
+  path: string;
+  type: string;
   gpu_ns: number | null;
   gpu_percent: number | null;
   gpu_forward_ns: number | null;
   gpu_backward_ns: number | null;
   gpu_own_ns: number | null;
-  gpu_sum_ns: number | null;
-  gpu_average_ns: number | null;
-  gpu_min_ns: number | null;
-  gpu_max_ns: number | null;
+  calls: number | null;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+  tc_eligible_ops: number | null;
+  tc_using_ops: number | null;
+  kernel_calls: number | null;
   cpu_ns: number;
   cpu_percent: number | null;
   cpu_forward_ns: number | null;
   cpu_backward_ns: number | null;
   cpu_own_ns: number;
-  cpu_average_ns: number;
+  gpu_min_ns: number | null;
+  gpu_max_ns: number | null;
+  gpu_sum_ns: number | null;
   cpu_min_ns: number;
   cpu_max_ns: number;
-  kernel_calls: number | null;
   op_calls: number;
   ops: number;
-  tc_eligible_ops: number | null;
-  tc_using_ops: number | null;
-  eligible_ns: number | null;
-  tc_ns: number | null;
-  utilization_percent: number | null;
 }
 
 /**
@@ -752,29 +752,29 @@ export interface KernelOp {
  */
 export interface KernelRow {
   id: string;
-  name: string;
   short_name: string;
   told_by: string;
-  kind: string;
-  family: string;
-  tensor_core: Verdict;
-  precision: string;
-  rule: string;
-  calls: number;
-  total_ns: number;
-  average_ns: number;
-  min_ns: number;
-  max_ns: number;
-  percent: number | null;
-  occupancy_percent: number | null;
   occupancy_measured: boolean;
   counters: KernelCounters | null;
+  ops: KernelOp[];
+  name: string;
+  total_ns: number;
+  percent: number | null;
+  calls: number;
+  average_ns: number;
+  tensor_core: Verdict;
+  precision: string;
+  family: string;
+  occupancy_percent: number | null;
+  min_ns: number;
+  max_ns: number;
+  kind: string;
   grid: string;
   block: string;
   registers_per_thread: number | null;
   shared_memory_bytes: number | null;
   bytes: number | null;
-  ops: KernelOp[];
+  rule: string;
 }
 
 /** `rows` by falling time; `by_family` sums them per kind of work. `scope` is None for all launches. */

@@ -1,7 +1,9 @@
 /** One cell of a table: the column's own drawing, or its value with the unit; a bar behind a share. */
 import type { ComponentChildren } from "preact";
+import type { Verdict as VerdictValue } from "../../api/types";
 import { CutName, isCut } from "../CutName";
 import { Value } from "../Value";
+import { Verdict } from "../Verdict";
 import type { Column } from "./columns";
 
 interface CellProps<Row> {
@@ -23,6 +25,7 @@ export function Cell<Row>({ column, row, first, onSelect, lead, whole }: CellPro
     if (column.unit)
       content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
     else if (value === null) content = <span class="missing">{column.missing ?? "unknown"}</span>;
+    else if (column.verdict) content = <Verdict value={value as VerdictValue} />;
     else content = value;
   }
   let label: string | undefined;
