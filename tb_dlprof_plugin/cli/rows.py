@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,6 +36,7 @@ def print_rows(
     limit: int | None = None,
     total: int | None = None,
     has_gpu: bool = True,
+    without: Collection[str] = (),
     headings: Mapping[str, str] | None = None,
     cells: Mapping[str, Callable[[Row], str]] | None = None,
 ) -> None:
@@ -48,10 +49,11 @@ def print_rows(
         limit: the most rows; None for all.
         total: the rows there are.
         has_gpu: without a GPU the columns of the CPU stand for those of the GPU.
+        without: fields whose columns are left out.
         headings: other headings than the declared ones, by field.
         cells: other texts than those of the values, by field.
     """
-    columns = [column for column in columns_of(kind) if _is_printed(column, has_gpu)]
+    columns = [column for column in columns_of(kind) if _is_printed(column, has_gpu) and column.field not in without]
     texts = {column.field: _text_of(column, sums) for column in columns} | dict(cells or {})
     named = {column.field: column.declared.heading for column in columns} | dict(headings or {})
     print_table(

@@ -24,7 +24,7 @@ _OF_NAME: tuple[tuple[str, Unit, float], ...] = (
     ("_ms", "ns", 1e6),
     ("_s", "ns", 1e9),
     ("bytes", "bytes", 1),
-    ("_mb", "bytes", 1e6),
+    ("mb", "bytes", 1e6),
     ("percent", "percent", 1),
     ("joules", "joules", 1),
     ("watts", "watts", 1),
@@ -44,7 +44,7 @@ class Column:
         sums: it is a sum over the iterations, shown per step.
         bar: a share, with a bar behind it.
         gpu: left out where no GPU was used.
-        choice: its filter offers the values that occur, as it always does for a `Literal`.
+        choice: its filter offers the values that occur, as for a `Literal`; a number is then a name.
         missing: stands for what is None or "".
         absent: a field and its values for which "–" stands for that.
         unit: of numbers; None for the one that follows from the field's name and type.
@@ -98,7 +98,7 @@ def _column(name: str, kind: Any, declared: Column, beside: tuple[Any, ...]) -> 
     definition = next((note for note in beside if isinstance(note, Definition)), definition)
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
     values = tuple(value for part in kinds if typing.get_origin(part) is Literal for value in typing.get_args(part))
-    if not {int, float} & set(kinds):
+    if declared.choice or not {int, float} & set(kinds):
         return TableColumn(name, declared, definition, None, 1, values)
     unit, scale = next(((unit, scale) for end, unit, scale in _OF_NAME if name.endswith(end)), ("count", 1))
     return TableColumn(name, declared, definition, declared.unit or typing.cast(Unit, unit), scale, values)

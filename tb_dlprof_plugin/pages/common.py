@@ -26,9 +26,9 @@ class Slice(msgspec.Struct, frozen=True):
     """One part of a donut or stacked bar; ``value_ns`` and ``percent`` are None if unknown."""
 
     key: str
-    label: str
-    value_ns: int | None
-    percent: float | None
+    label: Annotated[str, Column("Part", "What is part of the whole.", terminal=True)]
+    value_ns: Annotated[int | None, Column("Time", "Its time in the selected iterations.", sums=True, terminal=True)]
+    percent: Annotated[float | None, Column("Share", "Its share of the whole.", terminal=True)]
 
 
 class SelectedRange(msgspec.Struct, frozen=True):

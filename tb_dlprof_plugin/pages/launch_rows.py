@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.launches import launch_totals
 from tb_dlprof_plugin.metrics.step_buckets import by_cause
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints, KernelKind
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import ROLES, Role
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, IdleCause, largest_causes
@@ -53,23 +54,28 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
     short_name: str
-    kind: str
-    calls: int
-    average_ns: int
-    mean_delay_ns: int | None
-    max_delay_ns: int | None
-    mean_queue: float | None
-    max_queue: int | None
-    mean_call_ns: Annotated[int | None, Definition("launchCall", "Mean duration of the calls that launched it.")]
+    name: Annotated[str, Column("Kernel", "kernelName", terminal=True, width=320)]
+    mean_delay_ns: Annotated[int | None, Column("Mean delay", "launchDelay", terminal=True)]
+    max_delay_ns: Annotated[int | None, Column("Longest delay", "launchDelay", terminal=True)]
+    mean_queue: Annotated[float | None, Column("Mean queue", "launchQueue", terminal=True)]
+    max_queue: Annotated[int | None, Column("Deepest queue", "launchQueue", terminal=True)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=True)]
+    mean_call_ns: Annotated[
+        int | None,
+        Column("Launch call", terminal=True),
+        Definition("launchCall", "Mean duration of the calls that launched it."),
+    ]
+    average_ns: Annotated[int, Column("Kernel time", "averageTime", terminal=True)]
     short_percent: Annotated[
         float | None,
+        Column("Shorter than launch"),
         Definition(
             "launchShort",
             "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
         ),
     ]
+    kind: Annotated[str, Column("Kind", "kernelKind", choice=True)]
 
 
 class SyncRow(msgspec.Struct, frozen=True):
@@ -77,28 +83,37 @@ class SyncRow(msgspec.Struct, frozen=True):
     ``inner_op`` the innermost. ``time_ns`` is the time inside the calls, ``percent`` its share of the recorded
     iterations."""
 
-    call: str
+    op_id: str
+    module: str
+    calls_per_iteration: float
+    ns_per_iteration: int
+    call: Annotated[str, Column("Call", "syncCalls", terminal=True, width=200)]
+    op: Annotated[str, Column("Op", "syncOp", missing="none: Python", terminal=True, width=220)]
+    time_ns: Annotated[
+        int,
+        Column("Time", sums=True, terminal=True),
+        Definition("syncTime", "Time inside these calls, summed over the selected iterations."),
+    ]
+    percent: Annotated[float | None, Column("%", "Share of the recorded iterations.", bar=True)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=True)]
+    average_ns: Annotated[int, Column("Mean", "averageTime")]
+    max_ns: Annotated[int, Column("Max", "maxTime", terminal=True)]
     kind: Annotated[
         SyncKindName,
+        Column("Kind", terminal=True, width=120),
         Definition(
             "syncKind",
             "wait: a call whose purpose is to wait; copy: one that returns when it is done; pageable copy: "
-            "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded"
-            " call inside.",
+            "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded "
+            "call inside.",
         ),
     ]
-    op: str
-    op_id: str
-    inner_op: Annotated[str, Definition("syncInside", "The innermost op around the call.")]
-    module: str
-    role: Role
-    calls: int
-    calls_per_iteration: float
-    time_ns: Annotated[int, Definition("syncTime", "Time inside these calls, summed over the selected iterations.")]
-    ns_per_iteration: int
-    average_ns: int
-    max_ns: int
-    percent: float | None
+    role: Annotated[Role, Column("Pass", "pass", terminal=True)]
+    inner_op: Annotated[
+        str,
+        Column("Inside", missing="–", terminal=True, width=210),
+        Definition("syncInside", "The innermost op around the call."),
+    ]
 
 
 class GapRow(msgspec.Struct, frozen=True):
@@ -107,23 +122,36 @@ class GapRow(msgspec.Struct, frozen=True):
     ended it are "" if the iteration ended first. ``event`` is its id on the timeline of its iteration."""
 
     index: int
-    number: int
-    gpu: int
-    start_ns: Annotated[int, Definition("gapStart", "When the gap began, counted from the iteration's start.")]
-    duration_ns: int
-    percent: float | None
-    kind: GapKindName
-    cause: Annotated[
-        IdleCause,
-        Definition("gapCause", "The bucket of the account of a step that holds most of the gap; the bar shows all."),
-    ]
     cause_ns: list[int]
-    kernel: Annotated[str, Definition("gapEnded", "The kernel, copy or set that ended the gap.")]
     kernel_id: str
-    op: Annotated[str, Definition("gapOp", "The op that launched it.")]
     op_id: str
     module: str
     event: str
+    kernel: Annotated[
+        str,
+        Column("Ended by", missing="end of the iteration", terminal=True, width=260),
+        Definition("gapEnded", "The kernel, copy or set that ended the gap."),
+    ]
+    duration_ns: Annotated[int, Column("Gap", "gapDuration", terminal=True)]
+    percent: Annotated[float | None, Column("%", "Share of the recorded iteration.", bar=True)]
+    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.", terminal=True)]
+    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True, terminal=True)]
+    start_ns: Annotated[
+        int,
+        Column("At", terminal=True),
+        Definition("gapStart", "When the gap began, counted from the iteration's start."),
+    ]
+    cause: Annotated[
+        IdleCause,
+        Column("Cause", terminal=True, width=240),
+        Definition("gapCause", "The bucket of the account of a step that holds most of the gap; the bar shows all."),
+    ]
+    kind: Annotated[GapKindName, Column("Next work", "idleKind", terminal=True, width=178)]
+    op: Annotated[
+        str,
+        Column("Op", missing="–", terminal=True, width=220),
+        Definition("gapOp", "The op that launched it."),
+    ]
 
 
 def kernel_rows(view: ProfileView, selection: Selection) -> tuple[list[LaunchedKernel], int]:

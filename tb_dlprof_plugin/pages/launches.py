@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.step_idle import ACTIVITY_GROUPS, StepIdle, step_i
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import NO_GPU, SelectedRange, Slice, StepFigures, selected_range, step_figures
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import (
@@ -60,28 +61,47 @@ class PaceRow(msgspec.Struct, frozen=True):
     ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
 
     index: int
-    number: int
-    gpu: int
-    pace: Pace
-    duration_ns: int
     busy_ns: int
     idle_ns: int
+    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.", terminal=True)]
+    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True, terminal=True)]
+    pace: Annotated[Pace, Column("Pace", "pace", terminal=True)]
+    duration_ns: Annotated[int, Column("Duration", "iterations", terminal=True)]
     idle_percent: Annotated[
         float | None,
+        Column("GPU idle", terminal=True),
         Definition("recordedIdle", "Share of the recorded iteration in which nothing ran on the GPU."),
     ]
     late_percent: Annotated[
         float | None,
+        Column("Launched late", terminal=True),
         Definition(
             "launchedLate",
             "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
             "that began.",
         ),
     ]
-    slack_percent: float | None
-    idle_by_cause_ns: list[int]
-    gaps: Annotated[int, Definition("gapNumber", "Idle gaps of the GPU in the iteration.")]
-    longest_gap_ns: Annotated[int, Definition("gapLongest", "The longest idle gap of the iteration.")]
+    slack_percent: Annotated[float | None, Column("CPU not needed", "cpuSlack", terminal=True)]
+    gaps: Annotated[
+        int,
+        Column("Gaps", terminal=True),
+        Definition("gapNumber", "Idle gaps of the GPU in the iteration."),
+    ]
+    longest_gap_ns: Annotated[
+        int,
+        Column("Longest gap", terminal=True),
+        Definition("gapLongest", "The longest idle gap of the iteration."),
+    ]
+    idle_by_cause_ns: Annotated[
+        list[int],
+        Column(
+            "Cause",
+            "The bucket of the account of a step that holds most of the idle time; the bar shows all.",
+            choice=True,
+            terminal=True,
+            width=360,
+        ),
+    ]
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):

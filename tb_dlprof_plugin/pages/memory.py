@@ -12,6 +12,7 @@ from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allo
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
@@ -150,13 +151,15 @@ class MemoryIteration(msgspec.Struct, frozen=True):
     """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak, or empty."""
 
     index: int
-    number: int
     start_ns: int
-    peak_allocated_bytes: int
-    peak_reserved_bytes: int | None
     category_bytes: list[int | None]
-    growth_bytes: int
-    allocations: int
+    number: Annotated[
+        int, Column("Iteration", "Its number, as the training counts it; select one to see only it.", terminal=True)
+    ]
+    peak_allocated_bytes: Annotated[int, Column("Peak allocated", "memoryPeakAllocated", terminal=True)]
+    peak_reserved_bytes: Annotated[int | None, Column("Peak reserved", "memoryPeakReserved", terminal=True)]
+    growth_bytes: Annotated[int, Column("Growth", "memoryGrowth", terminal=True)]
+    allocations: Annotated[int, Column("Allocations", "Allocations that it made.", terminal=True)]
 
 
 class MemoryPage(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
@@ -30,12 +31,12 @@ class MemoryGroup(msgspec.Struct, frozen=True):
     """
 
     kind: MemoryGroupKind
-    name: str
-    direction: Direction
-    bytes: int
-    percent: float | None
-    allocations: int | None
-    own_peak_bytes: int
+    name: Annotated[str, Column("Module", "memoryModule", terminal=True, width=190)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    bytes: Annotated[int, Column("At the peak", "memoryAtPeak", terminal=True)]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–", terminal=True)]
+    allocations: Annotated[int | None, Column("Alive", "memoryAlive", missing="–", terminal=True)]
+    own_peak_bytes: Annotated[int, Column("Own peak", "memoryOwnPeak", terminal=True)]
 
 
 class MemoryPart(msgspec.Struct, frozen=True):
@@ -55,19 +56,26 @@ class MemoryAllocation(msgspec.Struct, frozen=True):
     """
 
     id: int
-    bytes: int
-    percent: float | None
-    op: str
     op_id: str | None
-    module: str
-    direction: Direction
-    category: MemoryCategoryKey
-    iteration: int | None
-    freed: Annotated[str, Definition("memoryFreed", "The iteration that freed it.")]
+    op: Annotated[str, Column("Allocated by", "memoryOp", terminal=True, width=280)]
+    bytes: Annotated[int, Column("Size", "memorySize", terminal=True)]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=True)]
+    category: Annotated[MemoryCategoryKey, Column("Category", "memoryCategory", terminal=True, width=150)]
+    iteration: Annotated[
+        int | None, Column("Iteration", "The iteration that allocated it.", missing="outside", terminal=True)
+    ]
+    freed: Annotated[
+        str,
+        Column("Freed in", missing="not in the recording", terminal=True, width=150),
+        Definition("memoryFreed", "The iteration that freed it."),
+    ]
     lifetime_ns: Annotated[
         int | None,
+        Column("Lived", missing="–", terminal=True),
         Definition("memoryLifetime", "Time from the allocation to the free, on the CPU."),
     ]
+    module: Annotated[str, Column("Module", "memoryModule", missing="–", width=190)]
 
 
 class Allocators:

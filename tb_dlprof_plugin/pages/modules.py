@@ -50,8 +50,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     cpu_average_ns: int
     path: Annotated[
         str,
-        Column("Module", width=280, terminal=True),
-        Definition("modulePath", "The module; its numbers include those of the modules inside it."),
+        Column("Module", "modulePath", width=280, terminal=True),
     ]
     type: Annotated[
         str,

@@ -254,6 +254,48 @@ DEFINITIONS: dict[str, str] = {
     "supportedPrecisions": "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
     "gpuName": "The GPU as its driver names it.",
     "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
+    "energyShare": "Share of the measured energy of a step.",
+    "energyPart": (
+        "Estimated from kind, time and FLOPs of each kernel, then scaled so that all parts are what the counter "
+        "measured."
+    ),
+    "planInterval": (
+        "The likely figure, and what it lies between: the error of the replay of the recorded step, the spread of "
+        "forecasts of this kind of change, and workspaces at both ends of what they may be."
+    ),
+    "planBatch": "Samples of one forward pass.",
+    "planStep": "The step without the profiler, forecast by the simulation; unknown where it cannot be.",
+    "energyChoice": (
+        "Forecast: the power at rest for as long as the step then lasts, and what its kernels take in their new "
+        "times and precision."
+    ),
+    "energyInterval": (
+        "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
+        "from kernels."
+    ),
+    "joulesPerSample": "Energy of a step over the batch size of this process.",
+    "planPeakAllocated": "Most that tensors hold at one time, with the rounding of the allocator.",
+    "planPeakReserved": (
+        "Most that PyTorch's allocator takes of the GPU where nothing limits it; with less, some requests fail at "
+        "first, and the allocator gives back what it has cached, which waits for the GPU."
+    ),
+    "planSmallestLimit": (
+        "The least memory with which the training runs at all, with retries where the allocator needs them."
+    ),
+    "planCapacity": "What PyTorch's allocator can have of the GPU: its memory less the context and libraries.",
+    "planVerdict": (
+        "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest "
+        "limit does (with retries), not where the lower end of that does not; else it is not known."
+    ),
+    "planLargestBatch": "Most samples that fit on the GPU, with retries, and the forecast's error left.",
+    "triedRemedy": "A change that was switched on from outside; the script itself is as it was.",
+    "triedInterval": "The interval at 95 % over groups of four blocks: baseline, remedy, remedy, baseline.",
+    "modulePath": "The module; its numbers include those of the modules inside it.",
+    "couldSave": (
+        "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op "
+        "takes above the least time of its FLOPs and bytes. A bound is sorted as if all of it could be saved; unknown "
+        "where FLOPs or the GPU's rates are."
+    ),
 }
 """Keyed by the name in the frontend."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cor
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_reasons import LABELS, Reason
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains
@@ -65,25 +66,33 @@ class ReasonTotal(msgspec.Struct, frozen=True):
     """
 
     id: OffReason
-    label: str
-    text: str
+    label: Annotated[str, Column("Reason", "Why this kernel time is off the Tensor Cores.", missing="–", terminal=True)]
+    text: Annotated[str, Column("Why", "The reason, and what to do.", terminal=True)]
     remark: bool
-    ops: int
-    time_ns: int
-    percent: float | None
-    saved_ns: int | None
-    at_most_ns: int | None
+    ops: Annotated[int, Column("Ops", "Ops for which it is the reason of most time.", terminal=True)]
+    time_ns: Annotated[
+        int,
+        Column(
+            "Time",
+            "Kernel time of eligible ops that is off the Tensor Cores for this reason.",
+            sums=True,
+            terminal=True,
+        ),
+    ]
+    percent: Annotated[float | None, Column("Share", "Share of the kernel time of eligible ops.", terminal=True)]
+    saved_ns: Annotated[int | None, Column("Should save", "saving", sums=True, terminal=True)]
+    at_most_ns: Annotated[int | None, Column("Could save at most", "couldSave", sums=True)]
 
 
 class IneligibleWork(msgspec.Struct, frozen=True):
     """Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason."""
 
-    op_type: str
     id: OffReason
     label: str
-    text: str
-    ops: int
-    time_ns: int
+    op_type: Annotated[str, Column("Op type", "opType", terminal=True)]
+    ops: Annotated[int, Column("Ops", "Ops of this type.", terminal=True)]
+    time_ns: Annotated[int, Column("Time", "Kernel time of these ops.", sums=True, terminal=True)]
+    text: Annotated[str, Column("Why", "Why Tensor Cores cannot run them.", terminal=True)]
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -20,16 +21,21 @@ _NS = 1e6
 class TriedRow(msgspec.Struct, frozen=True):
     """A remedy, or a set of them, that was run next to the baseline."""
 
-    remedy: Annotated[
-        str, Definition("triedRemedy", "A change that was switched on from outside; the script itself is as it was.")
-    ]
     title: str
+    is_gain: bool
+    verdict_text: str
+    changes: str
+    code: str
+    run: str
+    remedy: Annotated[str, Column("Remedy", "triedRemedy", terminal=True, width=260)]
     before_ns: Annotated[
         float | None,
+        Column("Before", terminal=True),
         Definition("triedBefore", "A step of the unchanged script, in the blocks between which the remedy's were run."),
     ]
     after_ns: Annotated[
         float | None,
+        Column("After", terminal=True),
         Definition(
             "triedAfter",
             "A step with the remedy; where it changes how many samples a step has, of as many samples as before.",
@@ -37,47 +43,50 @@ class TriedRow(msgspec.Struct, frozen=True):
     ]
     gain_percent: Annotated[
         float | None,
+        Column("Gain", terminal=True),
         Definition("triedGain", "Share of the step's time that the remedy saves; below 0 the step takes longer."),
     ]
-    low_percent: Annotated[
-        float | None,
-        Definition(
-            "triedInterval", "The interval at 95 % over groups of four blocks: baseline, remedy, remedy, baseline."
-        ),
-    ]
-    high_percent: float | None
-    is_gain: bool
+    low_percent: Annotated[float | None, Column("At least", "triedInterval", terminal=True)]
+    high_percent: Annotated[float | None, Column("At most", "triedInterval", terminal=True)]
     forecast_percent: Annotated[
         float | None,
+        Column("Forecast", terminal=True),
         Definition("triedForecast", "What the advice expected from the baseline's recording alone."),
+    ]
+    memory_bytes: Annotated[
+        int | None,
+        Column("Memory", terminal=True),
+        Definition("triedMemory", "The most that tensors held on the GPU."),
+    ]
+    joules: Annotated[
+        float | None,
+        Column("Energy"),
+        Definition("triedEnergy", "Energy of a step by the GPU's own counter."),
+    ]
+    start_s: Annotated[
+        float | None,
+        Column("Start", terminal=True),
+        Definition("triedStart", "From the start of the process to its first timed step, compilation included."),
     ]
     verdict: Annotated[
         str,
+        Column("Training", terminal=True, width=170),
         Definition(
             "triedVerdict",
-            "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, and "
-            "hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
+            "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, "
+            "and hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
         ),
     ]
-    verdict_text: str
-    start_s: Annotated[
-        float | None,
-        Definition("triedStart", "From the start of the process to its first timed step, compilation included."),
-    ]
-    memory_bytes: Annotated[int | None, Definition("triedMemory", "The most that tensors held on the GPU.")]
-    joules: Annotated[float | None, Definition("triedEnergy", "Energy of a step by the GPU's own counter.")]
-    changes: str
-    code: str
-    run: str
 
 
 class NotTriedRow(msgspec.Struct, frozen=True):
     """A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed."""
 
-    remedy: str
+    remedy: Annotated[str, Column("Remedy", "triedRemedy", width=260)]
     title: str
     why: Annotated[
         str,
+        Column("Why", width=420),
         Definition("triedWhyNot", "Why there is no figure: it does not fit this training, changed nothing, or failed."),
     ]
     failed: bool

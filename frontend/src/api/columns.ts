@@ -3,6 +3,23 @@ import type { Declared } from "../components/table/declared";
 import { DEFINITIONS } from "../format/definitions";
 import type * as Types from "./types";
 
+export const Slice: readonly Declared<Types.Slice>[] = [
+  { id: "label", header: "Part", definition: "What is part of the whole.", width: "104px" },
+  { id: "value_ns", header: "Time", definition: "Its time in the selected iterations.", width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "Share", definition: "Its share of the whole.", width: "76px", unit: "percent" },
+];
+
+export const GpuUse: readonly Declared<Types.GpuUse>[] = [
+  { id: "id", header: "GPU", definition: DEFINITIONS.gpuNumber, width: "76px", unit: "count" },
+  { id: "name", header: "Name", definition: DEFINITIONS.gpuName, width: "220px" },
+  { id: "utilization_percent", header: "Utilization", definition: DEFINITIONS.gpuUse, width: "111px", unit: "percent" },
+  { id: "busy_ns", header: "Busy", definition: DEFINITIONS.gpuBusy, width: "76px", unit: "ns" },
+  { id: "tensor_core_percent", header: "On Tensor Cores", definition: DEFINITIONS.gpuTensorCores, width: "139px", unit: "percent" },
+  { id: "compute_capability", header: "Compute capability", definition: DEFINITIONS.gpuCapability, width: "160px" },
+  { id: "sm_count", header: "SMs", definition: DEFINITIONS.gpuSms, width: "76px", unit: "count" },
+  { id: "memory_bytes", header: "Memory", definition: DEFINITIONS.gpuMemory, width: "76px", unit: "bytes" },
+];
+
 export const OpRow: readonly Declared<Types.OpRow>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "270px" },
   { id: "role", header: "Pass", definition: DEFINITIONS.pass, width: "90px", tasks: ["time", "tensor_cores", "cpu", "shapes"], filter: "choice" },
@@ -36,6 +53,32 @@ export const OpTypeRow: readonly Declared<Types.OpTypeRow>[] = [
   { id: "kernel_calls", header: "Kernel calls", definition: DEFINITIONS.kernelCalls, width: "118px", unit: "count", tasks: ["time", "cpu"], sums: true, gpu: true },
   { id: "cpu_self_ns", header: "CPU self", definition: DEFINITIONS.cpuSelf, width: "90px", unit: "ns", tasks: ["cpu"], sums: true },
   { id: "cpu_total_ns", header: "CPU total", definition: DEFINITIONS.cpuTotal, width: "97px", unit: "ns", tasks: ["time", "cpu"], sums: true },
+];
+
+export const WorkOp: readonly Declared<Types.WorkOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "280px" },
+  { id: "time_ns", header: "Time", definition: DEFINITIONS.timeInOp, width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "%", definition: DEFINITIONS.shareOfOp, width: "76px", unit: "percent" },
+];
+
+export const OpShapes: readonly Declared<Types.OpShapes>[] = [
+  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, width: "240px" },
+  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, width: "140px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
+  { id: "gpu_ns", header: "GPU time", definition: DEFINITIONS.gpuTime, width: "90px", unit: "ns", sums: true },
+  { id: "cpu_total_ns", header: "CPU total", definition: DEFINITIONS.cpuTotal, width: "97px", unit: "ns", sums: true },
+];
+
+export const OpKernel: readonly Declared<Types.OpKernel>[] = [
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, width: "190px" },
+  { id: "total_ns", header: "Total", definition: DEFINITIONS.totalTime, width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "%", definition: DEFINITIONS.kernelShareOfWork, width: "76px", unit: "percent" },
+  { id: "tensor_core", header: "On TC", definition: DEFINITIONS.kernelTc, width: "80px", verdict: true, filter: "choice" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, width: "80px", absent: ["tensor_core", "no"] },
+  { id: "average_ns", header: "Mean", definition: DEFINITIONS.averageTime, width: "76px", unit: "ns" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
+  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, width: "110px" },
+  { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, width: "76px", unit: "bytes", sums: true, missing: "–" },
 ];
 
 export const ModuleRow: readonly Declared<Types.ModuleRow>[] = [
@@ -86,4 +129,255 @@ export const KernelRow: readonly Declared<Types.KernelRow>[] = [
   { id: "shared_memory_bytes", header: "Shared memory", definition: DEFINITIONS.sharedMemory, width: "125px", unit: "bytes", tasks: ["shapes"], missing: "–" },
   { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, width: "76px", unit: "bytes", tasks: ["shapes"], sums: true, missing: "–" },
   { id: "rule", header: "Rule", definition: DEFINITIONS.kernelRule, width: "150px", filter: "choice" },
+];
+
+export const PaceRow: readonly Declared<Types.PaceRow>[] = [
+  { id: "number", header: "Iteration", definition: "Number of the iteration, as the training counts them.", width: "97px", unit: "count" },
+  { id: "gpu", header: "GPU", definition: "Index of the GPU.", width: "104px", filter: "choice" },
+  { id: "pace", header: "Pace", definition: DEFINITIONS.pace, width: "104px", filter: "choice" },
+  { id: "duration_ns", header: "Duration", definition: DEFINITIONS.iterations, width: "90px", unit: "ns" },
+  { id: "idle_percent", header: "GPU idle", definition: DEFINITIONS.recordedIdle, width: "90px", unit: "percent" },
+  { id: "late_percent", header: "Launched late", definition: DEFINITIONS.launchedLate, width: "125px", unit: "percent" },
+  { id: "slack_percent", header: "CPU not needed", definition: DEFINITIONS.cpuSlack, width: "132px", unit: "percent" },
+  { id: "gaps", header: "Gaps", definition: DEFINITIONS.gapNumber, width: "76px", unit: "count" },
+  { id: "longest_gap_ns", header: "Longest gap", definition: DEFINITIONS.gapLongest, width: "111px", unit: "ns" },
+  { id: "idle_by_cause_ns", header: "Cause", definition: "The bucket of the account of a step that holds most of the idle time; the bar shows all.", width: "360px", filter: "choice" },
+];
+
+export const LaunchedKernel: readonly Declared<Types.LaunchedKernel>[] = [
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, width: "320px" },
+  { id: "mean_delay_ns", header: "Mean delay", definition: DEFINITIONS.launchDelay, width: "104px", unit: "ns" },
+  { id: "max_delay_ns", header: "Longest delay", definition: DEFINITIONS.launchDelay, width: "125px", unit: "ns" },
+  { id: "mean_queue", header: "Mean queue", definition: DEFINITIONS.launchQueue, width: "104px", unit: "count" },
+  { id: "max_queue", header: "Deepest queue", definition: DEFINITIONS.launchQueue, width: "125px", unit: "count" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
+  { id: "mean_call_ns", header: "Launch call", definition: DEFINITIONS.launchCall, width: "111px", unit: "ns" },
+  { id: "average_ns", header: "Kernel time", definition: DEFINITIONS.averageTime, width: "111px", unit: "ns" },
+  { id: "short_percent", header: "Shorter than launch", definition: DEFINITIONS.launchShort, width: "167px", unit: "percent" },
+  { id: "kind", header: "Kind", definition: DEFINITIONS.kernelKind, width: "104px", filter: "choice" },
+];
+
+export const SyncRow: readonly Declared<Types.SyncRow>[] = [
+  { id: "call", header: "Call", definition: DEFINITIONS.syncCalls, width: "200px" },
+  { id: "op", header: "Op", definition: DEFINITIONS.syncOp, width: "220px", missing: "none: Python" },
+  { id: "time_ns", header: "Time", definition: DEFINITIONS.syncTime, width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "%", definition: "Share of the recorded iterations.", width: "110px", unit: "percent", bar: true },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
+  { id: "average_ns", header: "Mean", definition: DEFINITIONS.averageTime, width: "76px", unit: "ns" },
+  { id: "max_ns", header: "Max", definition: DEFINITIONS.maxTime, width: "76px", unit: "ns" },
+  { id: "kind", header: "Kind", definition: DEFINITIONS.syncKind, width: "120px", filter: "choice" },
+  { id: "role", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice" },
+  { id: "inner_op", header: "Inside", definition: DEFINITIONS.syncInside, width: "210px", missing: "–" },
+];
+
+export const GapRow: readonly Declared<Types.GapRow>[] = [
+  { id: "kernel", header: "Ended by", definition: DEFINITIONS.gapEnded, width: "260px", missing: "end of the iteration" },
+  { id: "duration_ns", header: "Gap", definition: DEFINITIONS.gapDuration, width: "76px", unit: "ns" },
+  { id: "percent", header: "%", definition: "Share of the recorded iteration.", width: "110px", unit: "percent", bar: true },
+  { id: "number", header: "Iteration", definition: "Number of the iteration, as the training counts them.", width: "97px", unit: "count" },
+  { id: "gpu", header: "GPU", definition: "Index of the GPU.", width: "104px", filter: "choice" },
+  { id: "start_ns", header: "At", definition: DEFINITIONS.gapStart, width: "76px", unit: "ns" },
+  { id: "cause", header: "Cause", definition: DEFINITIONS.gapCause, width: "240px", filter: "choice" },
+  { id: "kind", header: "Next work", definition: DEFINITIONS.idleKind, width: "178px", filter: "choice" },
+  { id: "op", header: "Op", definition: DEFINITIONS.gapOp, width: "220px", missing: "–" },
+];
+
+export const ReasonTotal: readonly Declared<Types.ReasonTotal>[] = [
+  { id: "label", header: "Reason", definition: "Why this kernel time is off the Tensor Cores.", width: "104px", missing: "–" },
+  { id: "text", header: "Why", definition: "The reason, and what to do.", width: "104px" },
+  { id: "ops", header: "Ops", definition: "Ops for which it is the reason of most time.", width: "76px", unit: "count" },
+  { id: "time_ns", header: "Time", definition: "Kernel time of eligible ops that is off the Tensor Cores for this reason.", width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "Share", definition: "Share of the kernel time of eligible ops.", width: "76px", unit: "percent" },
+  { id: "saved_ns", header: "Should save", definition: DEFINITIONS.saving, width: "111px", unit: "ns", sums: true },
+  { id: "at_most_ns", header: "Could save at most", definition: DEFINITIONS.couldSave, width: "160px", unit: "ns", sums: true },
+];
+
+export const TensorCoreOp: readonly Declared<Types.TensorCoreOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "280px" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", tasks: ["time", "tensor_cores", "shapes"], filter: "choice", missing: "–" },
+  { id: "gpu_ns", header: "GPU time", definition: DEFINITIONS.gpuTime, width: "90px", unit: "ns", tasks: ["time", "tensor_cores", "shapes"], sums: true },
+  { id: "could_save_ns", header: "Could save", definition: DEFINITIONS.couldSave, width: "104px", unit: "ns", tasks: ["time", "tensor_cores"], sums: true },
+  { id: "using_tc", header: "Using TC", definition: DEFINITIONS.usingTc, width: "104px", tasks: ["tensor_cores"], verdict: true, filter: "choice" },
+  { id: "utilization_percent", header: "TC %", definition: DEFINITIONS.opUtilization, width: "76px", unit: "percent", tasks: ["time", "tensor_cores"] },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, width: "104px", tasks: ["tensor_cores"], filter: "choice" },
+  { id: "reasons", header: "Reason", definition: "Kind of the reason of most time.", width: "164px", tasks: ["tensor_cores"], filter: "choice", missing: "–" },
+  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, width: "400px", tasks: ["tensor_cores"], missing: "–" },
+  { id: "possible_precisions", header: "Could run in", definition: "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.", width: "130px", tasks: ["shapes"] },
+  { id: "could_save", header: "Saving is", definition: "What stands under Could save: an estimate, a bound (at most), or both.", width: "104px", filter: "choice" },
+  { id: "tc_ns", header: "On TC", definition: DEFINITIONS.tcTime, width: "76px", unit: "ns", tasks: ["time"], sums: true },
+  { id: "non_tc_ns", header: "Off TC", definition: DEFINITIONS.nonTcTime, width: "76px", unit: "ns", tasks: ["time"], sums: true },
+  { id: "unknown_ns", header: "Unknown", definition: DEFINITIONS.unknownTime, width: "83px", unit: "ns", tasks: ["time"], sums: true },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", tasks: ["time"], sums: true },
+  { id: "op_type", header: "Op type", definition: DEFINITIONS.opType, width: "180px", tasks: ["time"] },
+  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, width: "220px", tasks: ["shapes"] },
+  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, width: "130px", tasks: ["shapes"] },
+  { id: "tc_kernels", header: "TC kernels", definition: "Kernels of the op that run on Tensor Cores.", width: "220px", missing: "–" },
+  { id: "non_tc_kernels", header: "Other kernels", definition: "Kernels of the op that do not run on Tensor Cores.", width: "220px", missing: "–" },
+  { id: "unknown_kernels", header: "Unknown kernels", definition: "Kernels of the op whose Tensor Core use is unknown.", width: "220px", missing: "–" },
+];
+
+export const TensorCoreKernel: readonly Declared<Types.TensorCoreKernel>[] = [
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, width: "320px" },
+  { id: "total_ns", header: "Total", definition: DEFINITIONS.totalTime, width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "%", definition: "Share of the kernel time of eligible ops.", width: "76px", unit: "percent" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
+  { id: "tensor_core", header: "Tensor Cores", definition: DEFINITIONS.kernelTc, width: "118px", verdict: true, filter: "choice" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, width: "104px", filter: "choice", missing: "–" },
+  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, width: "120px", filter: "choice" },
+  { id: "measured_percent", header: "Busy, measured", definition: DEFINITIONS.measuredTensorActivity, width: "132px", unit: "percent", missing: "not sampled" },
+  { id: "rule", header: "Rule", definition: DEFINITIONS.kernelRule, width: "150px", filter: "choice" },
+];
+
+export const IneligibleWork: readonly Declared<Types.IneligibleWork>[] = [
+  { id: "op_type", header: "Op type", definition: DEFINITIONS.opType, width: "104px" },
+  { id: "ops", header: "Ops", definition: "Ops of this type.", width: "76px", unit: "count" },
+  { id: "time_ns", header: "Time", definition: "Kernel time of these ops.", width: "76px", unit: "ns", sums: true },
+  { id: "text", header: "Why", definition: "Why Tensor Cores cannot run them.", width: "104px" },
+];
+
+export const RooflineOp: readonly Declared<Types.RooflineOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "270px" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", tasks: ["time", "tensor_cores", "shapes"], filter: "choice", missing: "–" },
+  { id: "gpu_ns", header: "GPU time", definition: DEFINITIONS.matrixTime, width: "90px", unit: "ns", tasks: ["time", "tensor_cores", "shapes"], sums: true },
+  { id: "percent_of_ceiling", header: "% of roof", definition: DEFINITIONS.roofPercent, width: "97px", unit: "percent", tasks: ["time", "tensor_cores", "shapes"] },
+  { id: "flops_per_second", header: "Rate", definition: DEFINITIONS.flopRate, width: "110px", unit: "flops_per_second", tasks: ["time", "tensor_cores", "shapes"] },
+  { id: "ceiling_flops_per_second", header: "Roof", definition: DEFINITIONS.roof, width: "110px", unit: "flops_per_second", tasks: ["time"] },
+  { id: "precision", header: "Ran in", definition: DEFINITIONS.ranIn, width: "104px", tasks: ["tensor_cores"], filter: "choice" },
+  { id: "bound", header: "Bound by", definition: DEFINITIONS.bound, width: "104px", tasks: ["time"], filter: "choice" },
+  { id: "measured", header: "Counted by", definition: DEFINITIONS.rooflineMeasured, width: "104px", filter: "choice" },
+  { id: "possible_precision", header: "Could run in", definition: DEFINITIONS.couldRunIn, width: "118px", tasks: ["tensor_cores"], filter: "choice" },
+  { id: "percent_of_possible", header: "% of that roof", definition: DEFINITIONS.possiblePercent, width: "132px", unit: "percent", tasks: ["tensor_cores"] },
+  { id: "flops", header: "FLOPs", definition: DEFINITIONS.flops, width: "110px", unit: "flops", tasks: ["time"], sums: true },
+  { id: "bytes", header: "Bytes", definition: DEFINITIONS.leastBytes, width: "76px", unit: "bytes", tasks: ["time"], sums: true },
+  { id: "flops_per_byte", header: "FLOPs/byte", definition: DEFINITIONS.intensity, width: "104px", unit: "count", tasks: ["shapes"] },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", tasks: ["time"], sums: true },
+  { id: "op_type", header: "Op type", definition: DEFINITIONS.opType, width: "170px", tasks: ["tensor_cores"] },
+  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, width: "220px", tasks: ["shapes"] },
+  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, width: "130px", tasks: ["shapes"] },
+];
+
+export const MemoryCategory: readonly Declared<Types.MemoryCategory>[] = [
+  { id: "label", header: "Category", definition: DEFINITIONS.memoryCategory, width: "150px" },
+  { id: "bytes", header: "At the peak", definition: DEFINITIONS.memoryAtPeak, width: "111px", unit: "bytes" },
+  { id: "percent", header: "%", definition: DEFINITIONS.memoryPercent, width: "76px", unit: "percent", missing: "–" },
+  { id: "own_peak_bytes", header: "Own peak", definition: DEFINITIONS.memoryOwnPeak, width: "90px", unit: "bytes" },
+];
+
+export const MemoryIteration: readonly Declared<Types.MemoryIteration>[] = [
+  { id: "number", header: "Iteration", definition: "Its number, as the training counts it; select one to see only it.", width: "97px", unit: "count" },
+  { id: "peak_allocated_bytes", header: "Peak allocated", definition: DEFINITIONS.memoryPeakAllocated, width: "132px", unit: "bytes" },
+  { id: "peak_reserved_bytes", header: "Peak reserved", definition: DEFINITIONS.memoryPeakReserved, width: "125px", unit: "bytes" },
+  { id: "growth_bytes", header: "Growth", definition: DEFINITIONS.memoryGrowth, width: "76px", unit: "bytes" },
+  { id: "allocations", header: "Allocations", definition: "Allocations that it made.", width: "111px", unit: "count" },
+];
+
+export const MemoryGroup: readonly Declared<Types.MemoryGroup>[] = [
+  { id: "name", header: "Module", definition: DEFINITIONS.memoryModule, width: "190px" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
+  { id: "bytes", header: "At the peak", definition: DEFINITIONS.memoryAtPeak, width: "111px", unit: "bytes" },
+  { id: "percent", header: "%", definition: DEFINITIONS.memoryPercent, width: "76px", unit: "percent", missing: "–" },
+  { id: "allocations", header: "Alive", definition: DEFINITIONS.memoryAlive, width: "76px", unit: "count", missing: "–" },
+  { id: "own_peak_bytes", header: "Own peak", definition: DEFINITIONS.memoryOwnPeak, width: "90px", unit: "bytes" },
+];
+
+export const MemoryAllocation: readonly Declared<Types.MemoryAllocation>[] = [
+  { id: "op", header: "Allocated by", definition: DEFINITIONS.memoryOp, width: "280px" },
+  { id: "bytes", header: "Size", definition: DEFINITIONS.memorySize, width: "76px", unit: "bytes" },
+  { id: "percent", header: "%", definition: DEFINITIONS.memoryPercent, width: "76px", unit: "percent", missing: "–" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
+  { id: "category", header: "Category", definition: DEFINITIONS.memoryCategory, width: "150px", filter: "choice" },
+  { id: "iteration", header: "Iteration", definition: "The iteration that allocated it.", width: "97px", unit: "count", missing: "outside" },
+  { id: "freed", header: "Freed in", definition: DEFINITIONS.memoryFreed, width: "150px", missing: "not in the recording" },
+  { id: "lifetime_ns", header: "Lived", definition: DEFINITIONS.memoryLifetime, width: "76px", unit: "ns", missing: "–" },
+  { id: "module", header: "Module", definition: DEFINITIONS.memoryModule, width: "190px", missing: "–" },
+];
+
+export const PlanRow: readonly Declared<Types.PlanRow>[] = [
+  { id: "gpu", header: "GPU", definition: DEFINITIONS.planGpu, width: "150px" },
+  { id: "batch_size", header: "Batch", definition: DEFINITIONS.planBatch, width: "76px", unit: "count" },
+  { id: "peak_allocated_mb", header: "Peak allocated", definition: DEFINITIONS.planPeakAllocated, width: "132px", unit: "bytes", scale: 1000000.0 },
+  { id: "peak_reserved_mb", header: "Peak reserved", definition: DEFINITIONS.planPeakReserved, width: "125px", unit: "bytes", scale: 1000000.0 },
+  { id: "smallest_limit_mb", header: "Smallest limit", definition: DEFINITIONS.planSmallestLimit, width: "132px", unit: "bytes", scale: 1000000.0 },
+  { id: "capacity_mb", header: "Memory", definition: DEFINITIONS.planCapacity, width: "76px", unit: "bytes", scale: 1000000.0 },
+  { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, width: "120px" },
+  { id: "largest_batch", header: "Largest batch", definition: DEFINITIONS.planLargestBatch, width: "125px", unit: "count" },
+  { id: "step_ms", header: "Step", definition: DEFINITIONS.planStep, width: "76px", unit: "ns", scale: 1000000.0 },
+  { id: "samples_per_second", header: "Samples/s", definition: DEFINITIONS.planRate, width: "97px", unit: "count" },
+];
+
+export const PlanFigure: readonly Declared<Types.PlanFigure>[] = [
+  { id: "name", header: "Memory", definition: DEFINITIONS.planInterval, width: "130px" },
+  { id: "mb", header: "Likely", definition: DEFINITIONS.planInterval, width: "76px", unit: "bytes", scale: 1000000.0 },
+  { id: "low_mb", header: "At least", definition: DEFINITIONS.planInterval, width: "90px", unit: "bytes", scale: 1000000.0 },
+  { id: "high_mb", header: "At most", definition: DEFINITIONS.planInterval, width: "83px", unit: "bytes", scale: 1000000.0 },
+];
+
+export const CheckpointRow: readonly Declared<Types.CheckpointRow>[] = [
+  { id: "modules", header: "Checkpointed", definition: DEFINITIONS.planCheckpoints, width: "220px", missing: "none" },
+  { id: "peak_allocated_mb", header: "Peak allocated", definition: DEFINITIONS.planPeakAllocated, width: "132px", unit: "bytes", scale: 1000000.0 },
+  { id: "peak_reserved_mb", header: "Peak reserved", definition: DEFINITIONS.planPeakReserved, width: "125px", unit: "bytes", scale: 1000000.0 },
+  { id: "step_ms", header: "Step", definition: DEFINITIONS.planStep, width: "76px", unit: "ns", scale: 1000000.0 },
+];
+
+export const ShardRow: readonly Declared<Types.ShardRow>[] = [
+  { id: "shard", header: "Shared by", definition: DEFINITIONS.planShard, width: "104px" },
+  { id: "peak_allocated_mb", header: "Peak allocated", definition: DEFINITIONS.planPeakAllocated, width: "132px", unit: "bytes", scale: 1000000.0 },
+  { id: "peak_reserved_mb", header: "Peak reserved", definition: DEFINITIONS.planPeakReserved, width: "125px", unit: "bytes", scale: 1000000.0 },
+  { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, width: "128px" },
+];
+
+export const StageRow: readonly Declared<Types.StageRow>[] = [
+  { id: "modules", header: "Modules", definition: DEFINITIONS.planStages, width: "280px" },
+  { id: "peak_allocated_mb", header: "Peak allocated", definition: DEFINITIONS.planPeakAllocated, width: "132px", unit: "bytes", scale: 1000000.0 },
+  { id: "peak_reserved_mb", header: "Peak reserved", definition: DEFINITIONS.planPeakReserved, width: "125px", unit: "bytes", scale: 1000000.0 },
+];
+
+export const EnergyChoice: readonly Declared<Types.EnergyChoice>[] = [
+  { id: "precision", header: "Precision", definition: DEFINITIONS.energyPrecision, width: "150px" },
+  { id: "batch_size", header: "Batch", definition: DEFINITIONS.planBatch, width: "76px", unit: "count" },
+  { id: "step_ms", header: "Step", definition: DEFINITIONS.planStep, width: "76px", unit: "ns", scale: 1000000.0 },
+  { id: "joules_per_step", header: "Energy", definition: DEFINITIONS.energyChoice, width: "76px", unit: "joules" },
+  { id: "low_joules", header: "At least", definition: DEFINITIONS.energyInterval, width: "90px", unit: "joules" },
+  { id: "high_joules", header: "At most", definition: DEFINITIONS.energyInterval, width: "83px", unit: "joules" },
+  { id: "joules_per_sample", header: "Energy/sample", definition: DEFINITIONS.joulesPerSample, width: "125px", unit: "joules" },
+  { id: "saved_percent", header: "Saved", definition: DEFINITIONS.energySaved, width: "76px", unit: "percent" },
+];
+
+export const EnergyPart: readonly Declared<Types.EnergyPart>[] = [
+  { id: "kind", header: "Work", definition: DEFINITIONS.energyKind, width: "220px" },
+  { id: "joules", header: "Energy", definition: DEFINITIONS.energyPart, width: "76px", unit: "joules" },
+  { id: "percent", header: "Share", definition: DEFINITIONS.energyShare, width: "76px", unit: "percent" },
+];
+
+export const EnergyModule: readonly Declared<Types.EnergyModule>[] = [
+  { id: "path", header: "Module", definition: DEFINITIONS.modulePath, width: "220px", missing: "whole model" },
+  { id: "joules", header: "Energy above rest", definition: DEFINITIONS.energyModule, width: "153px", unit: "joules" },
+  { id: "percent", header: "Share", definition: DEFINITIONS.energyShare, width: "76px", unit: "percent" },
+];
+
+export const EnergyOp: readonly Declared<Types.EnergyOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "220px" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
+  { id: "joules", header: "Energy above rest", definition: DEFINITIONS.energyPart, width: "153px", unit: "joules" },
+  { id: "percent", header: "Share", definition: DEFINITIONS.energyShare, width: "76px", unit: "percent" },
+  { id: "watts", header: "Power", definition: DEFINITIONS.energyOpWatts, width: "76px", unit: "watts" },
+];
+
+export const TriedRow: readonly Declared<Types.TriedRow>[] = [
+  { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
+  { id: "before_ns", header: "Before", definition: DEFINITIONS.triedBefore, width: "76px", unit: "ns" },
+  { id: "after_ns", header: "After", definition: DEFINITIONS.triedAfter, width: "76px", unit: "ns" },
+  { id: "gain_percent", header: "Gain", definition: DEFINITIONS.triedGain, width: "76px", unit: "percent" },
+  { id: "low_percent", header: "At least", definition: DEFINITIONS.triedInterval, width: "90px", unit: "percent" },
+  { id: "high_percent", header: "At most", definition: DEFINITIONS.triedInterval, width: "83px", unit: "percent" },
+  { id: "forecast_percent", header: "Forecast", definition: DEFINITIONS.triedForecast, width: "90px", unit: "percent" },
+  { id: "memory_bytes", header: "Memory", definition: DEFINITIONS.triedMemory, width: "76px", unit: "bytes" },
+  { id: "joules", header: "Energy", definition: DEFINITIONS.triedEnergy, width: "76px", unit: "joules" },
+  { id: "start_s", header: "Start", definition: DEFINITIONS.triedStart, width: "76px", unit: "ns", scale: 1000000000.0 },
+  { id: "verdict", header: "Training", definition: DEFINITIONS.triedVerdict, width: "170px" },
+];
+
+export const NotTriedRow: readonly Declared<Types.NotTriedRow>[] = [
+  { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
+  { id: "why", header: "Why", definition: DEFINITIONS.triedWhyNot, width: "420px" },
 ];

@@ -277,15 +277,15 @@ export interface Category {
  * kernel did; the percentages are of the wall clock time without the profiler.
  */
 export interface GpuUse {
+  tensor_core_ns: number;
   id: number;
   name: string | null;
+  utilization_percent: number | null;
+  busy_ns: number;
+  tensor_core_percent: number | null;
   compute_capability: string | null;
   sm_count: number | null;
   memory_bytes: number | null;
-  busy_ns: number;
-  utilization_percent: number | null;
-  tensor_core_ns: number;
-  tensor_core_percent: number | null;
 }
 
 /**
@@ -578,8 +578,8 @@ export interface WorkSpot {
 /** An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time. */
 export interface WorkOp {
   id: string;
-  name: string;
   direction: Direction;
+  name: string;
   time_ns: number;
   percent: number | null;
 }
@@ -589,23 +589,23 @@ export interface OpShapes {
   shapes: string;
   dtypes: string;
   calls: number;
-  cpu_total_ns: number;
   gpu_ns: number | null;
+  cpu_total_ns: number;
 }
 
 /** A kernel that was launched; `percent` is its share of all that was. */
 export interface OpKernel {
   id: string;
-  name: string;
   short_name: string;
-  family: string;
+  rule: string;
+  name: string;
+  total_ns: number;
+  percent: number | null;
   tensor_core: Verdict;
   precision: string;
-  rule: string;
-  calls: number;
-  total_ns: number;
   average_ns: number;
-  percent: number | null;
+  calls: number;
+  family: string;
   bytes: number | null;
 }
 
@@ -831,18 +831,18 @@ export interface IdleActivity {
  */
 export interface PaceRow {
   index: number;
+  busy_ns: number;
+  idle_ns: number;
   number: number;
   gpu: number;
   pace: Pace;
   duration_ns: number;
-  busy_ns: number;
-  idle_ns: number;
   idle_percent: number | null;
   late_percent: number | null;
   slack_percent: number | null;
-  idle_by_cause_ns: number[];
   gaps: number;
   longest_gap_ns: number;
+  idle_by_cause_ns: number[];
 }
 
 /**
@@ -853,17 +853,17 @@ export interface PaceRow {
  */
 export interface LaunchedKernel {
   id: string;
-  name: string;
   short_name: string;
-  kind: string;
-  calls: number;
-  average_ns: number;
+  name: string;
   mean_delay_ns: number | null;
   max_delay_ns: number | null;
   mean_queue: number | null;
   max_queue: number | null;
+  calls: number;
   mean_call_ns: number | null;
+  average_ns: number;
   short_percent: number | null;
+  kind: string;
 }
 
 /**
@@ -872,20 +872,20 @@ export interface LaunchedKernel {
  * iterations.
  */
 export interface SyncRow {
-  call: string;
-  kind: SyncKindName;
-  op: string;
   op_id: string;
-  inner_op: string;
   module: string;
-  role: Role;
-  calls: number;
   calls_per_iteration: number;
-  time_ns: number;
   ns_per_iteration: number;
+  call: string;
+  op: string;
+  time_ns: number;
+  percent: number | null;
+  calls: number;
   average_ns: number;
   max_ns: number;
-  percent: number | null;
+  kind: SyncKindName;
+  role: Role;
+  inner_op: string;
 }
 
 /**
@@ -895,20 +895,20 @@ export interface SyncRow {
  */
 export interface GapRow {
   index: number;
-  number: number;
-  gpu: number;
-  start_ns: number;
-  duration_ns: number;
-  percent: number | null;
-  kind: GapKindName;
-  cause: IdleCause;
   cause_ns: number[];
-  kernel: string;
   kernel_id: string;
-  op: string;
   op_id: string;
   module: string;
   event: string;
+  kernel: string;
+  duration_ns: number;
+  percent: number | null;
+  number: number;
+  gpu: number;
+  start_ns: number;
+  cause: IdleCause;
+  kind: GapKindName;
+  op: string;
 }
 
 /**
@@ -1252,32 +1252,32 @@ export interface TensorCoreReason {
  */
 export interface TensorCoreOp {
   id: string;
-  name: string;
   module: string;
-  op_type: string;
-  direction: Direction;
-  using_tc: Verdict;
-  precision: string;
-  calls: number;
-  gpu_ns: number;
-  tc_ns: number;
-  non_tc_ns: number;
-  unknown_ns: number;
-  utilization_percent: number | null;
-  tc_kernels: string[];
-  non_tc_kernels: string[];
-  unknown_kernels: string[];
-  dtypes: string;
-  shapes: string;
-  possible_precisions: string[];
-  reason: string;
-  reasons: TensorCoreReason[];
   layout_ns: number;
   helpers_ns: number;
   saved_ns: number | null;
   at_most_ns: number | null;
+  name: string;
+  direction: Direction;
+  gpu_ns: number;
   could_save_ns: number | null;
+  using_tc: Verdict;
+  utilization_percent: number | null;
+  precision: string;
+  reasons: TensorCoreReason[];
+  reason: string;
+  possible_precisions: string[];
   could_save: CouldSave;
+  tc_ns: number;
+  non_tc_ns: number;
+  unknown_ns: number;
+  calls: number;
+  op_type: string;
+  shapes: string;
+  dtypes: string;
+  tc_kernels: string[];
+  non_tc_kernels: string[];
+  unknown_kernels: string[];
 }
 
 /**
@@ -1288,24 +1288,24 @@ export interface TensorCoreOp {
 export interface TensorCoreKernel {
   id: string;
   name: string;
-  tensor_core: Verdict;
-  precision: string;
-  rule: string;
-  family: string;
-  calls: number;
   total_ns: number;
   percent: number | null;
+  calls: number;
+  tensor_core: Verdict;
+  precision: string;
+  family: string;
   measured_percent: number | null;
+  rule: string;
 }
 
 /** Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason. */
 export interface IneligibleWork {
-  op_type: string;
   id: OffReason;
   label: string;
-  text: string;
+  op_type: string;
   ops: number;
   time_ns: number;
+  text: string;
 }
 
 /**
@@ -1359,27 +1359,27 @@ export interface Roof {
  */
 export interface RooflineOp {
   id: string;
-  name: string;
   module: string;
-  op_type: string;
-  direction: Direction;
-  calls: number;
-  gpu_ns: number;
-  flops: number | null;
-  bytes: number | null;
-  flops_per_second: number | null;
-  flops_per_byte: number | null;
-  precision: string;
   tensor_cores: Verdict;
-  ceiling_flops_per_second: number | null;
-  percent_of_ceiling: number | null;
-  bound: Bound;
   why_above_roof: string;
+  name: string;
+  direction: Direction;
+  gpu_ns: number;
+  percent_of_ceiling: number | null;
+  flops_per_second: number | null;
+  ceiling_flops_per_second: number | null;
+  precision: string;
+  bound: Bound;
+  measured: boolean;
   possible_precision: string;
   percent_of_possible: number | null;
+  flops: number | null;
+  bytes: number | null;
+  flops_per_byte: number | null;
+  calls: number;
+  op_type: string;
   shapes: string;
   dtypes: string;
-  measured: boolean;
 }
 
 /**
@@ -1497,11 +1497,11 @@ export interface MemoryCurve {
 /** One selected iteration: from `start_ns` after the first; `category_bytes` at its own peak, or empty. */
 export interface MemoryIteration {
   index: number;
-  number: number;
   start_ns: number;
+  category_bytes: (number | null)[];
+  number: number;
   peak_allocated_bytes: number;
   peak_reserved_bytes: number | null;
-  category_bytes: (number | null)[];
   growth_bytes: number;
   allocations: number;
 }
@@ -1538,16 +1538,16 @@ export interface MemoryGroup {
  */
 export interface MemoryAllocation {
   id: number;
+  op_id: string | null;
+  op: string;
   bytes: number;
   percent: number | null;
-  op: string;
-  op_id: string | null;
-  module: string;
   direction: Direction;
   category: MemoryCategoryKey;
   iteration: number | null;
   freed: string;
   lifetime_ns: number | null;
+  module: string;
 }
 
 /**
@@ -2289,23 +2289,23 @@ export interface AdvicePage {
 
 /** A remedy, or a set of them, that was run next to the baseline. */
 export interface TriedRow {
-  remedy: string;
   title: string;
+  is_gain: boolean;
+  verdict_text: string;
+  changes: string;
+  code: string;
+  run: string;
+  remedy: string;
   before_ns: number | null;
   after_ns: number | null;
   gain_percent: number | null;
   low_percent: number | null;
   high_percent: number | null;
-  is_gain: boolean;
   forecast_percent: number | null;
-  verdict: string;
-  verdict_text: string;
-  start_s: number | null;
   memory_bytes: number | null;
   joules: number | null;
-  changes: string;
-  code: string;
-  run: string;
+  start_s: number | null;
+  verdict: string;
 }
 
 /** A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed. */

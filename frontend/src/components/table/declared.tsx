@@ -13,21 +13,21 @@ export interface Declared<Row> extends Omit<Column<Row>, "value" | "cell" | "key
   absent?: readonly string[];
 }
 
-/** `own` changes columns by their fields. Without a GPU the time is that of the CPU. */
+/** `own` changes columns by their fields, or leaves them out. Without a GPU the time is that of the CPU. */
 export function tableColumns<Row>(
   declared: readonly Declared<Row>[],
-  own: { [Field in keyof Row]?: Partial<Column<Row>> } = {},
+  own: { [Field in keyof Row]?: Partial<Column<Row>> | null } = {},
   hasGpu = true,
 ): Column<Row>[] {
   return declared
-    .filter(({ gpu }) => hasGpu || !gpu)
+    .filter(({ id, gpu }) => own[id] !== null && (hasGpu || !gpu))
     .map(({ scale = 1, absent, gpu: _, tasks, ...column }) => {
       const isAbsent = (row: Row): boolean =>
         absent !== undefined && absent.indexOf(String(row[absent[0] as keyof Row]), 1) > 0;
       return {
         ...column,
         key: column.id,
-        value: (row) => cellValue(row[column.id], scale) ?? (!column.unit && isAbsent(row) ? "–" : null),
+        value: (row) => cellValue(row[column.id], column.unit && scale) ?? (!column.unit && isAbsent(row) ? "–" : null),
         ...(absent &&
           column.unit && { cell: (row: Row) => (isAbsent(row) ? <span class="missing">–</span> : undefined) }),
         ...(tasks && { tasks: hasGpu || !tasks.includes("cpu") ? tasks : [...new Set<Task>(["time", ...tasks])] }),
@@ -36,8 +36,8 @@ export function tableColumns<Row>(
     });
 }
 
-function cellValue(value: unknown, scale: number): string | number | null {
-  if (typeof value === "number") return value * scale;
+function cellValue(value: unknown, scale: number | undefined): string | number | null {
+  if (typeof value === "number") return scale === undefined ? String(value) : value * scale;
   if (typeof value === "boolean") return value ? "yes" : "no";
   return (Array.isArray(value) ? value.join(", ") : (value as string | null)) || null;
 }
