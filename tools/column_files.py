@@ -36,6 +36,7 @@ def _literal(column: TableColumn) -> str:
         "tasks": declared.tasks.split(),
         "sums": declared.sums,
         "bar": declared.bar,
+        "signed": declared.signed,
         "gpu": declared.gpu,
         "verdict": column.values == typing.get_args(Verdict),
         "filter": "choice" if declared.choice or column.values else None,

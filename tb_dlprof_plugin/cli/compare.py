@@ -11,12 +11,13 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.pages.compare_text import signed
-from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptPromises, signed_duration
+from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptOpRow, KeptPromises, signed_duration
 
 SLOWER = 1
 """Exit status if the candidate is slower than allowed."""
@@ -120,20 +121,11 @@ def _print_text(page: ComparePage, limit: int) -> None:
     say()
     if page.across_frameworks:
         _print_families(page)
-    print_table(
-        (
-            (f"Op ({page.basis.upper()} time)", "left"),
-            ("direction", "left"),
-            ("base", "right"),
-            ("candidate", "right"),
-            ("speedup", "right"),
-            ("of change", "right"),
-            ("precision", "left"),
-            ("kernels", "right"),
-            ("of roof", "right"),
-            ("", "left"),
-        ),
-        [_op_line(op) for op in page.ops[:limit]],
+    print_rows(
+        CompareOp,
+        page.ops[:limit],
+        headings={"name": f"Op ({page.basis.upper()} time)"},
+        cells={"reason": lambda op: REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else "")},
     )
     _print_matching(page, limit)
     if page.promises:
@@ -152,21 +144,6 @@ def _print_families(page: ComparePage) -> None:
         ],
     )
     say()
-
-
-def _op_line(op: CompareOp) -> tuple[str, ...]:
-    return (
-        op.name,
-        op.direction,
-        "absent" if op.a_ns is None else time(op.a_ns),
-        "absent" if op.b_ns is None else time(op.b_ns),
-        "-" if op.speedup is None else f"{op.speedup:.2f}",
-        "-" if op.change_percent is None else f"{op.change_percent:.1f} %",
-        f"{op.a_precision or UNKNOWN} -> {op.b_precision or UNKNOWN}",
-        f"{_count(op.a_kernels)} -> {_count(op.b_kernels)}",
-        "-" if op.b_roof_percent is None else f"{_whole(op.a_roof_percent)} -> {_whole(op.b_roof_percent)}",
-        REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else ""),
-    )
 
 
 def _print_matching(page: ComparePage, limit: int) -> None:
@@ -243,26 +220,11 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
     )
     say()
     worst = panel.ops[: max(1, limit // 2)]
-    print_table(
-        (
-            ("kernels with the largest error", "left"),
-            ("direction", "left"),
-            ("base", "right"),
-            ("forecast", "right"),
-            ("measured", "right"),
-            ("error", "right"),
-        ),
-        [
-            (
-                op.name,
-                op.direction,
-                _ms(op.before_ms),
-                _ms(op.predicted_ms),
-                "absent" if op.measured_ms is None else _ms(op.measured_ms),
-                _error(op.error_percent),
-            )
-            for op in worst
-        ],
+    print_rows(
+        KeptOpRow,
+        worst,
+        headings={"name": "Kernels with the largest error"},
+        cells={"error_percent": lambda op: _error(op.error_percent)},
     )
 
 
@@ -288,11 +250,3 @@ def _value(metric: CompareMetric, value: float | None) -> str:
     if metric.unit == "watts":
         return f"{value:,.0f} W"
     return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
-def _whole(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.0f} %"

@@ -11,9 +11,10 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
-from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
+from tb_dlprof_plugin.pages.forecast import ForecastOp, ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
 
 
@@ -70,28 +71,5 @@ def _print_text(page: ForecastPage, limit: int) -> None:
         ],
     )
     say()
-    print_table(
-        (
-            ("Op", "left"),
-            ("direction", "left"),
-            ("kernels now", "right"),
-            ("forecast", "right"),
-            ("times as fast", "right"),
-            ("casts", "right"),
-            ("would run in", "left"),
-        ),
-        [
-            (
-                op.name,
-                op.direction,
-                f"{op.measured_ms:.3f} ms",
-                f"{op.predicted_ms:.3f} ms",
-                f"{op.measured_ms / op.predicted_ms:.2f}" if op.predicted_ms else "-",
-                f"{op.casts_ms:.3f} ms" if op.casts_ms else "",
-                op.precision.upper() or "as now",
-            )
-            for op in page.ops[:limit]
-        ],
-    )
-    if page.total_rows > limit:
-        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+    cells = {"precision": lambda op: op.precision.upper() or "as now"}
+    print_rows(ForecastOp, page.ops, limit=limit, total=page.total_rows, cells=cells)

@@ -10,7 +10,7 @@ import msgspec
 from tb_dlprof_plugin.cli.printing import print_table
 from tb_dlprof_plugin.cli.sums import AS_THEY_ARE, Sums
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import byte_size, duration, energy, flop_count, ratio
+from tb_dlprof_plugin.model.formatting import byte_rate, byte_size, duration, energy, flop_count, ratio
 from tb_dlprof_plugin.pages.columns import TableColumn, Unit, columns_of
 
 Row = TypeVar("Row", bound=msgspec.Struct)
@@ -23,6 +23,8 @@ _TEXTS: dict[Unit, Callable[[float], str]] = {
     "per_second": lambda value: f"{ratio(value)} /s",
     "flops": flop_count,
     "flops_per_second": lambda value: f"{flop_count(value)}/s",
+    "bytes_per_second": byte_rate,
+    "count_per_step": lambda value: f"{value:,.1f}",
     "joules": energy,
     "watts": lambda value: f"{value:.0f} W",
 }
@@ -73,7 +75,7 @@ def _is_printed(column: TableColumn, has_gpu: bool) -> bool:
 def _text_of(column: TableColumn, sums: Sums) -> Callable[[Any], str]:
     declared, unit = column.declared, column.unit
 
-    def text(row: Any) -> str:
+    def cell(row: Any) -> str:
         value = getattr(row, column.field)
         if declared.absent and (unit or not value) and str(getattr(row, declared.absent[0])) in declared.absent[1:]:
             return _ABSENT
@@ -87,9 +89,10 @@ def _text_of(column: TableColumn, sums: Sums) -> Callable[[Any], str]:
             return str(value)
         if unit == "count":
             return sums.count(value) if declared.sums else count(value)
-        return _TEXTS[unit](column.scale * (sums.value(value) if declared.sums else value))
+        text = _TEXTS[unit](column.scale * (sums.value(value) if declared.sums else value))
+        return f"+{text}" if declared.signed and value > 0 else text
 
-    return text
+    return cell
 
 
 def count(value: float) -> str:

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
 
 Unit = Literal[
     "ns", "percent", "count", "count_per_step", "bytes", "ratio", "per_second", "flops", "flops_per_second",
-    "joules", "watts",
+    "bytes_per_second", "joules", "watts",
 ]  # fmt: skip
 Task = Literal["time", "tensor_cores", "cpu", "shapes"]
 
@@ -43,6 +43,7 @@ class Column:
         terminal: the command prints it, too.
         sums: it is a sum over the iterations, shown per step.
         bar: a share, with a bar behind it.
+        signed: a difference, with its sign.
         gpu: left out where no GPU was used.
         choice: its filter offers the values that occur, as for a `Literal`; a number is then a name.
         missing: stands for what is None or "".
@@ -57,6 +58,7 @@ class Column:
     terminal: bool = False
     sums: bool = False
     bar: bool = False
+    signed: bool = False
     gpu: bool = False
     choice: bool = False
     missing: str = "unknown"

@@ -9,6 +9,7 @@ import msgspec
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.advice.frameworks import precision_remedy
 from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
@@ -33,14 +34,27 @@ class ForecastOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
     module: str
     op_type: str
-    direction: Direction
-    measured_ms: float
-    predicted_ms: float
-    casts_ms: float
-    precision: str
+    name: Annotated[str, Column("Op", "opName", terminal=True, width=260)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=True)]
+    measured_ms: Annotated[float, Column("Now", "Kernel time per iteration, as recorded.", terminal=True)]
+    predicted_ms: Annotated[
+        float,
+        Column("Forecast", "Kernel time per iteration in the new precision, its casts not counted.", terminal=True),
+    ]
+    speedup: Annotated[
+        float | None,
+        Column(
+            "Times as fast",
+            "Kernel time now over the forecast, without casts.",
+            missing="–",
+            unit="ratio",
+            terminal=True,
+        ),
+    ]
+    casts_ms: Annotated[float, Column("Casts", "forecastCasts", absent=("casts_ms", "0", "0.0"), terminal=True)]
+    precision: Annotated[str, Column("Would run in", "forecastPrecision", choice=True, missing="as now", terminal=True)]
 
 
 class ForecastPage(msgspec.Struct, frozen=True):
@@ -155,6 +169,7 @@ def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | Non
             measured_ms=_ms(op.measured_ns),
             predicted_ms=_ms(op.predicted_ns),
             casts_ms=_ms(op.casts_ns),
+            speedup=_ms(op.measured_ns) / _ms(op.predicted_ns) if _ms(op.predicted_ns) else None,
             precision=op.precision,
         )
         for op in found.ops

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
@@ -38,67 +39,83 @@ class RunRow(msgspec.Struct, frozen=True):
     ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
     """
 
-    ref: RunRef
-    model: str
-    precision: str
     precision_key: str
-    batch_size: int | None
-    workers: int | None
-    gpu: str
     gpus: int
     iterations: int
-    step_ns: int
     step_low_ns: int
     step_high_ns: int
     step_source: str
-    step_words: str
-    recorded_ns: int
     deviation_ns: int | None
-    samples_per_second: float | None
-    base: Annotated[str, Definition("runBase", "The base that the run is compared with.")]
     no_base: str
-    changes: Annotated[
-        list[str],
-        Definition("runChanges", "The recorded facts in which the run differs from its base."),
-    ]
-    speedup: float | None
     low: float | None
     high: float | None
     by_samples: bool
-    change: Change
-    gpu_utilization: float | None
-    tensor_core_utilization: float | None
+    peak_memory_of: str
+    watts: float | None
+    ref: Annotated[RunRef, Column("Run", "runName", terminal=True, width=230)]
+    model: Annotated[str, Column("Model", "runModel", choice=True, terminal=True, width=170)]
+    precision: Annotated[str, Column("Precision", "runPrecision", choice=True, terminal=True, width=120)]
+    batch_size: Annotated[int | None, Column("Batch", "Samples in a batch.", terminal=True)]
+    step_ns: Annotated[int, Column("Step time", "runStep", terminal=True)]
+    speedup: Annotated[float | None, Column("Speedup", "runSpeedup", missing="–", unit="ratio", terminal=True)]
+    change: Annotated[Change, Column("95 %", "runNoise", missing="–", terminal=True, width=180)]
+    base: Annotated[
+        str,
+        Column("Base", missing="none", terminal=True, width=190),
+        Definition("runBase", "The base that the run is compared with."),
+    ]
+    changes: Annotated[
+        list[str],
+        Column("Differs in", missing="–", width=200),
+        Definition("runChanges", "The recorded facts in which the run differs from its base."),
+    ]
+    samples_per_second: Annotated[float | None, Column("Samples/s", "samples", unit="per_second", terminal=True)]
+    recorded_ns: Annotated[int, Column("Recorded step", "runRecorded", terminal=True)]
+    step_words: Annotated[str, Column("Step is", "runSource", choice=True, width=170)]
+    gpu_utilization: Annotated[float | None, Column("GPU util.", "gpuUtilization", unit="percent", terminal=True)]
+    tensor_core_utilization: Annotated[float | None, Column("TC util.", "tcUtilization", unit="percent", terminal=True)]
     tensor_core_share: Annotated[
         float | None,
+        Column("Kernels on TC", unit="percent", terminal=True),
         Definition("runTcShare", "Share of the kernel time that Tensor Core kernels take."),
     ]
     peak_memory_bytes: Annotated[
         int | None,
+        Column("Peak memory", terminal=True),
         Definition(
             "runMemory",
-            "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process"
-            " until then.",
+            "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
+            "until then.",
         ),
     ]
-    peak_memory_of: str
     joules_per_step: Annotated[
         float | None,
+        Column("Energy", unit="joules", terminal=True),
         Definition("runJoules", "Energy of this process's GPUs in a step without the profiler, by their own counter."),
     ]
     joules_per_sample: Annotated[
         float | None,
+        Column("Energy/sample", unit="joules"),
         Definition("runJoulesPerSample", "Energy of a step over the batch size: what runs with other batches share."),
     ]
-    watts: float | None
     flops: Annotated[
         float | None,
+        Column("FLOPs/step", unit="flops"),
         Definition(
             "runFlops",
             "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
         ),
     ]
-    launches: float | None
-    advice: Annotated[RunAdvice | None, Definition("runAdvice", "The finding with the largest expected saving.")]
+    launches: Annotated[float | None, Column("Launches", "Kernels, copies and sets launched per step.")]
+    advice: Annotated[
+        RunAdvice | None,
+        Column("First advice", choice=True, missing="–", terminal=True, width=230),
+        Definition("runAdvice", "The finding with the largest expected saving."),
+    ]
+    workers: Annotated[int | None, Column("Workers", "Worker processes of the DataLoader.")]
+    gpu: Annotated[
+        str, Column("GPU", "The GPU, or the CPU where none was used.", choice=True, terminal=True, width=150)
+    ]
 
 
 class ManyRunsPage(msgspec.Struct, frozen=True):

@@ -296,6 +296,26 @@ DEFINITIONS: dict[str, str] = {
         "takes above the least time of its FLOPs and bytes. A bound is sorted as if all of it could be saved; unknown "
         "where FLOPs or the GPU's rates are."
     ),
+    "jobCompute": "The GPU computes: kernels that are no communication, those next to a collective too.",
+    "jobTransfer": (
+        "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on "
+        "the rank that comes last."
+    ),
+    "jobWaiting": (
+        "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with "
+        "the longest collectives is the fastest one. Unknown where no other rank of a collective was "
+        "recorded: it is part of the transfer then."
+    ),
+    "jobBubble": "A pipeline stage waits for the microbatches of its neighbours.",
+    "jobHost": "The GPU has nothing to do, or copies: the CPU has not launched the next work yet.",
+    "jobStep": (
+        "Length of the job's step without the profiler. Ranks that wait for each other in every step have one length."
+    ),
+    "jobWinnable": "By how much the job's step gets shorter if this rank alone is as fast as the next one.",
+    "jobFlops": (
+        "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. It is MFU "
+        "where nothing is computed twice, and unknown where shapes or the GPU's peak are not known."
+    ),
 }
 """Keyed by the name in the frontend."""
 

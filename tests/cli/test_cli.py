@@ -233,7 +233,7 @@ def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
     assert json.loads(run("compare", *paths, "--json").stdout) == json.loads(msgspec.json.encode(expected))
     assert run("compare", *paths, "--format", "json").stdout == run("compare", *paths, "--json").stdout
     text = run("compare", *paths).stdout
-    assert "fp32 -> fp16" in text
+    assert "Base precision" in text
     assert "5.00" in text
     assert "where the step goes" in text
     assert "Casts" in text

@@ -332,6 +332,93 @@ export const StageRow: readonly Declared<Types.StageRow>[] = [
   { id: "peak_reserved_mb", header: "Peak reserved", definition: DEFINITIONS.planPeakReserved, width: "125px", unit: "bytes", scale: 1000000.0 },
 ];
 
+export const JobDelay: readonly Declared<Types.JobDelay>[] = [
+  { id: "rank", header: "Rank", definition: "The rank where the delay begins.", width: "76px", unit: "count" },
+  { id: "owed_ns", header: "Owed", definition: DEFINITIONS.jobOwed, width: "76px", unit: "ns" },
+  { id: "winnable_ns", header: "Winnable", definition: DEFINITIONS.jobWinnable, width: "110px", unit: "ns", bar: true },
+  { id: "cause", header: "Cause", definition: "What makes it late.", width: "140px" },
+  { id: "why", header: "Why", definition: "The figures that the cause rests on.", width: "460px" },
+  { id: "significant", header: "Significant", definition: DEFINITIONS.jobSignificant, width: "130px" },
+  { id: "host", header: "Host", definition: "The rank's host, as its recording names it.", width: "120px" },
+];
+
+export const JobWhatIf: readonly Declared<Types.JobWhatIf>[] = [
+  { id: "change", header: "If", definition: "What is repaired, alone.", width: "300px" },
+  { id: "step_ns", header: "Step", definition: "The job's step then, by replaying all ranks.", width: "76px", unit: "ns" },
+  { id: "low_ns", header: "At least", definition: "Lower end of the interval.", width: "90px", unit: "ns" },
+  { id: "high_ns", header: "At most", definition: "Upper end of the interval.", width: "83px", unit: "ns" },
+  { id: "saved_percent", header: "Saved", definition: "Part of the step that it saves.", width: "110px", unit: "percent", bar: true },
+];
+
+export const JobCollective: readonly Declared<Types.JobCollective>[] = [
+  { id: "operation", header: "Operation", definition: "What the calls do.", width: "140px", filter: "choice" },
+  { id: "dimension", header: "Dimension", definition: "Parallel dimension of the group.", width: "104px", filter: "choice" },
+  { id: "size", header: "Size", definition: "Class of message sizes.", width: "110px", filter: "choice" },
+  { id: "module", header: "Module", definition: "Module or FSDP unit that the calls belong to.", width: "180px", missing: "–" },
+  { id: "calls_per_step", header: "Calls", definition: "Calls of a rank per step.", width: "76px", unit: "count_per_step" },
+  { id: "transfer_ns", header: "Transfer", definition: DEFINITIONS.jobTransfer, width: "90px", unit: "ns" },
+  { id: "waiting_ns", header: "Waiting", definition: DEFINITIONS.jobWaiting, width: "83px", unit: "ns" },
+  { id: "exposed_ns", header: "Exposed", definition: "Time in which nothing else ran on the GPU, mean of the ranks.", width: "110px", unit: "ns", bar: true },
+  { id: "bus_bytes_per_second", header: "Bus bandwidth", definition: DEFINITIONS.jobBus, width: "125px", unit: "bytes_per_second" },
+  { id: "attainable_bytes_per_second", header: "Attainable", definition: "The best bus bandwidth of such calls in this job, or what the link allows.", width: "104px", unit: "bytes_per_second" },
+  { id: "verdict", header: "Bound by", definition: DEFINITIONS.jobVerdict, width: "130px", filter: "choice" },
+  { id: "hiding_bytes_per_second", header: "To hide it", definition: DEFINITIONS.jobHiding, width: "104px", unit: "bytes_per_second" },
+];
+
+export const JobPart: readonly Declared<Types.JobPart>[] = [
+  { id: "part", header: "Part", definition: "What the GPU does, mean of all ranks.", width: "180px" },
+  { id: "base_ns", header: "Base", definition: "In the other job.", width: "76px", unit: "ns" },
+  { id: "candidate_ns", header: "This job", definition: "In the job of this page.", width: "90px", unit: "ns" },
+  { id: "difference_ns", header: "Change", definition: "The parts add up to the step.", width: "76px", unit: "ns", signed: true },
+];
+
+export const JobDelayChange: readonly Declared<Types.JobDelayChange>[] = [
+  { id: "what", header: "Delay", definition: DEFINITIONS.jobDelayChange, width: "80px" },
+  { id: "rank", header: "Rank", definition: "Where it begins.", width: "76px", unit: "count" },
+  { id: "cause", header: "Cause", definition: "What makes it late.", width: "140px" },
+  { id: "base_winnable_ns", header: "Base", definition: DEFINITIONS.jobWinnable, width: "76px", unit: "ns", missing: "–" },
+  { id: "winnable_ns", header: "This job", definition: DEFINITIONS.jobWinnable, width: "90px", unit: "ns", missing: "–" },
+  { id: "why", header: "Why", definition: "The figures that the cause rests on.", width: "400px" },
+];
+
+export const JobRankChange: readonly Declared<Types.JobRankChange>[] = [
+  { id: "rank", header: "Rank", definition: "Number of the rank in this job.", width: "76px", unit: "count" },
+  { id: "base_ranks", header: "Against", definition: DEFINITIONS.jobBaseRanks, width: "104px" },
+  { id: "compute_ns", header: "Compute", definition: DEFINITIONS.jobCompute, width: "83px", unit: "ns", signed: true },
+  { id: "transfer_ns", header: "Transfer", definition: DEFINITIONS.jobTransfer, width: "90px", unit: "ns", signed: true },
+  { id: "waiting_ns", header: "Waiting", definition: DEFINITIONS.jobWaiting, width: "83px", unit: "ns", signed: true },
+  { id: "bubble_ns", header: "Bubble", definition: DEFINITIONS.jobBubble, width: "76px", unit: "ns", signed: true },
+  { id: "host_ns", header: "Host", definition: DEFINITIONS.jobHost, width: "76px", unit: "ns", signed: true },
+  { id: "step_ns", header: "Step", definition: DEFINITIONS.jobStep, width: "76px", unit: "ns", signed: true },
+];
+
+export const JobCollectiveChange: readonly Declared<Types.JobCollectiveChange>[] = [
+  { id: "operation", header: "Operation", definition: "What the calls do.", width: "140px", filter: "choice" },
+  { id: "dimension", header: "Dimension", definition: "Parallel dimension of the group.", width: "104px", filter: "choice" },
+  { id: "size", header: "Size", definition: "Class of message sizes.", width: "110px", filter: "choice" },
+  { id: "module", header: "Module", definition: "Module or FSDP unit that the calls belong to.", width: "180px", missing: "–" },
+  { id: "base_calls", header: "Base calls", definition: "Calls of a rank per step in the other job.", width: "104px", unit: "count_per_step", missing: "–" },
+  { id: "calls", header: "Calls", definition: "Calls of a rank per step in this job.", width: "76px", unit: "count_per_step", missing: "–" },
+  { id: "base_exposed_ns", header: "Base exposed", definition: "Time in which nothing else ran on the GPU, in the other job.", width: "118px", unit: "ns", missing: "–" },
+  { id: "exposed_ns", header: "Exposed", definition: "Time in which nothing else ran on the GPU, in this job.", width: "83px", unit: "ns", missing: "–" },
+  { id: "difference_ns", header: "Change", definition: DEFINITIONS.jobExposedChange, width: "76px", unit: "ns", signed: true },
+];
+
+export const ScaledRow: readonly Declared<Types.ScaledRow>[] = [
+  { id: "job", header: "Job", definition: "The run that is a job.", width: "180px" },
+  { id: "gpus", header: "GPUs", definition: "How many the job uses.", width: "76px", unit: "count" },
+  { id: "step_ns", header: "Step", definition: DEFINITIONS.jobStep, width: "76px", unit: "ns" },
+  { id: "work", header: "Work", definition: DEFINITIONS.jobWork, width: "76px", unit: "ratio" },
+  { id: "throughput", header: "Speed", definition: "Work per time over that of the smallest job.", width: "76px", unit: "ratio" },
+  { id: "efficiency_percent", header: "Efficiency", definition: DEFINITIONS.jobScaling, width: "110px", unit: "percent", bar: true },
+  { id: "compute", header: "× compute", definition: DEFINITIONS.jobFactorCompute, width: "97px", unit: "ratio" },
+  { id: "host", header: "× host", definition: DEFINITIONS.jobFactorHost, width: "76px", unit: "ratio" },
+  { id: "transfer", header: "× transfer", definition: DEFINITIONS.jobFactorTransfer, width: "104px", unit: "ratio" },
+  { id: "waiting", header: "× waiting", definition: DEFINITIONS.jobFactorWaiting, width: "97px", unit: "ratio" },
+  { id: "bubble", header: "× bubble", definition: DEFINITIONS.jobFactorBubble, width: "90px", unit: "ratio" },
+  { id: "flops_utilization_percent", header: "FLOPs utilization", definition: DEFINITIONS.jobFlops, width: "153px", unit: "percent" },
+];
+
 export const EnergyChoice: readonly Declared<Types.EnergyChoice>[] = [
   { id: "precision", header: "Precision", definition: DEFINITIONS.energyPrecision, width: "150px" },
   { id: "batch_size", header: "Batch", definition: DEFINITIONS.planBatch, width: "76px", unit: "count" },
@@ -363,6 +450,16 @@ export const EnergyOp: readonly Declared<Types.EnergyOp>[] = [
   { id: "watts", header: "Power", definition: DEFINITIONS.energyOpWatts, width: "76px", unit: "watts" },
 ];
 
+export const ForecastOp: readonly Declared<Types.ForecastOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "260px" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
+  { id: "measured_ms", header: "Now", definition: "Kernel time per iteration, as recorded.", width: "76px", unit: "ns", scale: 1000000.0 },
+  { id: "predicted_ms", header: "Forecast", definition: "Kernel time per iteration in the new precision, its casts not counted.", width: "90px", unit: "ns", scale: 1000000.0 },
+  { id: "speedup", header: "Times as fast", definition: "Kernel time now over the forecast, without casts.", width: "125px", unit: "ratio", missing: "–" },
+  { id: "casts_ms", header: "Casts", definition: DEFINITIONS.forecastCasts, width: "76px", unit: "ns", scale: 1000000.0, absent: ["casts_ms", "0", "0.0"] },
+  { id: "precision", header: "Would run in", definition: DEFINITIONS.forecastPrecision, width: "118px", filter: "choice", missing: "as now" },
+];
+
 export const TriedRow: readonly Declared<Types.TriedRow>[] = [
   { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
   { id: "before_ns", header: "Before", definition: DEFINITIONS.triedBefore, width: "76px", unit: "ns" },
@@ -380,4 +477,70 @@ export const TriedRow: readonly Declared<Types.TriedRow>[] = [
 export const NotTriedRow: readonly Declared<Types.NotTriedRow>[] = [
   { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
   { id: "why", header: "Why", definition: DEFINITIONS.triedWhyNot, width: "420px" },
+];
+
+export const CompareOp: readonly Declared<Types.CompareOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "280px" },
+  { id: "role", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice" },
+  { id: "a_ns", header: "Base", definition: DEFINITIONS.perIteration, width: "76px", unit: "ns", missing: "not in run" },
+  { id: "b_ns", header: "Candidate", definition: DEFINITIONS.perIteration, width: "97px", unit: "ns", missing: "not in run" },
+  { id: "difference_ns", header: "Difference", definition: DEFINITIONS.difference, width: "104px", unit: "ns" },
+  { id: "speedup", header: "Speedup", definition: DEFINITIONS.speedup, width: "83px", unit: "ratio", missing: "–" },
+  { id: "change_percent", header: "Of change", definition: DEFINITIONS.changeShare, width: "97px", unit: "percent", missing: "–" },
+  { id: "a_using_tc", header: "Base TC", definition: "Whether the op uses Tensor Cores in the base.", width: "104px", verdict: true, filter: "choice" },
+  { id: "b_using_tc", header: "Cand. TC", definition: "Whether the op uses Tensor Cores in the candidate.", width: "104px", verdict: true, filter: "choice" },
+  { id: "a_precision", header: "Base precision", definition: DEFINITIONS.precision, width: "132px", filter: "choice", missing: "–" },
+  { id: "b_precision", header: "Cand. precision", definition: DEFINITIONS.precision, width: "139px", filter: "choice", missing: "–" },
+  { id: "a_kernels", header: "Base kernels", definition: "Kernels per iteration in the base.", width: "118px", unit: "count", missing: "–" },
+  { id: "b_kernels", header: "Cand. kernels", definition: "Kernels per iteration in the candidate.", width: "125px", unit: "count", missing: "–" },
+  { id: "a_roof_percent", header: "Base roof", definition: DEFINITIONS.ofRoof, width: "97px", unit: "percent", missing: "–" },
+  { id: "b_roof_percent", header: "Cand. roof", definition: DEFINITIONS.ofRoof, width: "104px", unit: "percent", missing: "–" },
+  { id: "reason", header: "Match", definition: "Why the op is in one run only, or how its partner was found.", width: "190px", filter: "choice" },
+  { id: "op_type", header: "Op type", definition: DEFINITIONS.opType, width: "190px" },
+  { id: "module", header: "Module", definition: DEFINITIONS.module, width: "180px", missing: "–" },
+];
+
+export const KeptOpRow: readonly Declared<Types.KeptOpRow>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "250px" },
+  { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
+  { id: "before_ms", header: "Base", definition: "Kernel time per iteration in the base.", width: "76px", unit: "ns", scale: 1000000.0 },
+  { id: "predicted_ms", header: "Forecast", definition: "Kernel time per iteration as forecast, without casts.", width: "90px", unit: "ns", scale: 1000000.0 },
+  { id: "measured_ms", header: "Measured", definition: "Kernel time per iteration in the candidate, without casts.", width: "90px", unit: "ns", scale: 1000000.0, missing: "not in run" },
+  { id: "error_ms", header: "Error", definition: DEFINITIONS.promiseError, width: "76px", unit: "ns", scale: 1000000.0, signed: true, missing: "–" },
+  { id: "error_percent", header: "Error, %", definition: DEFINITIONS.promiseError, width: "90px", unit: "percent", missing: "–" },
+  { id: "precision", header: "Forecast in", definition: DEFINITIONS.forecastPrecision, width: "111px", filter: "choice", missing: "as in base" },
+];
+
+export const RunRow: readonly Declared<Types.RunRow>[] = [
+  { id: "ref", header: "Run", definition: DEFINITIONS.runName, width: "230px" },
+  { id: "model", header: "Model", definition: DEFINITIONS.runModel, width: "170px", filter: "choice" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.runPrecision, width: "120px", filter: "choice" },
+  { id: "batch_size", header: "Batch", definition: "Samples in a batch.", width: "76px", unit: "count" },
+  { id: "step_ns", header: "Step time", definition: DEFINITIONS.runStep, width: "97px", unit: "ns" },
+  { id: "speedup", header: "Speedup", definition: DEFINITIONS.runSpeedup, width: "83px", unit: "ratio", missing: "–" },
+  { id: "change", header: "95 %", definition: DEFINITIONS.runNoise, width: "180px", filter: "choice", missing: "–" },
+  { id: "base", header: "Base", definition: DEFINITIONS.runBase, width: "190px", missing: "none" },
+  { id: "changes", header: "Differs in", definition: DEFINITIONS.runChanges, width: "200px", missing: "–" },
+  { id: "samples_per_second", header: "Samples/s", definition: DEFINITIONS.samples, width: "97px", unit: "per_second" },
+  { id: "recorded_ns", header: "Recorded step", definition: DEFINITIONS.runRecorded, width: "125px", unit: "ns" },
+  { id: "step_words", header: "Step is", definition: DEFINITIONS.runSource, width: "170px", filter: "choice" },
+  { id: "gpu_utilization", header: "GPU util.", definition: DEFINITIONS.gpuUtilization, width: "97px", unit: "percent" },
+  { id: "tensor_core_utilization", header: "TC util.", definition: DEFINITIONS.tcUtilization, width: "90px", unit: "percent" },
+  { id: "tensor_core_share", header: "Kernels on TC", definition: DEFINITIONS.runTcShare, width: "125px", unit: "percent" },
+  { id: "peak_memory_bytes", header: "Peak memory", definition: DEFINITIONS.runMemory, width: "111px", unit: "bytes" },
+  { id: "joules_per_step", header: "Energy", definition: DEFINITIONS.runJoules, width: "76px", unit: "joules" },
+  { id: "joules_per_sample", header: "Energy/sample", definition: DEFINITIONS.runJoulesPerSample, width: "125px", unit: "joules" },
+  { id: "flops", header: "FLOPs/step", definition: DEFINITIONS.runFlops, width: "110px", unit: "flops" },
+  { id: "launches", header: "Launches", definition: "Kernels, copies and sets launched per step.", width: "90px", unit: "count" },
+  { id: "advice", header: "First advice", definition: DEFINITIONS.runAdvice, width: "230px", filter: "choice", missing: "–" },
+  { id: "workers", header: "Workers", definition: "Worker processes of the DataLoader.", width: "83px", unit: "count" },
+  { id: "gpu", header: "GPU", definition: "The GPU, or the CPU where none was used.", width: "150px", filter: "choice" },
+];
+
+export const CompareKernel: readonly Declared<Types.CompareKernel>[] = [
+  { id: "name", header: "Kernel", definition: "What ran on the GPU; casts are marked.", width: "240px" },
+  { id: "ns", header: "Time", definition: "Time per iteration.", width: "76px", unit: "ns" },
+  { id: "calls", header: "Calls", definition: "Launches per iteration.", width: "76px", unit: "count" },
+  { id: "uses_tc", header: "Tensor Cores", definition: DEFINITIONS.kernelTc, width: "118px", verdict: true, filter: "choice" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, width: "104px", missing: "–" },
 ];

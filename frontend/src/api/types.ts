@@ -1859,6 +1859,7 @@ export interface JobCollectiveChange {
 
 /** A job of a series of sizes; factors are over the smallest job's. */
 export interface ScaledRow {
+  wasted_gpu_hours_per_day: number | null;
   job: string;
   gpus: number;
   step_ns: number;
@@ -1871,7 +1872,6 @@ export interface ScaledRow {
   waiting: number | null;
   bubble: number | null;
   flops_utilization_percent: number | null;
-  wasted_gpu_hours_per_day: number | null;
 }
 
 /** A job against `base`, and the series of all jobs that were named where they have several sizes. */
@@ -2206,12 +2206,13 @@ export interface RuleLine {
  */
 export interface ForecastOp {
   id: string;
-  name: string;
   module: string;
   op_type: string;
+  name: string;
   direction: Direction;
   measured_ms: number;
   predicted_ms: number;
+  speedup: number | null;
   casts_ms: number;
   precision: string;
 }
@@ -2488,39 +2489,39 @@ export interface CompareModule {
  */
 export interface CompareOp {
   id: string;
-  name: string;
-  module: string;
   b_module: string;
   listed_in: string;
-  op_type: string;
   direction: Direction;
-  role: Role;
   dims: string;
   how: How;
-  reason: Reason;
   a_id: string | null;
   b_id: string | null;
-  a_ns: number | null;
-  b_ns: number | null;
-  difference_ns: number | null;
   low_ns: number | null;
   high_ns: number | null;
   noise: boolean | null;
-  speedup: number | null;
   change_ns: number;
-  change_percent: number | null;
   a_cast_ns: number | null;
   b_cast_ns: number | null;
-  a_precision: string;
-  b_precision: string;
+  a_buckets: Record<string, number>;
+  b_buckets: Record<string, number>;
+  name: string;
+  role: Role;
+  a_ns: number | null;
+  b_ns: number | null;
+  difference_ns: number | null;
+  speedup: number | null;
+  change_percent: number | null;
   a_using_tc: Verdict;
   b_using_tc: Verdict;
+  a_precision: string;
+  b_precision: string;
   a_kernels: number | null;
   b_kernels: number | null;
   a_roof_percent: number | null;
   b_roof_percent: number | null;
-  a_buckets: Record<string, number>;
-  b_buckets: Record<string, number>;
+  reason: Reason;
+  op_type: string;
+  module: string;
 }
 
 /** One measure of the step: as forecast and as measured (ms), and the forecast's error. */
@@ -2676,42 +2677,42 @@ export interface RunAdvice {
  * `high` is the interval of `speedup`. `advice` is the first finding.
  */
 export interface RunRow {
-  ref: RunRef;
-  model: string;
-  precision: string;
   precision_key: string;
-  batch_size: number | null;
-  workers: number | null;
-  gpu: string;
   gpus: number;
   iterations: number;
-  step_ns: number;
   step_low_ns: number;
   step_high_ns: number;
   step_source: string;
-  step_words: string;
-  recorded_ns: number;
   deviation_ns: number | null;
-  samples_per_second: number | null;
-  base: string;
   no_base: string;
-  changes: string[];
-  speedup: number | null;
   low: number | null;
   high: number | null;
   by_samples: boolean;
+  peak_memory_of: string;
+  watts: number | null;
+  ref: RunRef;
+  model: string;
+  precision: string;
+  batch_size: number | null;
+  step_ns: number;
+  speedup: number | null;
   change: Change;
+  base: string;
+  changes: string[];
+  samples_per_second: number | null;
+  recorded_ns: number;
+  step_words: string;
   gpu_utilization: number | null;
   tensor_core_utilization: number | null;
   tensor_core_share: number | null;
   peak_memory_bytes: number | null;
-  peak_memory_of: string;
   joules_per_step: number | null;
   joules_per_sample: number | null;
-  watts: number | null;
   flops: number | null;
   launches: number | null;
   advice: RunAdvice | null;
+  workers: number | null;
+  gpu: string;
 }
 
 /** A run whose profile cannot be read. */
@@ -2852,13 +2853,13 @@ export interface SweepPage {
 
 /** A kernel, copy or set that an op launched: launches and time (ns) per iteration; `cast` marks casts. */
 export interface CompareKernel {
-  name: string;
   short_name: string;
-  calls: number;
+  cast: boolean;
+  name: string;
   ns: number;
+  calls: number;
   uses_tc: Verdict;
   precision: string;
-  cast: boolean;
 }
 
 /** One op of both runs with its launches before and after; `reason_text` explains a missing side. */
