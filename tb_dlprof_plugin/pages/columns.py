@@ -40,7 +40,7 @@ class Column:
         heading: on pages and in commands; files name a column after its field.
         definition: one sentence, or the key of one in `shared_definitions`; "" where a `Definition` stands next to it.
         tasks: what the table is read for when the page shows it, `Task`s with spaces between.
-        terminal: the command prints it, too.
+        terminal: the command prints it, too; False for a column of the page alone.
         sums: it is a sum over the iterations, shown per step.
         bar: a share, with a bar behind it.
         signed: a difference, with its sign.
@@ -55,7 +55,7 @@ class Column:
     heading: str
     definition: str = ""
     tasks: str = ""
-    terminal: bool = False
+    terminal: bool = True
     sums: bool = False
     bar: bool = False
     signed: bool = False

@@ -12,7 +12,6 @@ from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.profile import Role as Roles
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.store.header import header_of
@@ -26,9 +25,9 @@ class Slice(msgspec.Struct, frozen=True):
     """One part of a donut or stacked bar; ``value_ns`` and ``percent`` are None if unknown."""
 
     key: str
-    label: Annotated[str, Column("Part", "What is part of the whole.", terminal=True)]
-    value_ns: Annotated[int | None, Column("Time", "Its time in the selected iterations.", sums=True, terminal=True)]
-    percent: Annotated[float | None, Column("Share", "Its share of the whole.", terminal=True)]
+    label: Annotated[str, Column("Part", "What is part of the whole.")]
+    value_ns: Annotated[int | None, Column("Time", "Its time in the selected iterations.", sums=True)]
+    percent: Annotated[float | None, Column("Share", "Its share of the whole.")]
 
 
 class SelectedRange(msgspec.Struct, frozen=True):
@@ -92,38 +91,26 @@ class OpRow(msgspec.Struct, frozen=True):
 
     id: str
     direction: Direction
-    name: Annotated[str, Column("Op", "opName", width=270, terminal=True)]
-    role: Annotated[Role, Column("Pass", "pass", "time tensor_cores cpu shapes", width=90, terminal=True)]
-    gpu_ns: Annotated[
-        int | None, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True, gpu=True, terminal=True)
-    ]
+    name: Annotated[str, Column("Op", "opName", width=270)]
+    role: Annotated[Role, Column("Pass", "pass", "time tensor_cores cpu shapes", width=90)]
+    gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True, gpu=True)]
     gpu_percent: Annotated[
         float | None,
-        Column("GPU %", tasks="time", bar=True, gpu=True, terminal=True),
-        Definition("gpuPercent", "Share of the GPU time of all ops in the selected iterations."),
+        Column("GPU %", "Share of the GPU time of all ops in the selected iterations.", "time", bar=True, gpu=True),
     ]
-    calls: Annotated[int, Column("Calls", "calls", "time cpu shapes", sums=True, terminal=True)]
-    tc_eligible: Annotated[
-        Verdict,
-        Column("TC eligible", "tcEligible", "tensor_cores", gpu=True, terminal=True),
-    ]
-    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores", gpu=True, terminal=True)]
-    kernel_calls: Annotated[
-        int,
-        Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True),
-    ]
+    calls: Annotated[int, Column("Calls", "calls", "time cpu shapes", sums=True)]
+    tc_eligible: Annotated[Verdict, Column("TC eligible", "tcEligible", "tensor_cores", gpu=True)]
+    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores", gpu=True)]
+    kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
     precision: Annotated[
-        str,
-        Column(
-            "Precision", "precision", "tensor_cores shapes", choice=True, absent=("tc_eligible", "no"), terminal=True
-        ),
+        str, Column("Precision", "precision", "tensor_cores shapes", choice=True, absent=("tc_eligible", "no"))
     ]
-    op_type: Annotated[str, Column("Op type", "opType", "time tensor_cores", choice=True, width=150)]
-    cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True, terminal=True)]
-    cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True)]
-    module: Annotated[str, Column("Module", "module", missing="–", width=200)]
-    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220, terminal=True)]
-    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=140)]
+    op_type: Annotated[str, Column("Op type", "opType", "time tensor_cores", choice=True, width=150, terminal=False)]
+    cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True)]
+    cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True, terminal=False)]
+    module: Annotated[str, Column("Module", "module", missing="–", width=200, terminal=False)]
+    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220)]
+    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=140, terminal=False)]
 
 
 NO_GPU = "There is no GPU in this recording"

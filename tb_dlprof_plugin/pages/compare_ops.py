@@ -62,31 +62,28 @@ class CompareOp(msgspec.Struct, frozen=True):
     b_cast_ns: int | None
     a_buckets: dict[str, int]
     b_buckets: dict[str, int]
-    name: Annotated[str, Column("Op", "opName", terminal=True, width=280)]
-    role: Annotated[Role, Column("Pass", "pass", terminal=True)]
-    a_ns: Annotated[int | None, Column("Base", "perIteration", missing="not in run", terminal=True)]
-    b_ns: Annotated[int | None, Column("Candidate", "perIteration", missing="not in run", terminal=True)]
-    difference_ns: Annotated[int | None, Column("Difference", "difference")]
-    speedup: Annotated[float | None, Column("Speedup", "speedup", missing="–", unit="ratio", terminal=True)]
-    change_percent: Annotated[float | None, Column("Of change", "changeShare", missing="–", terminal=True)]
-    a_using_tc: Annotated[Verdict, Column("Base TC", "Whether the op uses Tensor Cores in the base.")]
-    b_using_tc: Annotated[Verdict, Column("Cand. TC", "Whether the op uses Tensor Cores in the candidate.")]
-    a_precision: Annotated[str, Column("Base precision", "precision", choice=True, missing="–", terminal=True)]
-    b_precision: Annotated[str, Column("Cand. precision", "precision", choice=True, missing="–", terminal=True)]
-    a_kernels: Annotated[
-        int | None, Column("Base kernels", "Kernels per iteration in the base.", missing="–", terminal=True)
+    name: Annotated[str, Column("Op", "opName", width=280)]
+    role: Annotated[Role, Column("Pass", "pass")]
+    a_ns: Annotated[int | None, Column("Base", "perIteration", missing="not in run")]
+    b_ns: Annotated[int | None, Column("Candidate", "perIteration", missing="not in run")]
+    difference_ns: Annotated[int | None, Column("Difference", "difference", terminal=False)]
+    speedup: Annotated[float | None, Column("Speedup", "speedup", missing="–", unit="ratio")]
+    change_percent: Annotated[float | None, Column("Of change", "changeShare", missing="–")]
+    a_using_tc: Annotated[Verdict, Column("Base TC", "Whether the op uses Tensor Cores in the base.", terminal=False)]
+    b_using_tc: Annotated[
+        Verdict, Column("Cand. TC", "Whether the op uses Tensor Cores in the candidate.", terminal=False)
     ]
-    b_kernels: Annotated[
-        int | None, Column("Cand. kernels", "Kernels per iteration in the candidate.", missing="–", terminal=True)
-    ]
-    a_roof_percent: Annotated[float | None, Column("Base roof", "ofRoof", missing="–", terminal=True)]
-    b_roof_percent: Annotated[float | None, Column("Cand. roof", "ofRoof", missing="–", terminal=True)]
+    a_precision: Annotated[str, Column("Base precision", "precision", choice=True, missing="–")]
+    b_precision: Annotated[str, Column("Cand. precision", "precision", choice=True, missing="–")]
+    a_kernels: Annotated[int | None, Column("Base kernels", "Kernels per iteration in the base.", missing="–")]
+    b_kernels: Annotated[int | None, Column("Cand. kernels", "Kernels per iteration in the candidate.", missing="–")]
+    a_roof_percent: Annotated[float | None, Column("Base roof", "ofRoof", missing="–")]
+    b_roof_percent: Annotated[float | None, Column("Cand. roof", "ofRoof", missing="–")]
     reason: Annotated[
-        Reason,
-        Column("Match", "Why the op is in one run only, or how its partner was found.", terminal=True, width=190),
+        Reason, Column("Match", "Why the op is in one run only, or how its partner was found.", width=190)
     ]
-    op_type: Annotated[str, Column("Op type", "opType", width=190)]
-    module: Annotated[str, Column("Module", "module", missing="–", width=180)]
+    op_type: Annotated[str, Column("Op type", "opType", width=190, terminal=False)]
+    module: Annotated[str, Column("Module", "module", missing="–", width=180, terminal=False)]
 
 
 class CompareModule(msgspec.Struct, frozen=True):

@@ -62,7 +62,7 @@ class JobWhatIf(msgspec.Struct, frozen=True):
     step_ns: Annotated[int, Column("Step", "The job's step then, by replaying all ranks.")]
     low_ns: Annotated[int, Column("At least", "Lower end of the interval.")]
     high_ns: Annotated[int, Column("At most", "Upper end of the interval.")]
-    saved_percent: Annotated[float | None, Column("Saved", "Part of the step that it saves.", bar=True)]
+    saved_percent: Annotated[float | None, Column("Saved", "Part of the step that it saves.", bar=True, terminal=False)]
 
 
 class JobCollective(msgspec.Struct, frozen=True):
@@ -77,7 +77,8 @@ class JobCollective(msgspec.Struct, frozen=True):
     transfer_ns: Annotated[int, Column("Transfer", "jobTransfer")]
     waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting")]
     exposed_ns: Annotated[
-        int, Column("Exposed", "Time in which nothing else ran on the GPU, mean of the ranks.", bar=True)
+        int,
+        Column("Exposed", "Time in which nothing else ran on the GPU, mean of the ranks.", bar=True, terminal=False),
     ]
     bus_bytes_per_second: Annotated[
         float | None,
@@ -94,6 +95,7 @@ class JobCollective(msgspec.Struct, frozen=True):
             "Attainable",
             "The best bus bandwidth of such calls in this job, or what the link allows.",
             unit="bytes_per_second",
+            terminal=False,
         ),
     ]
     verdict: Annotated[
@@ -152,8 +154,7 @@ class JobFigures(msgspec.Struct, frozen=True):
     balance_percent: float | None
     communication_percent: float | None
     wasted_percent: Annotated[
-        float | None,
-        Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take."),
+        float | None, Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take.")
     ]
     wasted_gpu_hours_per_day: float | None
     flops_utilization_percent: float | None

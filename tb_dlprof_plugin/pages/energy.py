@@ -45,40 +45,38 @@ class EnergyPart(msgspec.Struct, frozen=True):
 
     kind: Annotated[
         str,
-        Column("Work", terminal=True, width=220),
+        Column("Work", width=220),
         Definition(
             "energyKind",
             "The GPU at rest takes its power all the time; what kernels take above that depends on their kind.",
         ),
     ]
-    joules: Annotated[float, Column("Energy", "energyPart", terminal=True)]
-    percent: Annotated[float, Column("Share", "energyShare", terminal=True)]
+    joules: Annotated[float, Column("Energy", "energyPart")]
+    percent: Annotated[float, Column("Share", "energyShare")]
 
 
 class EnergyModule(msgspec.Struct, frozen=True):
     """Joules of a step above rest of one module with all below it; path "" is the whole model."""
 
-    path: Annotated[str, Column("Module", "modulePath", missing="whole model", terminal=True, width=220)]
+    path: Annotated[str, Column("Module", "modulePath", missing="whole model", width=220)]
     joules: Annotated[
         float,
-        Column("Energy above rest", terminal=True),
+        Column("Energy above rest"),
         Definition("energyModule", "What the kernels of the module take above the GPU's power at rest, in a step."),
     ]
-    percent: Annotated[float, Column("Share", "energyShare", terminal=True)]
+    percent: Annotated[float, Column("Share", "energyShare")]
 
 
 class EnergyOp(msgspec.Struct, frozen=True):
     """Joules of a step above rest of one op; ``watts`` is its mean power above rest while it runs."""
 
     id: str
-    name: Annotated[str, Column("Op", "opName", terminal=True, width=220)]
-    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=True)]
-    joules: Annotated[float, Column("Energy above rest", "energyPart", terminal=True)]
-    percent: Annotated[float, Column("Share", "energyShare", terminal=True)]
+    name: Annotated[str, Column("Op", "opName", width=220)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    joules: Annotated[float, Column("Energy above rest", "energyPart")]
+    percent: Annotated[float, Column("Share", "energyShare")]
     watts: Annotated[
-        float | None,
-        Column("Power", terminal=True),
-        Definition("energyOpWatts", "Its energy above rest over the time of its kernels, copies and sets."),
+        float | None, Column("Power", "Its energy above rest over the time of its kernels, copies and sets.")
     ]
 
 
@@ -86,20 +84,16 @@ class EnergyChoice(msgspec.Struct, frozen=True):
     """Another precision or batch size; ``why`` says why it is not known. The first row is as recorded."""
 
     precision: Annotated[
-        str,
-        Column("Precision", terminal=True, width=150),
-        Definition("energyPrecision", "What the step computes in; by autocast where it says so."),
+        str, Column("Precision", "What the step computes in; by autocast where it says so.", width=150)
     ]
-    batch_size: Annotated[int | None, Column("Batch", "planBatch", terminal=True)]
-    step_ms: Annotated[float | None, Column("Step", "planStep", terminal=True)]
-    joules_per_step: Annotated[float | None, Column("Energy", "energyChoice", unit="joules", terminal=True)]
-    low_joules: Annotated[float | None, Column("At least", "energyInterval", terminal=True)]
-    high_joules: Annotated[float | None, Column("At most", "energyInterval", terminal=True)]
-    joules_per_sample: Annotated[float | None, Column("Energy/sample", "joulesPerSample", unit="joules", terminal=True)]
+    batch_size: Annotated[int | None, Column("Batch", "planBatch")]
+    step_ms: Annotated[float | None, Column("Step", "planStep")]
+    joules_per_step: Annotated[float | None, Column("Energy", "energyChoice", unit="joules")]
+    low_joules: Annotated[float | None, Column("At least", "energyInterval")]
+    high_joules: Annotated[float | None, Column("At most", "energyInterval")]
+    joules_per_sample: Annotated[float | None, Column("Energy/sample", "joulesPerSample", unit="joules")]
     saved_percent: Annotated[
-        float | None,
-        Column("Saved", terminal=True),
-        Definition("energySaved", "Less energy per sample than as recorded; below 0 it is more."),
+        float | None, Column("Saved", "Less energy per sample than as recorded; below 0 it is more.")
     ]
     why: str
 

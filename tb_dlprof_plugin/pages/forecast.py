@@ -36,25 +36,18 @@ class ForecastOp(msgspec.Struct, frozen=True):
     id: str
     module: str
     op_type: str
-    name: Annotated[str, Column("Op", "opName", terminal=True, width=260)]
-    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=True)]
-    measured_ms: Annotated[float, Column("Now", "Kernel time per iteration, as recorded.", terminal=True)]
+    name: Annotated[str, Column("Op", "opName", width=260)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    measured_ms: Annotated[float, Column("Now", "Kernel time per iteration, as recorded.")]
     predicted_ms: Annotated[
-        float,
-        Column("Forecast", "Kernel time per iteration in the new precision, its casts not counted.", terminal=True),
+        float, Column("Forecast", "Kernel time per iteration in the new precision, its casts not counted.")
     ]
     speedup: Annotated[
         float | None,
-        Column(
-            "Times as fast",
-            "Kernel time now over the forecast, without casts.",
-            missing="–",
-            unit="ratio",
-            terminal=True,
-        ),
+        Column("Times as fast", "Kernel time now over the forecast, without casts.", missing="–", unit="ratio"),
     ]
-    casts_ms: Annotated[float, Column("Casts", "forecastCasts", absent=("casts_ms", "0", "0.0"), terminal=True)]
-    precision: Annotated[str, Column("Would run in", "forecastPrecision", choice=True, missing="as now", terminal=True)]
+    casts_ms: Annotated[float, Column("Casts", "forecastCasts", absent=("casts_ms", "0", "0.0"))]
+    precision: Annotated[str, Column("Would run in", "forecastPrecision", choice=True, missing="as now")]
 
 
 class ForecastPage(msgspec.Struct, frozen=True):
@@ -78,8 +71,7 @@ class ForecastPage(msgspec.Struct, frozen=True):
     speedup_high: float
     limited_by: str
     limit_text: Annotated[
-        str,
-        Definition("forecastPace", "The bottleneck of the step: the GPU's kernels, or the CPU that launches them."),
+        str, Definition("forecastPace", "The bottleneck of the step: the GPU's kernels, or the CPU that launches them.")
     ]
     gpu_ms: Annotated[
         float,

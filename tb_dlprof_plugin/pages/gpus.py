@@ -22,36 +22,29 @@ class GpuUse(msgspec.Struct, frozen=True):
     """
 
     tensor_core_ns: int
-    id: Annotated[
-        int,
-        Column("GPU", terminal=True),
-        Definition("gpuNumber", "Number of the GPU, as CUDA counts them in this process."),
-    ]
-    name: Annotated[str | None, Column("Name", "gpuName", terminal=True, width=220)]
+    id: Annotated[int, Column("GPU", "Number of the GPU, as CUDA counts them in this process.")]
+    name: Annotated[str | None, Column("Name", "gpuName", width=220)]
     utilization_percent: Annotated[
         float | None,
-        Column("Utilization", terminal=True),
+        Column("Utilization"),
         Definition("gpuUse", "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU."),
     ]
-    busy_ns: Annotated[int, Column("Busy", "gpuBusy")]
+    busy_ns: Annotated[int, Column("Busy", "gpuBusy", terminal=False)]
     tensor_core_percent: Annotated[
         float | None,
-        Column("On Tensor Cores", terminal=True),
-        Definition("gpuTensorCores", "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU."),
+        Column("On Tensor Cores", "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU."),
     ]
     compute_capability: Annotated[
         str | None,
-        Column("Compute capability"),
+        Column("Compute capability", terminal=False),
         Definition(
             "gpuCapability", "What the GPU can do: Tensor Cores came with 7.0, TF32 and BF16 with 8.0, FP8 with 8.9."
         ),
     ]
     sm_count: Annotated[
-        int | None,
-        Column("SMs"),
-        Definition("gpuSms", "Streaming multiprocessors: the units that kernels' blocks run on."),
+        int | None, Column("SMs", "Streaming multiprocessors: the units that kernels' blocks run on.", terminal=False)
     ]
-    memory_bytes: Annotated[int | None, Column("Memory", "gpuMemory")]
+    memory_bytes: Annotated[int | None, Column("Memory", "gpuMemory", terminal=False)]
 
 
 def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:

@@ -72,45 +72,35 @@ class KernelRow(msgspec.Struct, frozen=True):
     occupancy_measured: bool
     counters: KernelCounters | None
     ops: list[KernelOp]
-    name: Annotated[str, Column("Kernel", "kernelName", width=410, terminal=True)]
-    total_ns: Annotated[int, Column("Total", "totalTime", "time tensor_cores shapes", sums=True, terminal=True)]
+    name: Annotated[str, Column("Kernel", "kernelName", width=410)]
+    total_ns: Annotated[int, Column("Total", "totalTime", "time tensor_cores shapes", sums=True)]
     percent: Annotated[
         float | None,
-        Column("%", tasks="time tensor_cores shapes", bar=True, terminal=True),
-        Definition("kernelPercent", "Share of the summed time of all kernels, copies and sets."),
+        Column("%", "Share of the summed time of all kernels, copies and sets.", "time tensor_cores shapes", bar=True),
     ]
-    calls: Annotated[int, Column("Calls", "calls", "time tensor_cores shapes", sums=True, terminal=True)]
-    average_ns: Annotated[int, Column("Mean", "averageTime", "time", terminal=True)]
-    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc", "tensor_cores", terminal=True, width=112)]
+    calls: Annotated[int, Column("Calls", "calls", "time tensor_cores shapes", sums=True)]
+    average_ns: Annotated[int, Column("Mean", "averageTime", "time")]
+    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc", "tensor_cores", width=112)]
     precision: Annotated[
         str,
-        Column(
-            "Precision",
-            "kernelPrecision",
-            "tensor_cores",
-            choice=True,
-            absent=("tensor_core", "no"),
-            terminal=True,
-            width=100,
-        ),
+        Column("Precision", "kernelPrecision", "tensor_cores", choice=True, absent=("tensor_core", "no"), width=100),
     ]
-    family: Annotated[str, Column("Family", "kernelFamily", "time tensor_cores", choice=True, terminal=True, width=130)]
+    family: Annotated[str, Column("Family", "kernelFamily", "time tensor_cores", choice=True, width=130)]
     occupancy_percent: Annotated[
-        float | None, Column("Occupancy", "occupancy", "tensor_cores shapes", absent=("kind", "copy", "set"))
+        float | None,
+        Column("Occupancy", "occupancy", "tensor_cores shapes", absent=("kind", "copy", "set"), terminal=False),
     ]
-    min_ns: Annotated[
-        int,
-        Column("Min", tasks="time"),
-        Definition("minTime", "Shortest call."),
+    min_ns: Annotated[int, Column("Min", "Shortest call.", "time", terminal=False)]
+    max_ns: Annotated[int, Column("Max", "maxTime", "time", terminal=False)]
+    kind: Annotated[str, Column("Kind", "kernelKind", "shapes", choice=True, terminal=False)]
+    grid: Annotated[str, Column("Grid", "grid", "shapes", missing="–", width=110, terminal=False)]
+    block: Annotated[str, Column("Block", "block", "shapes", missing="–", width=100, terminal=False)]
+    registers_per_thread: Annotated[int | None, Column("Registers", "registers", "shapes", missing="–", terminal=False)]
+    shared_memory_bytes: Annotated[
+        int | None, Column("Shared memory", "sharedMemory", "shapes", missing="–", terminal=False)
     ]
-    max_ns: Annotated[int, Column("Max", "maxTime", "time")]
-    kind: Annotated[str, Column("Kind", "kernelKind", "shapes", choice=True)]
-    grid: Annotated[str, Column("Grid", "grid", "shapes", missing="–", width=110)]
-    block: Annotated[str, Column("Block", "block", "shapes", missing="–", width=100)]
-    registers_per_thread: Annotated[int | None, Column("Registers", "registers", "shapes", missing="–")]
-    shared_memory_bytes: Annotated[int | None, Column("Shared memory", "sharedMemory", "shapes", missing="–")]
-    bytes: Annotated[int | None, Column("Bytes", "bytes", "shapes", sums=True, missing="–")]
-    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, terminal=True, width=150)]
+    bytes: Annotated[int | None, Column("Bytes", "bytes", "shapes", sums=True, missing="–", terminal=False)]
+    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150)]
 
 
 class KernelScope(msgspec.Struct, frozen=True):

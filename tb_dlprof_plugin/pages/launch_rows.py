@@ -55,27 +55,23 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
 
     id: str
     short_name: str
-    name: Annotated[str, Column("Kernel", "kernelName", terminal=True, width=320)]
-    mean_delay_ns: Annotated[int | None, Column("Mean delay", "launchDelay", terminal=True)]
-    max_delay_ns: Annotated[int | None, Column("Longest delay", "launchDelay", terminal=True)]
-    mean_queue: Annotated[float | None, Column("Mean queue", "launchQueue", terminal=True)]
-    max_queue: Annotated[int | None, Column("Deepest queue", "launchQueue", terminal=True)]
-    calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=True)]
-    mean_call_ns: Annotated[
-        int | None,
-        Column("Launch call", terminal=True),
-        Definition("launchCall", "Mean duration of the calls that launched it."),
-    ]
-    average_ns: Annotated[int, Column("Kernel time", "averageTime", terminal=True)]
+    name: Annotated[str, Column("Kernel", "kernelName", width=320)]
+    mean_delay_ns: Annotated[int | None, Column("Mean delay", "launchDelay")]
+    max_delay_ns: Annotated[int | None, Column("Longest delay", "launchDelay")]
+    mean_queue: Annotated[float | None, Column("Mean queue", "launchQueue")]
+    max_queue: Annotated[int | None, Column("Deepest queue", "launchQueue")]
+    calls: Annotated[int, Column("Calls", "calls", sums=True)]
+    mean_call_ns: Annotated[int | None, Column("Launch call", "Mean duration of the calls that launched it.")]
+    average_ns: Annotated[int, Column("Kernel time", "averageTime")]
     short_percent: Annotated[
         float | None,
-        Column("Shorter than launch"),
+        Column("Shorter than launch", terminal=False),
         Definition(
             "launchShort",
             "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
         ),
     ]
-    kind: Annotated[str, Column("Kind", "kernelKind", choice=True)]
+    kind: Annotated[str, Column("Kind", "kernelKind", choice=True, terminal=False)]
 
 
 class SyncRow(msgspec.Struct, frozen=True):
@@ -87,20 +83,16 @@ class SyncRow(msgspec.Struct, frozen=True):
     module: str
     calls_per_iteration: float
     ns_per_iteration: int
-    call: Annotated[str, Column("Call", "syncCalls", terminal=True, width=200)]
-    op: Annotated[str, Column("Op", "syncOp", missing="none: Python", terminal=True, width=220)]
-    time_ns: Annotated[
-        int,
-        Column("Time", sums=True, terminal=True),
-        Definition("syncTime", "Time inside these calls, summed over the selected iterations."),
-    ]
-    percent: Annotated[float | None, Column("%", "Share of the recorded iterations.", bar=True)]
-    calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=True)]
-    average_ns: Annotated[int, Column("Mean", "averageTime")]
-    max_ns: Annotated[int, Column("Max", "maxTime", terminal=True)]
+    call: Annotated[str, Column("Call", "syncCalls", width=200)]
+    op: Annotated[str, Column("Op", "syncOp", missing="none: Python", width=220)]
+    time_ns: Annotated[int, Column("Time", "Time inside these calls, summed over the selected iterations.", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the recorded iterations.", bar=True, terminal=False)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True)]
+    average_ns: Annotated[int, Column("Mean", "averageTime", terminal=False)]
+    max_ns: Annotated[int, Column("Max", "maxTime")]
     kind: Annotated[
         SyncKindName,
-        Column("Kind", terminal=True, width=120),
+        Column("Kind", width=120),
         Definition(
             "syncKind",
             "wait: a call whose purpose is to wait; copy: one that returns when it is done; pageable copy: "
@@ -108,12 +100,8 @@ class SyncRow(msgspec.Struct, frozen=True):
             "call inside.",
         ),
     ]
-    role: Annotated[Role, Column("Pass", "pass", terminal=True)]
-    inner_op: Annotated[
-        str,
-        Column("Inside", missing="–", terminal=True, width=210),
-        Definition("syncInside", "The innermost op around the call."),
-    ]
+    role: Annotated[Role, Column("Pass", "pass")]
+    inner_op: Annotated[str, Column("Inside", "The innermost op around the call.", missing="–", width=210)]
 
 
 class GapRow(msgspec.Struct, frozen=True):
@@ -129,29 +117,20 @@ class GapRow(msgspec.Struct, frozen=True):
     event: str
     kernel: Annotated[
         str,
-        Column("Ended by", missing="end of the iteration", terminal=True, width=260),
-        Definition("gapEnded", "The kernel, copy or set that ended the gap."),
+        Column("Ended by", "The kernel, copy or set that ended the gap.", missing="end of the iteration", width=260),
     ]
-    duration_ns: Annotated[int, Column("Gap", "gapDuration", terminal=True)]
-    percent: Annotated[float | None, Column("%", "Share of the recorded iteration.", bar=True)]
-    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.", terminal=True)]
-    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True, terminal=True)]
-    start_ns: Annotated[
-        int,
-        Column("At", terminal=True),
-        Definition("gapStart", "When the gap began, counted from the iteration's start."),
-    ]
+    duration_ns: Annotated[int, Column("Gap", "gapDuration")]
+    percent: Annotated[float | None, Column("%", "Share of the recorded iteration.", bar=True, terminal=False)]
+    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.")]
+    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True)]
+    start_ns: Annotated[int, Column("At", "When the gap began, counted from the iteration's start.")]
     cause: Annotated[
         IdleCause,
-        Column("Cause", terminal=True, width=240),
+        Column("Cause", width=240),
         Definition("gapCause", "The bucket of the account of a step that holds most of the gap; the bar shows all."),
     ]
-    kind: Annotated[GapKindName, Column("Next work", "idleKind", terminal=True, width=178)]
-    op: Annotated[
-        str,
-        Column("Op", missing="–", terminal=True, width=220),
-        Definition("gapOp", "The op that launched it."),
-    ]
+    kind: Annotated[GapKindName, Column("Next work", "idleKind", width=178)]
+    op: Annotated[str, Column("Op", "The op that launched it.", missing="–", width=220)]
 
 
 def kernel_rows(view: ProfileView, selection: Selection) -> tuple[list[LaunchedKernel], int]:

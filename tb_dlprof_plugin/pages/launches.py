@@ -63,42 +63,31 @@ class PaceRow(msgspec.Struct, frozen=True):
     index: int
     busy_ns: int
     idle_ns: int
-    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.", terminal=True)]
-    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True, terminal=True)]
-    pace: Annotated[Pace, Column("Pace", "pace", terminal=True)]
-    duration_ns: Annotated[int, Column("Duration", "iterations", terminal=True)]
+    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.")]
+    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True)]
+    pace: Annotated[Pace, Column("Pace", "pace")]
+    duration_ns: Annotated[int, Column("Duration", "iterations")]
     idle_percent: Annotated[
-        float | None,
-        Column("GPU idle", terminal=True),
-        Definition("recordedIdle", "Share of the recorded iteration in which nothing ran on the GPU."),
+        float | None, Column("GPU idle", "Share of the recorded iteration in which nothing ran on the GPU.")
     ]
     late_percent: Annotated[
         float | None,
-        Column("Launched late", terminal=True),
+        Column("Launched late"),
         Definition(
             "launchedLate",
             "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
             "that began.",
         ),
     ]
-    slack_percent: Annotated[float | None, Column("CPU not needed", "cpuSlack", terminal=True)]
-    gaps: Annotated[
-        int,
-        Column("Gaps", terminal=True),
-        Definition("gapNumber", "Idle gaps of the GPU in the iteration."),
-    ]
-    longest_gap_ns: Annotated[
-        int,
-        Column("Longest gap", terminal=True),
-        Definition("gapLongest", "The longest idle gap of the iteration."),
-    ]
+    slack_percent: Annotated[float | None, Column("CPU not needed", "cpuSlack")]
+    gaps: Annotated[int, Column("Gaps", "Idle gaps of the GPU in the iteration.")]
+    longest_gap_ns: Annotated[int, Column("Longest gap", "The longest idle gap of the iteration.")]
     idle_by_cause_ns: Annotated[
         list[int],
         Column(
             "Cause",
             "The bucket of the account of a step that holds most of the idle time; the bar shows all.",
             choice=True,
-            terminal=True,
             width=360,
         ),
     ]

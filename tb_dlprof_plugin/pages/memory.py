@@ -153,13 +153,11 @@ class MemoryIteration(msgspec.Struct, frozen=True):
     index: int
     start_ns: int
     category_bytes: list[int | None]
-    number: Annotated[
-        int, Column("Iteration", "Its number, as the training counts it; select one to see only it.", terminal=True)
-    ]
-    peak_allocated_bytes: Annotated[int, Column("Peak allocated", "memoryPeakAllocated", terminal=True)]
-    peak_reserved_bytes: Annotated[int | None, Column("Peak reserved", "memoryPeakReserved", terminal=True)]
-    growth_bytes: Annotated[int, Column("Growth", "memoryGrowth", terminal=True)]
-    allocations: Annotated[int, Column("Allocations", "Allocations that it made.", terminal=True)]
+    number: Annotated[int, Column("Iteration", "Its number, as the training counts it; select one to see only it.")]
+    peak_allocated_bytes: Annotated[int, Column("Peak allocated", "memoryPeakAllocated")]
+    peak_reserved_bytes: Annotated[int | None, Column("Peak reserved", "memoryPeakReserved")]
+    growth_bytes: Annotated[int, Column("Growth", "memoryGrowth")]
+    allocations: Annotated[int, Column("Allocations", "Allocations that it made.")]
 
 
 class MemoryPage(msgspec.Struct, frozen=True):

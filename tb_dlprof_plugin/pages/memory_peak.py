@@ -36,11 +36,11 @@ class MemoryCategory(msgspec.Struct, frozen=True):
     """One category: bytes at the peak (they sum to it) and the most it held at any moment; None where unknown."""
 
     key: MemoryCategoryKey
-    label: Annotated[str, Column("Category", "memoryCategory", terminal=True, width=150)]
+    label: Annotated[str, Column("Category", "memoryCategory", width=150)]
     definition: str
-    bytes: Annotated[int | None, Column("At the peak", "memoryAtPeak", terminal=True)]
-    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–", terminal=True)]
-    own_peak_bytes: Annotated[int | None, Column("Own peak", "memoryOwnPeak", terminal=True)]
+    bytes: Annotated[int | None, Column("At the peak", "memoryAtPeak")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
+    own_peak_bytes: Annotated[int | None, Column("Own peak", "memoryOwnPeak")]
 
 
 def peak_sentence(peak: MemoryMoment, categories: list[MemoryCategory], modules: list[MemoryGroup]) -> list[TextPart]:

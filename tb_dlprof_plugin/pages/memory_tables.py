@@ -12,7 +12,6 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWind
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import op_name
@@ -31,12 +30,12 @@ class MemoryGroup(msgspec.Struct, frozen=True):
     """
 
     kind: MemoryGroupKind
-    name: Annotated[str, Column("Module", "memoryModule", terminal=True, width=190)]
-    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
-    bytes: Annotated[int, Column("At the peak", "memoryAtPeak", terminal=True)]
-    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–", terminal=True)]
-    allocations: Annotated[int | None, Column("Alive", "memoryAlive", missing="–", terminal=True)]
-    own_peak_bytes: Annotated[int, Column("Own peak", "memoryOwnPeak", terminal=True)]
+    name: Annotated[str, Column("Module", "memoryModule", width=190)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=False)]
+    bytes: Annotated[int, Column("At the peak", "memoryAtPeak")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
+    allocations: Annotated[int | None, Column("Alive", "Allocations alive at the peak.", missing="–")]
+    own_peak_bytes: Annotated[int, Column("Own peak", "memoryOwnPeak")]
 
 
 class MemoryPart(msgspec.Struct, frozen=True):
@@ -57,25 +56,17 @@ class MemoryAllocation(msgspec.Struct, frozen=True):
 
     id: int
     op_id: str | None
-    op: Annotated[str, Column("Allocated by", "memoryOp", terminal=True, width=280)]
-    bytes: Annotated[int, Column("Size", "memorySize", terminal=True)]
-    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
-    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=True)]
-    category: Annotated[MemoryCategoryKey, Column("Category", "memoryCategory", terminal=True, width=150)]
-    iteration: Annotated[
-        int | None, Column("Iteration", "The iteration that allocated it.", missing="outside", terminal=True)
-    ]
-    freed: Annotated[
-        str,
-        Column("Freed in", missing="not in the recording", terminal=True, width=150),
-        Definition("memoryFreed", "The iteration that freed it."),
-    ]
+    op: Annotated[str, Column("Allocated by", "The outermost op that allocated it.", width=280)]
+    bytes: Annotated[int, Column("Size", "Allocated bytes: on a GPU rounded up to 512.")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–", terminal=False)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    category: Annotated[MemoryCategoryKey, Column("Category", "memoryCategory", width=150)]
+    iteration: Annotated[int | None, Column("Iteration", "The iteration that allocated it.", missing="outside")]
+    freed: Annotated[str, Column("Freed in", "The iteration that freed it.", missing="not in the recording", width=150)]
     lifetime_ns: Annotated[
-        int | None,
-        Column("Lived", missing="–", terminal=True),
-        Definition("memoryLifetime", "Time from the allocation to the free, on the CPU."),
+        int | None, Column("Lived", "Time from the allocation to the free, on the CPU.", missing="–")
     ]
-    module: Annotated[str, Column("Module", "memoryModule", missing="–", width=190)]
+    module: Annotated[str, Column("Module", "memoryModule", missing="–", width=190, terminal=False)]
 
 
 class Allocators:

@@ -48,18 +48,15 @@ class ModuleRow(msgspec.Struct, frozen=True):
     calls_per_iteration: float | None
     gpu_average_ns: int | None
     cpu_average_ns: int
-    path: Annotated[
-        str,
-        Column("Module", "modulePath", width=280, terminal=True),
-    ]
+    path: Annotated[str, Column("Module", "modulePath", width=280)]
     type: Annotated[
         str,
-        Column("Type", missing="–", width=130),
+        Column("Type", missing="–", width=130, terminal=False),
         Definition("moduleType", "Class of the module, where it was recorded."),
     ]
     gpu_ns: Annotated[
         int | None,
-        Column("GPU time", tasks="time tensor_cores", sums=True, gpu=True, terminal=True),
+        Column("GPU time", tasks="time tensor_cores", sums=True, gpu=True),
         Definition(
             "moduleGpu",
             "Time in which kernels, copies and sets of the module ran, forward and backward: the union of their "
@@ -68,83 +65,81 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ]
     gpu_percent: Annotated[
         float | None,
-        Column("GPU %", tasks="time", bar=True, gpu=True, terminal=True),
+        Column("GPU %", tasks="time", bar=True, gpu=True),
         Definition("moduleShare", "Share of the summed GPU time of all ops in the selected iterations."),
     ]
-    gpu_forward_ns: Annotated[
-        int | None, Column("Forward", "moduleForward", "time", sums=True, missing="–", gpu=True, terminal=True)
-    ]
+    gpu_forward_ns: Annotated[int | None, Column("Forward", "moduleForward", "time", sums=True, missing="–", gpu=True)]
     gpu_backward_ns: Annotated[
-        int | None, Column("Backward", "moduleBackward", "time", sums=True, missing="–", gpu=True, terminal=True)
+        int | None, Column("Backward", "moduleBackward", "time", sums=True, missing="–", gpu=True)
     ]
-    gpu_own_ns: Annotated[int | None, Column("Own", "moduleOwn", "time", sums=True, gpu=True, terminal=True)]
+    gpu_own_ns: Annotated[int | None, Column("Own", "moduleOwn", "time", sums=True, gpu=True)]
     calls: Annotated[
         int | None,
-        Column("Calls", tasks="time cpu", sums=True, missing="–", terminal=True),
+        Column("Calls", tasks="time cpu", sums=True, missing="–"),
         Definition("moduleCalls", "How often the module's forward ran in the selected iterations."),
     ]
     eligible_ns: Annotated[
         int | None,
-        Column("TC eligible", tasks="tensor_cores", sums=True, gpu=True),
+        Column("TC eligible", tasks="tensor_cores", sums=True, gpu=True, terminal=False),
         Definition("moduleEligible", "Summed time of the kernels in ops that Tensor Cores could run."),
     ]
     tc_ns: Annotated[
         int | None,
-        Column("On TC", tasks="tensor_cores", sums=True, gpu=True),
+        Column("On TC", tasks="tensor_cores", sums=True, gpu=True, terminal=False),
         Definition("moduleTc", "The part of the eligible time that ran on Tensor Cores."),
     ]
     utilization_percent: Annotated[
         float | None,
-        Column("TC %", tasks="tensor_cores", absent=("eligible_ns", "0"), gpu=True, terminal=True),
+        Column("TC %", tasks="tensor_cores", absent=("eligible_ns", "0"), gpu=True),
         Definition("moduleUtilization", "Tensor Core time over eligible time; – where nothing is eligible."),
     ]
     tc_eligible_ops: Annotated[
-        int | None,
-        Column("Eligible ops", tasks="tensor_cores", gpu=True, terminal=True),
-        Definition("moduleEligibleOps", "Ops that Tensor Cores could run."),
+        int | None, Column("Eligible ops", "Ops that Tensor Cores could run.", "tensor_cores", gpu=True)
     ]
     tc_using_ops: Annotated[
-        int | None,
-        Column("Using TC", tasks="tensor_cores", gpu=True, terminal=True),
-        Definition("moduleUsingOps", "Ops of which a kernel ran on Tensor Cores."),
+        int | None, Column("Using TC", "Ops of which a kernel ran on Tensor Cores.", "tensor_cores", gpu=True)
     ]
     kernel_calls: Annotated[
         int | None,
-        Column("Kernels", tasks="time", sums=True, gpu=True, terminal=True),
+        Column("Kernels", tasks="time", sums=True, gpu=True),
         Definition("moduleKernels", "Kernels, copies and sets launched in the selected iterations."),
     ]
     cpu_ns: Annotated[
         int,
-        Column("CPU time", tasks="cpu", sums=True, terminal=True),
+        Column("CPU time", tasks="cpu", sums=True),
         Definition(
             "moduleCpu", "CPU time inside the module's forward and in the backward of its ops: the union per thread."
         ),
     ]
     cpu_percent: Annotated[
         float | None,
-        Column("CPU %", tasks="cpu", bar=True),
+        Column("CPU %", tasks="cpu", bar=True, terminal=False),
         Definition("moduleCpuShare", "Share of the CPU time of all modules and of the work outside them."),
     ]
-    cpu_forward_ns: Annotated[int | None, Column("CPU forward", "moduleForward", "cpu", sums=True, missing="–")]
-    cpu_backward_ns: Annotated[int | None, Column("CPU backward", "moduleBackward", "cpu", sums=True, missing="–")]
-    cpu_own_ns: Annotated[int, Column("CPU own", "moduleOwn", "cpu", sums=True)]
-    gpu_min_ns: Annotated[int | None, Column("GPU min", "moduleMin", "time", gpu=True)]
-    gpu_max_ns: Annotated[int | None, Column("GPU max", "moduleMax", "time", gpu=True)]
+    cpu_forward_ns: Annotated[
+        int | None, Column("CPU forward", "moduleForward", "cpu", sums=True, missing="–", terminal=False)
+    ]
+    cpu_backward_ns: Annotated[
+        int | None, Column("CPU backward", "moduleBackward", "cpu", sums=True, missing="–", terminal=False)
+    ]
+    cpu_own_ns: Annotated[int, Column("CPU own", "moduleOwn", "cpu", sums=True, terminal=False)]
+    gpu_min_ns: Annotated[int | None, Column("GPU min", "moduleMin", "time", gpu=True, terminal=False)]
+    gpu_max_ns: Annotated[int | None, Column("GPU max", "moduleMax", "time", gpu=True, terminal=False)]
     gpu_sum_ns: Annotated[
         int | None,
-        Column("GPU sum", sums=True, gpu=True),
+        Column("GPU sum", sums=True, gpu=True, terminal=False),
         Definition("moduleGpuSum", "Summed GPU time of the ops in it; above the GPU time where ops overlap."),
     ]
-    cpu_min_ns: Annotated[int, Column("CPU min", "moduleMin", "cpu")]
-    cpu_max_ns: Annotated[int, Column("CPU max", "moduleMax", "cpu")]
+    cpu_min_ns: Annotated[int, Column("CPU min", "moduleMin", "cpu", terminal=False)]
+    cpu_max_ns: Annotated[int, Column("CPU max", "moduleMax", "cpu", terminal=False)]
     op_calls: Annotated[
         int,
-        Column("Op calls", tasks="cpu", sums=True, terminal=True),
+        Column("Op calls", tasks="cpu", sums=True),
         Definition("moduleOpCalls", "Calls of outermost ops in the selected iterations."),
     ]
     ops: Annotated[
         int,
-        Column("Ops", tasks="cpu"),
+        Column("Ops", tasks="cpu", terminal=False),
         Definition("moduleOps", "Different ops: module, type and direction."),
     ]
 

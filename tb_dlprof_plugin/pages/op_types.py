@@ -28,25 +28,24 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     """
 
     rest_ns: int
-    op_type: Annotated[str, Column("Op type", "opType", width=270, terminal=True)]
-    gpu_ns: Annotated[
-        int | None, Column("GPU time", "gpuTime", "time tensor_cores", sums=True, gpu=True, terminal=True)
+    op_type: Annotated[str, Column("Op type", "opType", width=270)]
+    gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time tensor_cores", sums=True, gpu=True)]
+    percent: Annotated[float | None, Column("GPU %", "opTypeGpu", "time tensor_cores", bar=True)]
+    forward_ns: Annotated[int, Column("Forward", "typeForward", "time", sums=True)]
+    backward_ns: Annotated[int, Column("Backward", "typeBackward", "time", sums=True)]
+    ops: Annotated[int, Column("Ops", "typeOps", "time tensor_cores cpu")]
+    calls: Annotated[int, Column("Calls", "calls", "time cpu", sums=True)]
+    tc_eligible: Annotated[Verdict, Column("TC eligible", "tcEligible", "tensor_cores", gpu=True, terminal=False)]
+    eligible_ns: Annotated[
+        int | None, Column("Eligible", "eligibleTime", "tensor_cores", sums=True, gpu=True, terminal=False)
     ]
-    percent: Annotated[float | None, Column("GPU %", "opTypeGpu", "time tensor_cores", bar=True, terminal=True)]
-    forward_ns: Annotated[int, Column("Forward", "typeForward", "time", sums=True, terminal=True)]
-    backward_ns: Annotated[int, Column("Backward", "typeBackward", "time", sums=True, terminal=True)]
-    ops: Annotated[int, Column("Ops", "typeOps", "time tensor_cores cpu", terminal=True)]
-    calls: Annotated[int, Column("Calls", "calls", "time cpu", sums=True, terminal=True)]
-    tc_eligible: Annotated[Verdict, Column("TC eligible", "tcEligible", "tensor_cores", gpu=True)]
-    eligible_ns: Annotated[int | None, Column("Eligible", "eligibleTime", "tensor_cores", sums=True, gpu=True)]
-    tc_ns: Annotated[int | None, Column("On TC", "tcTime", "tensor_cores", sums=True, gpu=True)]
+    tc_ns: Annotated[int | None, Column("On TC", "tcTime", "tensor_cores", sums=True, gpu=True, terminal=False)]
     utilization_percent: Annotated[
-        float | None,
-        Column("TC %", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True, terminal=True),
+        float | None, Column("TC %", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True)
     ]
-    kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True)]
-    cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True, terminal=True)]
-    cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True)]
+    kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
+    cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True)]
+    cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True, terminal=False)]
 
 
 class OpTypesPage(msgspec.Struct, frozen=True):

@@ -95,23 +95,24 @@ class JobCollectiveChange(msgspec.Struct, frozen=True):
         Column("Base calls", "Calls of a rank per step in the other job.", missing="–", unit="count_per_step"),
     ]
     calls: Annotated[
-        float | None, Column("Calls", "Calls of a rank per step in this job.", missing="–", unit="count_per_step")
+        float | None,
+        Column("Calls", "Calls of a rank per step in this job.", missing="–", unit="count_per_step", terminal=False),
     ]
-    base_transfer_ns: int | None
-    transfer_ns: int | None
-    base_waiting_ns: int | None
-    waiting_ns: int | None
+    base_transfer_ns: Annotated[int | None, Column("Base transfer", "jobTransfer", missing="–")]
+    transfer_ns: Annotated[int | None, Column("Transfer", "jobTransfer", missing="–")]
+    base_waiting_ns: Annotated[int | None, Column("Base waiting", "jobWaiting", missing="–")]
+    waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting", missing="–")]
     base_exposed_ns: Annotated[
-        int | None, Column("Base exposed", "Time in which nothing else ran on the GPU, in the other job.", missing="–")
+        int | None,
+        Column(
+            "Base exposed", "Time in which nothing else ran on the GPU, in the other job.", missing="–", terminal=False
+        ),
     ]
     exposed_ns: Annotated[
-        int | None, Column("Exposed", "Time in which nothing else ran on the GPU, in this job.", missing="–")
+        int | None,
+        Column("Exposed", "Time in which nothing else ran on the GPU, in this job.", missing="–", terminal=False),
     ]
-    difference_ns: Annotated[
-        int,
-        Column("Change", signed=True),
-        Definition("jobExposedChange", "Change of the time in which nothing else ran."),
-    ]
+    difference_ns: Annotated[int, Column("Change", "Change of the time in which nothing else ran.", signed=True)]
 
 
 class ScaledRow(msgspec.Struct, frozen=True):
@@ -135,31 +136,11 @@ class ScaledRow(msgspec.Struct, frozen=True):
             "Work per time and GPU over that of the smallest job: the product of the five factors next to it.",
         ),
     ]
-    compute: Annotated[
-        float | None,
-        Column("× compute", unit="ratio"),
-        Definition("jobFactorCompute", "Work per time in which a GPU computes."),
-    ]
-    host: Annotated[
-        float | None,
-        Column("× host", unit="ratio"),
-        Definition("jobFactorHost", "What GPUs that idle for the host change of it."),
-    ]
-    transfer: Annotated[
-        float | None,
-        Column("× transfer", unit="ratio"),
-        Definition("jobFactorTransfer", "What exposed transfers change of it."),
-    ]
-    waiting: Annotated[
-        float | None,
-        Column("× waiting", unit="ratio"),
-        Definition("jobFactorWaiting", "What waiting for other ranks changes of it."),
-    ]
-    bubble: Annotated[
-        float | None,
-        Column("× bubble", unit="ratio"),
-        Definition("jobFactorBubble", "What the pipeline's bubble changes of it."),
-    ]
+    compute: Annotated[float | None, Column("× compute", "Work per time in which a GPU computes.", unit="ratio")]
+    host: Annotated[float | None, Column("× host", "What GPUs that idle for the host change of it.", unit="ratio")]
+    transfer: Annotated[float | None, Column("× transfer", "What exposed transfers change of it.", unit="ratio")]
+    waiting: Annotated[float | None, Column("× waiting", "What waiting for other ranks changes of it.", unit="ratio")]
+    bubble: Annotated[float | None, Column("× bubble", "What the pipeline's bubble changes of it.", unit="ratio")]
     flops_utilization_percent: Annotated[float | None, Column("FLOPs utilization", "jobFlops")]
 
 
@@ -217,7 +198,7 @@ def other_jobs_page(ref: RunRef, found: JobComparison, series: Scaling | None) -
             for one in found.collectives[:_MOST_COLLECTIVES]
         ],
         scaling_headline=series.sentence if series else "",
-        scaling=[_scaled(row) for row in series.jobs] if series else [],
+        scaling=[scaled_row(row) for row in series.jobs] if series else [],
         notes=notes,
     )
 
@@ -280,7 +261,8 @@ def _rank(row: RankChange) -> JobRankChange:
     )
 
 
-def _scaled(row: ScaledJob) -> ScaledRow:
+def scaled_row(row: ScaledJob) -> ScaledRow:
+    """A job of a series; shares in percent."""
     return ScaledRow(
         job=row.name,
         gpus=row.gpus,

@@ -51,10 +51,10 @@ _HELD = {
 class PlanFigure(msgspec.Struct, frozen=True):
     """A figure with its interval; ``source`` says what the interval comes from."""
 
-    name: Annotated[str, Column("Memory", "planInterval", terminal=True, width=130)]
-    mb: Annotated[float, Column("Likely", "planInterval", unit="bytes", terminal=True)]
-    low_mb: Annotated[float, Column("At least", "planInterval", terminal=True)]
-    high_mb: Annotated[float, Column("At most", "planInterval", terminal=True)]
+    name: Annotated[str, Column("Memory", "planInterval", width=130)]
+    mb: Annotated[float, Column("Likely", "planInterval", unit="bytes")]
+    low_mb: Annotated[float, Column("At least", "planInterval")]
+    high_mb: Annotated[float, Column("At most", "planInterval")]
     source: str
 
 
@@ -78,26 +78,22 @@ class PlanRow(msgspec.Struct, frozen=True):
 
     gpu: Annotated[
         str,
-        Column("GPU", terminal=True, width=150),
+        Column("GPU", width=150),
         Definition(
             "planGpu",
             "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may "
             "use other workspaces there.",
         ),
     ]
-    batch_size: Annotated[int | None, Column("Batch", "planBatch", terminal=True)]
-    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated", terminal=True)]
-    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved", terminal=True)]
-    smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit", terminal=True)]
-    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity", terminal=True)]
-    verdict: Annotated[str, Column("Fits", "planVerdict", terminal=True, width=120)]
-    largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch", terminal=True)]
-    step_ms: Annotated[float | None, Column("Step", "planStep", terminal=True)]
-    samples_per_second: Annotated[
-        float | None,
-        Column("Samples/s", terminal=True),
-        Definition("planRate", "The batch size over the step time."),
-    ]
+    batch_size: Annotated[int | None, Column("Batch", "planBatch")]
+    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved")]
+    smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit")]
+    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity")]
+    verdict: Annotated[str, Column("Fits", "planVerdict", width=120)]
+    largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch")]
+    step_ms: Annotated[float | None, Column("Step", "planStep")]
+    samples_per_second: Annotated[float | None, Column("Samples/s", "The batch size over the step time.")]
 
 
 class CheckpointRow(msgspec.Struct, frozen=True):
@@ -105,16 +101,16 @@ class CheckpointRow(msgspec.Struct, frozen=True):
 
     modules: Annotated[
         list[str],
-        Column("Checkpointed", missing="none", terminal=True, width=220),
+        Column("Checkpointed", missing="none", width=220),
         Definition(
             "planCheckpoints",
             "Modules whose forward pass is computed again before their backward pass, in place of keeping what it "
             "made. Each row adds the module that keeps most bytes per time of its forward pass.",
         ),
     ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated", terminal=True)]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved", terminal=True)]
-    step_ms: Annotated[float | None, Column("Step", "planStep", terminal=True)]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 
 class PlanPage(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ class ShardRow(msgspec.Struct, frozen=True):
 
     shard: Annotated[
         str,
-        Column("Shared by", terminal=True),
+        Column("Shared by"),
         Definition(
             "planShard",
             "ddp: buckets of all gradients more. zero1: each rank has its part of the optimizer's states. zero2: of "
@@ -35,9 +35,9 @@ class ShardRow(msgspec.Struct, frozen=True):
         ),
     ]
     gpus: int
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated", terminal=True)]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved", terminal=True)]
-    verdict: Annotated[str, Column("Fits", "planVerdict", terminal=True, width=128)]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    verdict: Annotated[str, Column("Fits", "planVerdict", width=128)]
 
 
 class StageRow(msgspec.Struct, frozen=True):
@@ -45,15 +45,15 @@ class StageRow(msgspec.Struct, frozen=True):
 
     modules: Annotated[
         list[str],
-        Column("Modules", terminal=True, width=280),
+        Column("Modules", width=280),
         Definition(
             "planStages",
             "Consecutive modules that one GPU runs, cut such that the largest peak is as small as it can be. Each "
             "runs whole batches, one at a time.",
         ),
     ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated", terminal=True)]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved", terminal=True)]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
 
 
 class Depth(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Depth(msgspec.Struct, frozen=True):
         Definition(
             "planDeepest", "Most additional modules like this one that fit on the GPU, with retries; on the line "
             "through the limits with two and with six more."
-        ),
+        )
     ]  # fmt: skip
 
 

@@ -37,26 +37,21 @@ class KeptOpRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: Annotated[str, Column("Op", "opName", terminal=True, width=250)]
+    name: Annotated[str, Column("Op", "opName", width=250)]
     module: str
     op_type: str
-    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=True)]
-    before_ms: Annotated[float, Column("Base", "Kernel time per iteration in the base.", terminal=True)]
-    predicted_ms: Annotated[
-        float, Column("Forecast", "Kernel time per iteration as forecast, without casts.", terminal=True)
-    ]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    before_ms: Annotated[float, Column("Base", "Kernel time per iteration in the base.")]
+    predicted_ms: Annotated[float, Column("Forecast", "Kernel time per iteration as forecast, without casts.")]
     measured_ms: Annotated[
         float | None,
-        Column(
-            "Measured",
-            "Kernel time per iteration in the candidate, without casts.",
-            missing="not in run",
-            terminal=True,
-        ),
+        Column("Measured", "Kernel time per iteration in the candidate, without casts.", missing="not in run"),
     ]
-    error_ms: Annotated[float | None, Column("Error", "promiseError", missing="–", signed=True)]
-    error_percent: Annotated[float | None, Column("Error, %", "promiseError", missing="–", terminal=True)]
-    precision: Annotated[str, Column("Forecast in", "forecastPrecision", choice=True, missing="as in base")]
+    error_ms: Annotated[float | None, Column("Error", "promiseError", missing="–", signed=True, terminal=False)]
+    error_percent: Annotated[float | None, Column("Error, %", "promiseError", missing="–")]
+    precision: Annotated[
+        str, Column("Forecast in", "forecastPrecision", choice=True, missing="as in base", terminal=False)
+    ]
 
 
 class KeptPart(msgspec.Struct, frozen=True):

@@ -37,39 +37,40 @@ class RooflineOp(msgspec.Struct, frozen=True):
     module: str
     tensor_cores: Verdict
     why_above_roof: str
-    name: Annotated[str, Column("Op", "opName", terminal=True, width=270)]
-    direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–", terminal=True)]
-    gpu_ns: Annotated[int, Column("GPU time", "matrixTime", "time tensor_cores shapes", sums=True, terminal=True)]
+    name: Annotated[str, Column("Op", "opName", width=270)]
+    direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
+    gpu_ns: Annotated[int, Column("GPU time", "matrixTime", "time tensor_cores shapes", sums=True)]
     percent_of_ceiling: Annotated[
-        float | None, Column("% of roof", "roofPercent", "time tensor_cores shapes", unit="percent", terminal=True)
+        float | None, Column("% of roof", "roofPercent", "time tensor_cores shapes", unit="percent")
     ]
     flops_per_second: Annotated[
-        float | None, Column("Rate", "flopRate", "time tensor_cores shapes", unit="flops_per_second", terminal=True)
+        float | None, Column("Rate", "flopRate", "time tensor_cores shapes", unit="flops_per_second")
     ]
-    ceiling_flops_per_second: Annotated[
-        float | None, Column("Roof", "roof", "time", unit="flops_per_second", terminal=True)
-    ]
-    precision: Annotated[str, Column("Ran in", "ranIn", "tensor_cores", choice=True, terminal=True)]
-    bound: Annotated[Bound, Column("Bound by", "bound", "time", terminal=True)]
+    ceiling_flops_per_second: Annotated[float | None, Column("Roof", "roof", "time", unit="flops_per_second")]
+    precision: Annotated[str, Column("Ran in", "ranIn", "tensor_cores", choice=True)]
+    bound: Annotated[Bound, Column("Bound by", "bound", "time")]
     measured: Annotated[
         bool,
-        Column("Counted by", choice=True),
+        Column("Counted by", choice=True, terminal=False),
         Definition(
             "rooflineMeasured",
             "Whether FLOPs and bytes are counters of Nsight Compute (DRAM's bytes), or follow from the shapes.",
         ),
     ]
-    possible_precision: Annotated[str, Column("Could run in", "couldRunIn", "tensor_cores", choice=True, terminal=True)]
+    possible_precision: Annotated[str, Column("Could run in", "couldRunIn", "tensor_cores", choice=True)]
     percent_of_possible: Annotated[
-        float | None, Column("% of that roof", "possiblePercent", "tensor_cores", unit="percent", terminal=True)
+        float | None, Column("% of that roof", "possiblePercent", "tensor_cores", unit="percent")
     ]
-    flops: Annotated[int | None, Column("FLOPs", "flops", "time", unit="flops", sums=True, terminal=True)]
-    bytes: Annotated[int | None, Column("Bytes", "leastBytes", "time", sums=True, terminal=True)]
-    flops_per_byte: Annotated[float | None, Column("FLOPs/byte", "intensity", "shapes", terminal=True)]
-    calls: Annotated[int, Column("Calls", "calls", "time", sums=True)]
-    op_type: Annotated[str, Column("Op type", "opType", "tensor_cores", width=170)]
-    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220)]
-    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130)]
+    flops: Annotated[int | None, Column("FLOPs", "flops", "time", unit="flops", sums=True)]
+    bytes: Annotated[
+        int | None,
+        Column("Bytes", "Least bytes to move: every input read once, every output written once.", "time", sums=True),
+    ]
+    flops_per_byte: Annotated[float | None, Column("FLOPs/byte", "intensity", "shapes")]
+    calls: Annotated[int, Column("Calls", "calls", "time", sums=True, terminal=False)]
+    op_type: Annotated[str, Column("Op type", "opType", "tensor_cores", width=170, terminal=False)]
+    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220, terminal=False)]
+    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130, terminal=False)]
 
 
 class RooflinePage(msgspec.Struct, frozen=True):
@@ -87,8 +88,7 @@ class RooflinePage(msgspec.Struct, frozen=True):
     gpu: str
     source: Annotated[str, Definition("rateSource", "Where the GPU's rates were published.")]
     bytes_per_second: Annotated[
-        float | None,
-        Definition("gpuBandwidth", "Peak rate of the GPU's memory, as its maker publishes it."),
+        float | None, Definition("gpuBandwidth", "Peak rate of the GPU's memory, as its maker publishes it.")
     ]
     roofs: list[Roof]
     calls: int

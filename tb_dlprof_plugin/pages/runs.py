@@ -52,36 +52,32 @@ class RunRow(msgspec.Struct, frozen=True):
     by_samples: bool
     peak_memory_of: str
     watts: float | None
-    ref: Annotated[RunRef, Column("Run", "runName", terminal=True, width=230)]
-    model: Annotated[str, Column("Model", "runModel", choice=True, terminal=True, width=170)]
-    precision: Annotated[str, Column("Precision", "runPrecision", choice=True, terminal=True, width=120)]
-    batch_size: Annotated[int | None, Column("Batch", "Samples in a batch.", terminal=True)]
-    step_ns: Annotated[int, Column("Step time", "runStep", terminal=True)]
-    speedup: Annotated[float | None, Column("Speedup", "runSpeedup", missing="–", unit="ratio", terminal=True)]
-    change: Annotated[Change, Column("95 %", "runNoise", missing="–", terminal=True, width=180)]
+    ref: Annotated[RunRef, Column("Run", "The directory of the run, below the log directory.", width=230)]
+    model: Annotated[str, Column("Model", "runModel", choice=True, width=170)]
+    precision: Annotated[str, Column("Precision", "runPrecision", choice=True, width=120)]
+    batch_size: Annotated[int | None, Column("Batch", "Samples in a batch.")]
+    step_ns: Annotated[int, Column("Step time", "runStep")]
+    speedup: Annotated[float | None, Column("Speedup", "runSpeedup", missing="–", unit="ratio")]
+    change: Annotated[Change, Column("95 %", "runNoise", missing="–", width=180)]
     base: Annotated[
-        str,
-        Column("Base", missing="none", terminal=True, width=190),
-        Definition("runBase", "The base that the run is compared with."),
+        str, Column("Base", missing="none", width=190), Definition("runBase", "The base that the run is compared with.")
     ]
     changes: Annotated[
         list[str],
-        Column("Differs in", missing="–", width=200),
+        Column("Differs in", missing="–", width=200, terminal=False),
         Definition("runChanges", "The recorded facts in which the run differs from its base."),
     ]
-    samples_per_second: Annotated[float | None, Column("Samples/s", "samples", unit="per_second", terminal=True)]
-    recorded_ns: Annotated[int, Column("Recorded step", "runRecorded", terminal=True)]
-    step_words: Annotated[str, Column("Step is", "runSource", choice=True, width=170)]
-    gpu_utilization: Annotated[float | None, Column("GPU util.", "gpuUtilization", unit="percent", terminal=True)]
-    tensor_core_utilization: Annotated[float | None, Column("TC util.", "tcUtilization", unit="percent", terminal=True)]
+    samples_per_second: Annotated[float | None, Column("Samples/s", "samples", unit="per_second")]
+    recorded_ns: Annotated[int, Column("Recorded step", "runRecorded")]
+    step_words: Annotated[str, Column("Step is", "runSource", choice=True, width=170, terminal=False)]
+    gpu_utilization: Annotated[float | None, Column("GPU util.", "gpuUtilization", unit="percent")]
+    tensor_core_utilization: Annotated[float | None, Column("TC util.", "tcUtilization", unit="percent")]
     tensor_core_share: Annotated[
-        float | None,
-        Column("Kernels on TC", unit="percent", terminal=True),
-        Definition("runTcShare", "Share of the kernel time that Tensor Core kernels take."),
+        float | None, Column("Kernels on TC", "Share of the kernel time that Tensor Core kernels take.", unit="percent")
     ]
     peak_memory_bytes: Annotated[
         int | None,
-        Column("Peak memory", terminal=True),
+        Column("Peak memory"),
         Definition(
             "runMemory",
             "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
@@ -90,32 +86,29 @@ class RunRow(msgspec.Struct, frozen=True):
     ]
     joules_per_step: Annotated[
         float | None,
-        Column("Energy", unit="joules", terminal=True),
+        Column("Energy", unit="joules"),
         Definition("runJoules", "Energy of this process's GPUs in a step without the profiler, by their own counter."),
     ]
     joules_per_sample: Annotated[
         float | None,
-        Column("Energy/sample", unit="joules"),
+        Column("Energy/sample", unit="joules", terminal=False),
         Definition("runJoulesPerSample", "Energy of a step over the batch size: what runs with other batches share."),
     ]
     flops: Annotated[
         float | None,
-        Column("FLOPs/step", unit="flops"),
+        Column("FLOPs/step", unit="flops", terminal=False),
         Definition(
             "runFlops",
             "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
         ),
     ]
-    launches: Annotated[float | None, Column("Launches", "Kernels, copies and sets launched per step.")]
+    launches: Annotated[float | None, Column("Launches", "Kernels, copies and sets launched per step.", terminal=False)]
     advice: Annotated[
         RunAdvice | None,
-        Column("First advice", choice=True, missing="–", terminal=True, width=230),
-        Definition("runAdvice", "The finding with the largest expected saving."),
+        Column("First advice", "The finding with the largest expected saving.", choice=True, missing="–", width=230),
     ]
-    workers: Annotated[int | None, Column("Workers", "Worker processes of the DataLoader.")]
-    gpu: Annotated[
-        str, Column("GPU", "The GPU, or the CPU where none was used.", choice=True, terminal=True, width=150)
-    ]
+    workers: Annotated[int | None, Column("Workers", "Worker processes of the DataLoader.", terminal=False)]
+    gpu: Annotated[str, Column("GPU", "The GPU, or the CPU where none was used.", choice=True, width=150)]
 
 
 class ManyRunsPage(msgspec.Struct, frozen=True):

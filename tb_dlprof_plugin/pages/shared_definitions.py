@@ -98,7 +98,6 @@ DEFINITIONS: dict[str, str] = {
         "Floating-point operations of the matrix routines, a multiply-add counted as two, as "
         "torch.utils.flop_counter counts them."
     ),
-    "leastBytes": "Least bytes to move: every input read once, every output written once.",
     "intensity": "FLOPs per byte: left of the roof's ridge point memory is the limit, right of it arithmetic.",
     "flopRate": "FLOPs over the time of all kernels that the matrix routines launched.",
     "matrixTime": "Time of the kernels that matrix products, convolutions and attention launched.",
@@ -208,7 +207,6 @@ DEFINITIONS: dict[str, str] = {
         "when they are done, asynchronous copies of pageable memory."
     ),
     "syncOp": "The outermost op around the call with its module; none for a call straight from Python.",
-    "runName": "The directory of the run, below the log directory.",
     "runModel": "The model's class, with its number of parameters (millions) where there are models of several sizes.",
     "runPrecision": (
         "What the run computed in: AMP with FP32 parameters, FP16 or BF16 with parameters in half precision."
@@ -237,12 +235,9 @@ DEFINITIONS: dict[str, str] = {
     ),
     "memoryPercent": "Share of what was allocated at the peak.",
     "memoryCategory": "Decided by the part of the step that allocated it and by how long it lived.",
-    "memoryAlive": "Allocations alive at the peak.",
     "memoryModule": (
         "Path of the module that the allocating op belongs to; backward ops belong to that of their forward op."
     ),
-    "memoryOp": "The outermost op that allocated it.",
-    "memorySize": "Allocated bytes: on a GPU rounded up to 512.",
     "memoryPeakAllocated": "Most bytes that tensors and workspace held at one moment.",
     "memoryKnownBefore": (
         "Freed bytes beyond those allocated since the recording began: they were allocated "

@@ -66,22 +66,16 @@ class ReasonTotal(msgspec.Struct, frozen=True):
     """
 
     id: OffReason
-    label: Annotated[str, Column("Reason", "Why this kernel time is off the Tensor Cores.", missing="–", terminal=True)]
-    text: Annotated[str, Column("Why", "The reason, and what to do.", terminal=True)]
+    label: Annotated[str, Column("Reason", "Why this kernel time is off the Tensor Cores.", missing="–")]
+    text: Annotated[str, Column("Why", "The reason, and what to do.")]
     remark: bool
-    ops: Annotated[int, Column("Ops", "Ops for which it is the reason of most time.", terminal=True)]
+    ops: Annotated[int, Column("Ops", "Ops for which it is the reason of most time.")]
     time_ns: Annotated[
-        int,
-        Column(
-            "Time",
-            "Kernel time of eligible ops that is off the Tensor Cores for this reason.",
-            sums=True,
-            terminal=True,
-        ),
+        int, Column("Time", "Kernel time of eligible ops that is off the Tensor Cores for this reason.", sums=True)
     ]
-    percent: Annotated[float | None, Column("Share", "Share of the kernel time of eligible ops.", terminal=True)]
-    saved_ns: Annotated[int | None, Column("Should save", "saving", sums=True, terminal=True)]
-    at_most_ns: Annotated[int | None, Column("Could save at most", "couldSave", sums=True)]
+    percent: Annotated[float | None, Column("Share", "Share of the kernel time of eligible ops.")]
+    saved_ns: Annotated[int | None, Column("Should save", "saving", sums=True)]
+    at_most_ns: Annotated[int | None, Column("Could save at most", "couldSave", sums=True, terminal=False)]
 
 
 class IneligibleWork(msgspec.Struct, frozen=True):
@@ -89,10 +83,10 @@ class IneligibleWork(msgspec.Struct, frozen=True):
 
     id: OffReason
     label: str
-    op_type: Annotated[str, Column("Op type", "opType", terminal=True)]
-    ops: Annotated[int, Column("Ops", "Ops of this type.", terminal=True)]
-    time_ns: Annotated[int, Column("Time", "Kernel time of these ops.", sums=True, terminal=True)]
-    text: Annotated[str, Column("Why", "Why Tensor Cores cannot run them.", terminal=True)]
+    op_type: Annotated[str, Column("Op type", "opType")]
+    ops: Annotated[int, Column("Ops", "Ops of this type.")]
+    time_ns: Annotated[int, Column("Time", "Kernel time of these ops.", sums=True)]
+    text: Annotated[str, Column("Why", "Why Tensor Cores cannot run them.")]
 
 
 @dataclass(slots=True)

@@ -54,20 +54,26 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     helpers_ns: int
     saved_ns: int | None
     at_most_ns: int | None
-    name: Annotated[str, Column("Op", "opName", terminal=True, width=280)]
-    direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–", terminal=True)]
-    gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True, terminal=True)]
-    could_save_ns: Annotated[
-        int | None, Column("Could save", "couldSave", "time tensor_cores", sums=True, terminal=True)
-    ]
-    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores", terminal=True)]
-    utilization_percent: Annotated[float | None, Column("TC %", "opUtilization", "time tensor_cores", terminal=True)]
-    precision: Annotated[str, Column("Precision", "precision", "tensor_cores", choice=True, terminal=True)]
+    name: Annotated[str, Column("Op", "opName", width=280)]
+    direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
+    gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True)]
+    could_save_ns: Annotated[int | None, Column("Could save", "couldSave", "time tensor_cores", sums=True)]
+    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores")]
+    utilization_percent: Annotated[float | None, Column("TC %", "opUtilization", "time tensor_cores")]
+    precision: Annotated[str, Column("Precision", "precision", "tensor_cores", choice=True)]
     reasons: Annotated[
         list[TensorCoreReason],
-        Column("Reason", "Kind of the reason of most time.", "tensor_cores", choice=True, missing="–", width=164),
+        Column(
+            "Reason",
+            "Kind of the reason of most time.",
+            "tensor_cores",
+            choice=True,
+            missing="–",
+            width=164,
+            terminal=False,
+        ),
     ]
-    reason: Annotated[str, Column("Why not", "reason", "tensor_cores", missing="–", terminal=True, width=400)]
+    reason: Annotated[str, Column("Why not", "reason", "tensor_cores", missing="–", width=400)]
     possible_precisions: Annotated[
         list[str],
         Column(
@@ -76,27 +82,43 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
             "or mixed precision.",
             "shapes",
             width=130,
+            terminal=False,
         ),
     ]
     could_save: Annotated[
-        CouldSave, Column("Saving is", "What stands under Could save: an estimate, a bound (at most), or both.")
+        CouldSave,
+        Column("Saving is", "What stands under Could save: an estimate, a bound (at most), or both.", terminal=False),
     ]
-    tc_ns: Annotated[int, Column("On TC", "tcTime", "time", sums=True)]
-    non_tc_ns: Annotated[int, Column("Off TC", "nonTcTime", "time", sums=True)]
-    unknown_ns: Annotated[int, Column("Unknown", "unknownTime", "time", sums=True)]
-    calls: Annotated[int, Column("Calls", "calls", "time", sums=True)]
-    op_type: Annotated[str, Column("Op type", "opType", "time", width=180)]
-    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220)]
-    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130)]
+    tc_ns: Annotated[int, Column("On TC", "tcTime", "time", sums=True, terminal=False)]
+    non_tc_ns: Annotated[int, Column("Off TC", "nonTcTime", "time", sums=True, terminal=False)]
+    unknown_ns: Annotated[int, Column("Unknown", "unknownTime", "time", sums=True, terminal=False)]
+    calls: Annotated[int, Column("Calls", "calls", "time", sums=True, terminal=False)]
+    op_type: Annotated[str, Column("Op type", "opType", "time", width=180, terminal=False)]
+    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220, terminal=False)]
+    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130, terminal=False)]
     tc_kernels: Annotated[
-        list[str], Column("TC kernels", "Kernels of the op that run on Tensor Cores.", missing="–", width=220)
+        list[str],
+        Column("TC kernels", "Kernels of the op that run on Tensor Cores.", missing="–", width=220, terminal=False),
     ]
     non_tc_kernels: Annotated[
-        list[str], Column("Other kernels", "Kernels of the op that do not run on Tensor Cores.", missing="–", width=220)
+        list[str],
+        Column(
+            "Other kernels",
+            "Kernels of the op that do not run on Tensor Cores.",
+            missing="–",
+            width=220,
+            terminal=False,
+        ),
     ]
     unknown_kernels: Annotated[
         list[str],
-        Column("Unknown kernels", "Kernels of the op whose Tensor Core use is unknown.", missing="–", width=220),
+        Column(
+            "Unknown kernels",
+            "Kernels of the op whose Tensor Core use is unknown.",
+            missing="–",
+            width=220,
+            terminal=False,
+        ),
     ]
 
 
@@ -107,23 +129,23 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: Annotated[str, Column("Kernel", "kernelName", terminal=True, width=320)]
-    total_ns: Annotated[int, Column("Total", "totalTime", sums=True, terminal=True)]
-    percent: Annotated[float | None, Column("%", "Share of the kernel time of eligible ops.")]
-    calls: Annotated[int, Column("Calls", "calls", sums=True)]
-    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc", terminal=True)]
-    precision: Annotated[str, Column("Precision", "kernelPrecision", choice=True, missing="–")]
-    family: Annotated[str, Column("Family", "kernelFamily", choice=True, width=120)]
+    name: Annotated[str, Column("Kernel", "kernelName", width=320)]
+    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the kernel time of eligible ops.", terminal=False)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=False)]
+    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc")]
+    precision: Annotated[str, Column("Precision", "kernelPrecision", choice=True, missing="–", terminal=False)]
+    family: Annotated[str, Column("Family", "kernelFamily", choice=True, width=120, terminal=False)]
     measured_percent: Annotated[
         float | None,
-        Column("Busy, measured", missing="not sampled", terminal=True),
+        Column("Busy, measured", missing="not sampled"),
         Definition(
             "measuredTensorActivity",
             "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples in which this kernel "
             "alone ran, in all recorded iterations. Measured by Nsight Systems, not read out of the kernel's name.",
         ),
     ]
-    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150)]
+    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150, terminal=False)]
 
 
 class TensorCoresPage(msgspec.Struct, frozen=True):

@@ -27,50 +27,35 @@ class TriedRow(msgspec.Struct, frozen=True):
     changes: str
     code: str
     run: str
-    remedy: Annotated[str, Column("Remedy", "triedRemedy", terminal=True, width=260)]
+    remedy: Annotated[str, Column("Remedy", "triedRemedy", width=260)]
     before_ns: Annotated[
         float | None,
-        Column("Before", terminal=True),
-        Definition("triedBefore", "A step of the unchanged script, in the blocks between which the remedy's were run."),
+        Column("Before", "A step of the unchanged script, in the blocks between which the remedy's were run."),
     ]
     after_ns: Annotated[
         float | None,
-        Column("After", terminal=True),
+        Column("After"),
         Definition(
             "triedAfter",
             "A step with the remedy; where it changes how many samples a step has, of as many samples as before.",
         ),
     ]
     gain_percent: Annotated[
-        float | None,
-        Column("Gain", terminal=True),
-        Definition("triedGain", "Share of the step's time that the remedy saves; below 0 the step takes longer."),
+        float | None, Column("Gain", "Share of the step's time that the remedy saves; below 0 the step takes longer.")
     ]
-    low_percent: Annotated[float | None, Column("At least", "triedInterval", terminal=True)]
-    high_percent: Annotated[float | None, Column("At most", "triedInterval", terminal=True)]
+    low_percent: Annotated[float | None, Column("At least", "triedInterval")]
+    high_percent: Annotated[float | None, Column("At most", "triedInterval")]
     forecast_percent: Annotated[
-        float | None,
-        Column("Forecast", terminal=True),
-        Definition("triedForecast", "What the advice expected from the baseline's recording alone."),
+        float | None, Column("Forecast", "What the advice expected from the baseline's recording alone.")
     ]
-    memory_bytes: Annotated[
-        int | None,
-        Column("Memory", terminal=True),
-        Definition("triedMemory", "The most that tensors held on the GPU."),
-    ]
-    joules: Annotated[
-        float | None,
-        Column("Energy"),
-        Definition("triedEnergy", "Energy of a step by the GPU's own counter."),
-    ]
+    memory_bytes: Annotated[int | None, Column("Memory", "The most that tensors held on the GPU.")]
+    joules: Annotated[float | None, Column("Energy", "Energy of a step by the GPU's own counter.", terminal=False)]
     start_s: Annotated[
-        float | None,
-        Column("Start", terminal=True),
-        Definition("triedStart", "From the start of the process to its first timed step, compilation included."),
+        float | None, Column("Start", "From the start of the process to its first timed step, compilation included.")
     ]
     verdict: Annotated[
         str,
-        Column("Training", terminal=True, width=170),
+        Column("Training", width=170),
         Definition(
             "triedVerdict",
             "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, "
@@ -86,8 +71,7 @@ class NotTriedRow(msgspec.Struct, frozen=True):
     title: str
     why: Annotated[
         str,
-        Column("Why", width=420),
-        Definition("triedWhyNot", "Why there is no figure: it does not fit this training, changed nothing, or failed."),
+        Column("Why", "Why there is no figure: it does not fit this training, changed nothing, or failed.", width=420),
     ]
     failed: bool
 

@@ -55,11 +55,7 @@ class OpKernel(msgspec.Struct, frozen=True):
     rule: str
     name: Annotated[str, Column("Kernel", "kernelName", width=190)]
     total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
-    percent: Annotated[
-        float | None,
-        Column("%"),
-        Definition("kernelShareOfWork", "Share of the kernel in the GPU time of what is selected."),
-    ]
+    percent: Annotated[float | None, Column("%", "Share of the kernel in the GPU time of what is selected.")]
     tensor_core: Annotated[Verdict, Column("On TC", "kernelTc", width=80)]
     precision: Annotated[str, Column("Precision", "kernelPrecision", absent=("tensor_core", "no"), width=80)]
     average_ns: Annotated[int, Column("Mean", "averageTime")]
@@ -74,16 +70,8 @@ class WorkOp(msgspec.Struct, frozen=True):
     id: str
     direction: Direction
     name: Annotated[str, Column("Op", "opName", width=280)]
-    time_ns: Annotated[
-        int,
-        Column("Time", sums=True),
-        Definition("timeInOp", "Time in calls by the op."),
-    ]
-    percent: Annotated[
-        float | None,
-        Column("%"),
-        Definition("shareOfOp", "Share of the op in all the time of what is selected."),
-    ]
+    time_ns: Annotated[int, Column("Time", "Time in calls by the op.", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the op in all the time of what is selected.")]
 
 
 class WorkIteration(msgspec.Struct, frozen=True):
@@ -145,8 +133,7 @@ class WorkLaunches(msgspec.Struct, frozen=True):
     max_delay_ns: int | None
     waits: int
     waited_ns: Annotated[
-        int,
-        Definition("waitedBefore", "Recorded time in which a GPU was idle right before work that this launched."),
+        int, Definition("waitedBefore", "Recorded time in which a GPU was idle right before work that this launched.")
     ]
 
 
@@ -156,8 +143,7 @@ class WorkMemory(msgspec.Struct, frozen=True):
 
     device: str
     bytes: Annotated[
-        int,
-        Definition("heldAtPeak", "Memory allocated in its ops and still in use when most memory was."),
+        int, Definition("heldAtPeak", "Memory allocated in its ops and still in use when most memory was.")
     ]
     percent: float | None
     allocations: int

@@ -10,13 +10,13 @@ export const Slice: readonly Declared<Types.Slice>[] = [
 ];
 
 export const GpuUse: readonly Declared<Types.GpuUse>[] = [
-  { id: "id", header: "GPU", definition: DEFINITIONS.gpuNumber, width: "76px", unit: "count" },
+  { id: "id", header: "GPU", definition: "Number of the GPU, as CUDA counts them in this process.", width: "76px", unit: "count" },
   { id: "name", header: "Name", definition: DEFINITIONS.gpuName, width: "220px" },
   { id: "utilization_percent", header: "Utilization", definition: DEFINITIONS.gpuUse, width: "111px", unit: "percent" },
   { id: "busy_ns", header: "Busy", definition: DEFINITIONS.gpuBusy, width: "76px", unit: "ns" },
-  { id: "tensor_core_percent", header: "On Tensor Cores", definition: DEFINITIONS.gpuTensorCores, width: "139px", unit: "percent" },
+  { id: "tensor_core_percent", header: "On Tensor Cores", definition: "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU.", width: "139px", unit: "percent" },
   { id: "compute_capability", header: "Compute capability", definition: DEFINITIONS.gpuCapability, width: "160px" },
-  { id: "sm_count", header: "SMs", definition: DEFINITIONS.gpuSms, width: "76px", unit: "count" },
+  { id: "sm_count", header: "SMs", definition: "Streaming multiprocessors: the units that kernels' blocks run on.", width: "76px", unit: "count" },
   { id: "memory_bytes", header: "Memory", definition: DEFINITIONS.gpuMemory, width: "76px", unit: "bytes" },
 ];
 
@@ -24,7 +24,7 @@ export const OpRow: readonly Declared<Types.OpRow>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "270px" },
   { id: "role", header: "Pass", definition: DEFINITIONS.pass, width: "90px", tasks: ["time", "tensor_cores", "cpu", "shapes"], filter: "choice" },
   { id: "gpu_ns", header: "GPU time", definition: DEFINITIONS.gpuTime, width: "90px", unit: "ns", tasks: ["time", "tensor_cores", "shapes"], sums: true, gpu: true },
-  { id: "gpu_percent", header: "GPU %", definition: DEFINITIONS.gpuPercent, width: "110px", unit: "percent", tasks: ["time"], bar: true, gpu: true },
+  { id: "gpu_percent", header: "GPU %", definition: "Share of the GPU time of all ops in the selected iterations.", width: "110px", unit: "percent", tasks: ["time"], bar: true, gpu: true },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", tasks: ["time", "cpu", "shapes"], sums: true },
   { id: "tc_eligible", header: "TC eligible", definition: DEFINITIONS.tcEligible, width: "111px", tasks: ["tensor_cores"], gpu: true, verdict: true, filter: "choice" },
   { id: "using_tc", header: "Using TC", definition: DEFINITIONS.usingTc, width: "104px", tasks: ["tensor_cores"], gpu: true, verdict: true, filter: "choice" },
@@ -57,8 +57,8 @@ export const OpTypeRow: readonly Declared<Types.OpTypeRow>[] = [
 
 export const WorkOp: readonly Declared<Types.WorkOp>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "280px" },
-  { id: "time_ns", header: "Time", definition: DEFINITIONS.timeInOp, width: "76px", unit: "ns", sums: true },
-  { id: "percent", header: "%", definition: DEFINITIONS.shareOfOp, width: "76px", unit: "percent" },
+  { id: "time_ns", header: "Time", definition: "Time in calls by the op.", width: "76px", unit: "ns", sums: true },
+  { id: "percent", header: "%", definition: "Share of the op in all the time of what is selected.", width: "76px", unit: "percent" },
 ];
 
 export const OpShapes: readonly Declared<Types.OpShapes>[] = [
@@ -72,7 +72,7 @@ export const OpShapes: readonly Declared<Types.OpShapes>[] = [
 export const OpKernel: readonly Declared<Types.OpKernel>[] = [
   { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, width: "190px" },
   { id: "total_ns", header: "Total", definition: DEFINITIONS.totalTime, width: "76px", unit: "ns", sums: true },
-  { id: "percent", header: "%", definition: DEFINITIONS.kernelShareOfWork, width: "76px", unit: "percent" },
+  { id: "percent", header: "%", definition: "Share of the kernel in the GPU time of what is selected.", width: "76px", unit: "percent" },
   { id: "tensor_core", header: "On TC", definition: DEFINITIONS.kernelTc, width: "80px", verdict: true, filter: "choice" },
   { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, width: "80px", absent: ["tensor_core", "no"] },
   { id: "average_ns", header: "Mean", definition: DEFINITIONS.averageTime, width: "76px", unit: "ns" },
@@ -93,8 +93,8 @@ export const ModuleRow: readonly Declared<Types.ModuleRow>[] = [
   { id: "eligible_ns", header: "TC eligible", definition: DEFINITIONS.moduleEligible, width: "111px", unit: "ns", tasks: ["tensor_cores"], sums: true, gpu: true },
   { id: "tc_ns", header: "On TC", definition: DEFINITIONS.moduleTc, width: "76px", unit: "ns", tasks: ["tensor_cores"], sums: true, gpu: true },
   { id: "utilization_percent", header: "TC %", definition: DEFINITIONS.moduleUtilization, width: "76px", unit: "percent", tasks: ["tensor_cores"], gpu: true, absent: ["eligible_ns", "0"] },
-  { id: "tc_eligible_ops", header: "Eligible ops", definition: DEFINITIONS.moduleEligibleOps, width: "118px", unit: "count", tasks: ["tensor_cores"], gpu: true },
-  { id: "tc_using_ops", header: "Using TC", definition: DEFINITIONS.moduleUsingOps, width: "90px", unit: "count", tasks: ["tensor_cores"], gpu: true },
+  { id: "tc_eligible_ops", header: "Eligible ops", definition: "Ops that Tensor Cores could run.", width: "118px", unit: "count", tasks: ["tensor_cores"], gpu: true },
+  { id: "tc_using_ops", header: "Using TC", definition: "Ops of which a kernel ran on Tensor Cores.", width: "90px", unit: "count", tasks: ["tensor_cores"], gpu: true },
   { id: "kernel_calls", header: "Kernels", definition: DEFINITIONS.moduleKernels, width: "83px", unit: "count", tasks: ["time"], sums: true, gpu: true },
   { id: "cpu_ns", header: "CPU time", definition: DEFINITIONS.moduleCpu, width: "90px", unit: "ns", tasks: ["cpu"], sums: true },
   { id: "cpu_percent", header: "CPU %", definition: DEFINITIONS.moduleCpuShare, width: "110px", unit: "percent", tasks: ["cpu"], bar: true },
@@ -113,14 +113,14 @@ export const ModuleRow: readonly Declared<Types.ModuleRow>[] = [
 export const KernelRow: readonly Declared<Types.KernelRow>[] = [
   { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, width: "410px" },
   { id: "total_ns", header: "Total", definition: DEFINITIONS.totalTime, width: "76px", unit: "ns", tasks: ["time", "tensor_cores", "shapes"], sums: true },
-  { id: "percent", header: "%", definition: DEFINITIONS.kernelPercent, width: "110px", unit: "percent", tasks: ["time", "tensor_cores", "shapes"], bar: true },
+  { id: "percent", header: "%", definition: "Share of the summed time of all kernels, copies and sets.", width: "110px", unit: "percent", tasks: ["time", "tensor_cores", "shapes"], bar: true },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", tasks: ["time", "tensor_cores", "shapes"], sums: true },
   { id: "average_ns", header: "Mean", definition: DEFINITIONS.averageTime, width: "76px", unit: "ns", tasks: ["time"] },
   { id: "tensor_core", header: "Tensor Cores", definition: DEFINITIONS.kernelTc, width: "112px", tasks: ["tensor_cores"], verdict: true, filter: "choice" },
   { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, width: "100px", tasks: ["tensor_cores"], filter: "choice", absent: ["tensor_core", "no"] },
   { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, width: "130px", tasks: ["time", "tensor_cores"], filter: "choice" },
   { id: "occupancy_percent", header: "Occupancy", definition: DEFINITIONS.occupancy, width: "97px", unit: "percent", tasks: ["tensor_cores", "shapes"], absent: ["kind", "copy", "set"] },
-  { id: "min_ns", header: "Min", definition: DEFINITIONS.minTime, width: "76px", unit: "ns", tasks: ["time"] },
+  { id: "min_ns", header: "Min", definition: "Shortest call.", width: "76px", unit: "ns", tasks: ["time"] },
   { id: "max_ns", header: "Max", definition: DEFINITIONS.maxTime, width: "76px", unit: "ns", tasks: ["time"] },
   { id: "kind", header: "Kind", definition: DEFINITIONS.kernelKind, width: "104px", tasks: ["shapes"], filter: "choice" },
   { id: "grid", header: "Grid", definition: DEFINITIONS.grid, width: "110px", tasks: ["shapes"], missing: "–" },
@@ -136,11 +136,11 @@ export const PaceRow: readonly Declared<Types.PaceRow>[] = [
   { id: "gpu", header: "GPU", definition: "Index of the GPU.", width: "104px", filter: "choice" },
   { id: "pace", header: "Pace", definition: DEFINITIONS.pace, width: "104px", filter: "choice" },
   { id: "duration_ns", header: "Duration", definition: DEFINITIONS.iterations, width: "90px", unit: "ns" },
-  { id: "idle_percent", header: "GPU idle", definition: DEFINITIONS.recordedIdle, width: "90px", unit: "percent" },
+  { id: "idle_percent", header: "GPU idle", definition: "Share of the recorded iteration in which nothing ran on the GPU.", width: "90px", unit: "percent" },
   { id: "late_percent", header: "Launched late", definition: DEFINITIONS.launchedLate, width: "125px", unit: "percent" },
   { id: "slack_percent", header: "CPU not needed", definition: DEFINITIONS.cpuSlack, width: "132px", unit: "percent" },
-  { id: "gaps", header: "Gaps", definition: DEFINITIONS.gapNumber, width: "76px", unit: "count" },
-  { id: "longest_gap_ns", header: "Longest gap", definition: DEFINITIONS.gapLongest, width: "111px", unit: "ns" },
+  { id: "gaps", header: "Gaps", definition: "Idle gaps of the GPU in the iteration.", width: "76px", unit: "count" },
+  { id: "longest_gap_ns", header: "Longest gap", definition: "The longest idle gap of the iteration.", width: "111px", unit: "ns" },
   { id: "idle_by_cause_ns", header: "Cause", definition: "The bucket of the account of a step that holds most of the idle time; the bar shows all.", width: "360px", filter: "choice" },
 ];
 
@@ -151,7 +151,7 @@ export const LaunchedKernel: readonly Declared<Types.LaunchedKernel>[] = [
   { id: "mean_queue", header: "Mean queue", definition: DEFINITIONS.launchQueue, width: "104px", unit: "count" },
   { id: "max_queue", header: "Deepest queue", definition: DEFINITIONS.launchQueue, width: "125px", unit: "count" },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
-  { id: "mean_call_ns", header: "Launch call", definition: DEFINITIONS.launchCall, width: "111px", unit: "ns" },
+  { id: "mean_call_ns", header: "Launch call", definition: "Mean duration of the calls that launched it.", width: "111px", unit: "ns" },
   { id: "average_ns", header: "Kernel time", definition: DEFINITIONS.averageTime, width: "111px", unit: "ns" },
   { id: "short_percent", header: "Shorter than launch", definition: DEFINITIONS.launchShort, width: "167px", unit: "percent" },
   { id: "kind", header: "Kind", definition: DEFINITIONS.kernelKind, width: "104px", filter: "choice" },
@@ -160,26 +160,26 @@ export const LaunchedKernel: readonly Declared<Types.LaunchedKernel>[] = [
 export const SyncRow: readonly Declared<Types.SyncRow>[] = [
   { id: "call", header: "Call", definition: DEFINITIONS.syncCalls, width: "200px" },
   { id: "op", header: "Op", definition: DEFINITIONS.syncOp, width: "220px", missing: "none: Python" },
-  { id: "time_ns", header: "Time", definition: DEFINITIONS.syncTime, width: "76px", unit: "ns", sums: true },
+  { id: "time_ns", header: "Time", definition: "Time inside these calls, summed over the selected iterations.", width: "76px", unit: "ns", sums: true },
   { id: "percent", header: "%", definition: "Share of the recorded iterations.", width: "110px", unit: "percent", bar: true },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", sums: true },
   { id: "average_ns", header: "Mean", definition: DEFINITIONS.averageTime, width: "76px", unit: "ns" },
   { id: "max_ns", header: "Max", definition: DEFINITIONS.maxTime, width: "76px", unit: "ns" },
   { id: "kind", header: "Kind", definition: DEFINITIONS.syncKind, width: "120px", filter: "choice" },
   { id: "role", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice" },
-  { id: "inner_op", header: "Inside", definition: DEFINITIONS.syncInside, width: "210px", missing: "–" },
+  { id: "inner_op", header: "Inside", definition: "The innermost op around the call.", width: "210px", missing: "–" },
 ];
 
 export const GapRow: readonly Declared<Types.GapRow>[] = [
-  { id: "kernel", header: "Ended by", definition: DEFINITIONS.gapEnded, width: "260px", missing: "end of the iteration" },
+  { id: "kernel", header: "Ended by", definition: "The kernel, copy or set that ended the gap.", width: "260px", missing: "end of the iteration" },
   { id: "duration_ns", header: "Gap", definition: DEFINITIONS.gapDuration, width: "76px", unit: "ns" },
   { id: "percent", header: "%", definition: "Share of the recorded iteration.", width: "110px", unit: "percent", bar: true },
   { id: "number", header: "Iteration", definition: "Number of the iteration, as the training counts them.", width: "97px", unit: "count" },
   { id: "gpu", header: "GPU", definition: "Index of the GPU.", width: "104px", filter: "choice" },
-  { id: "start_ns", header: "At", definition: DEFINITIONS.gapStart, width: "76px", unit: "ns" },
+  { id: "start_ns", header: "At", definition: "When the gap began, counted from the iteration's start.", width: "76px", unit: "ns" },
   { id: "cause", header: "Cause", definition: DEFINITIONS.gapCause, width: "240px", filter: "choice" },
   { id: "kind", header: "Next work", definition: DEFINITIONS.idleKind, width: "178px", filter: "choice" },
-  { id: "op", header: "Op", definition: DEFINITIONS.gapOp, width: "220px", missing: "–" },
+  { id: "op", header: "Op", definition: "The op that launched it.", width: "220px", missing: "–" },
 ];
 
 export const ReasonTotal: readonly Declared<Types.ReasonTotal>[] = [
@@ -248,7 +248,7 @@ export const RooflineOp: readonly Declared<Types.RooflineOp>[] = [
   { id: "possible_precision", header: "Could run in", definition: DEFINITIONS.couldRunIn, width: "118px", tasks: ["tensor_cores"], filter: "choice" },
   { id: "percent_of_possible", header: "% of that roof", definition: DEFINITIONS.possiblePercent, width: "132px", unit: "percent", tasks: ["tensor_cores"] },
   { id: "flops", header: "FLOPs", definition: DEFINITIONS.flops, width: "110px", unit: "flops", tasks: ["time"], sums: true },
-  { id: "bytes", header: "Bytes", definition: DEFINITIONS.leastBytes, width: "76px", unit: "bytes", tasks: ["time"], sums: true },
+  { id: "bytes", header: "Bytes", definition: "Least bytes to move: every input read once, every output written once.", width: "76px", unit: "bytes", tasks: ["time"], sums: true },
   { id: "flops_per_byte", header: "FLOPs/byte", definition: DEFINITIONS.intensity, width: "104px", unit: "count", tasks: ["shapes"] },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, width: "76px", unit: "count", tasks: ["time"], sums: true },
   { id: "op_type", header: "Op type", definition: DEFINITIONS.opType, width: "170px", tasks: ["tensor_cores"] },
@@ -276,19 +276,19 @@ export const MemoryGroup: readonly Declared<Types.MemoryGroup>[] = [
   { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
   { id: "bytes", header: "At the peak", definition: DEFINITIONS.memoryAtPeak, width: "111px", unit: "bytes" },
   { id: "percent", header: "%", definition: DEFINITIONS.memoryPercent, width: "76px", unit: "percent", missing: "–" },
-  { id: "allocations", header: "Alive", definition: DEFINITIONS.memoryAlive, width: "76px", unit: "count", missing: "–" },
+  { id: "allocations", header: "Alive", definition: "Allocations alive at the peak.", width: "76px", unit: "count", missing: "–" },
   { id: "own_peak_bytes", header: "Own peak", definition: DEFINITIONS.memoryOwnPeak, width: "90px", unit: "bytes" },
 ];
 
 export const MemoryAllocation: readonly Declared<Types.MemoryAllocation>[] = [
-  { id: "op", header: "Allocated by", definition: DEFINITIONS.memoryOp, width: "280px" },
-  { id: "bytes", header: "Size", definition: DEFINITIONS.memorySize, width: "76px", unit: "bytes" },
+  { id: "op", header: "Allocated by", definition: "The outermost op that allocated it.", width: "280px" },
+  { id: "bytes", header: "Size", definition: "Allocated bytes: on a GPU rounded up to 512.", width: "76px", unit: "bytes" },
   { id: "percent", header: "%", definition: DEFINITIONS.memoryPercent, width: "76px", unit: "percent", missing: "–" },
   { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
   { id: "category", header: "Category", definition: DEFINITIONS.memoryCategory, width: "150px", filter: "choice" },
   { id: "iteration", header: "Iteration", definition: "The iteration that allocated it.", width: "97px", unit: "count", missing: "outside" },
-  { id: "freed", header: "Freed in", definition: DEFINITIONS.memoryFreed, width: "150px", missing: "not in the recording" },
-  { id: "lifetime_ns", header: "Lived", definition: DEFINITIONS.memoryLifetime, width: "76px", unit: "ns", missing: "–" },
+  { id: "freed", header: "Freed in", definition: "The iteration that freed it.", width: "150px", missing: "not in the recording" },
+  { id: "lifetime_ns", header: "Lived", definition: "Time from the allocation to the free, on the CPU.", width: "76px", unit: "ns", missing: "–" },
   { id: "module", header: "Module", definition: DEFINITIONS.memoryModule, width: "190px", missing: "–" },
 ];
 
@@ -302,7 +302,7 @@ export const PlanRow: readonly Declared<Types.PlanRow>[] = [
   { id: "verdict", header: "Fits", definition: DEFINITIONS.planVerdict, width: "120px" },
   { id: "largest_batch", header: "Largest batch", definition: DEFINITIONS.planLargestBatch, width: "125px", unit: "count" },
   { id: "step_ms", header: "Step", definition: DEFINITIONS.planStep, width: "76px", unit: "ns", scale: 1000000.0 },
-  { id: "samples_per_second", header: "Samples/s", definition: DEFINITIONS.planRate, width: "97px", unit: "count" },
+  { id: "samples_per_second", header: "Samples/s", definition: "The batch size over the step time.", width: "97px", unit: "count" },
 ];
 
 export const PlanFigure: readonly Declared<Types.PlanFigure>[] = [
@@ -399,9 +399,13 @@ export const JobCollectiveChange: readonly Declared<Types.JobCollectiveChange>[]
   { id: "module", header: "Module", definition: "Module or FSDP unit that the calls belong to.", width: "180px", missing: "–" },
   { id: "base_calls", header: "Base calls", definition: "Calls of a rank per step in the other job.", width: "104px", unit: "count_per_step", missing: "–" },
   { id: "calls", header: "Calls", definition: "Calls of a rank per step in this job.", width: "76px", unit: "count_per_step", missing: "–" },
+  { id: "base_transfer_ns", header: "Base transfer", definition: DEFINITIONS.jobTransfer, width: "125px", unit: "ns", missing: "–" },
+  { id: "transfer_ns", header: "Transfer", definition: DEFINITIONS.jobTransfer, width: "90px", unit: "ns", missing: "–" },
+  { id: "base_waiting_ns", header: "Base waiting", definition: DEFINITIONS.jobWaiting, width: "118px", unit: "ns", missing: "–" },
+  { id: "waiting_ns", header: "Waiting", definition: DEFINITIONS.jobWaiting, width: "83px", unit: "ns", missing: "–" },
   { id: "base_exposed_ns", header: "Base exposed", definition: "Time in which nothing else ran on the GPU, in the other job.", width: "118px", unit: "ns", missing: "–" },
   { id: "exposed_ns", header: "Exposed", definition: "Time in which nothing else ran on the GPU, in this job.", width: "83px", unit: "ns", missing: "–" },
-  { id: "difference_ns", header: "Change", definition: DEFINITIONS.jobExposedChange, width: "76px", unit: "ns", signed: true },
+  { id: "difference_ns", header: "Change", definition: "Change of the time in which nothing else ran.", width: "76px", unit: "ns", signed: true },
 ];
 
 export const ScaledRow: readonly Declared<Types.ScaledRow>[] = [
@@ -411,23 +415,23 @@ export const ScaledRow: readonly Declared<Types.ScaledRow>[] = [
   { id: "work", header: "Work", definition: DEFINITIONS.jobWork, width: "76px", unit: "ratio" },
   { id: "throughput", header: "Speed", definition: "Work per time over that of the smallest job.", width: "76px", unit: "ratio" },
   { id: "efficiency_percent", header: "Efficiency", definition: DEFINITIONS.jobScaling, width: "110px", unit: "percent", bar: true },
-  { id: "compute", header: "× compute", definition: DEFINITIONS.jobFactorCompute, width: "97px", unit: "ratio" },
-  { id: "host", header: "× host", definition: DEFINITIONS.jobFactorHost, width: "76px", unit: "ratio" },
-  { id: "transfer", header: "× transfer", definition: DEFINITIONS.jobFactorTransfer, width: "104px", unit: "ratio" },
-  { id: "waiting", header: "× waiting", definition: DEFINITIONS.jobFactorWaiting, width: "97px", unit: "ratio" },
-  { id: "bubble", header: "× bubble", definition: DEFINITIONS.jobFactorBubble, width: "90px", unit: "ratio" },
+  { id: "compute", header: "× compute", definition: "Work per time in which a GPU computes.", width: "97px", unit: "ratio" },
+  { id: "host", header: "× host", definition: "What GPUs that idle for the host change of it.", width: "76px", unit: "ratio" },
+  { id: "transfer", header: "× transfer", definition: "What exposed transfers change of it.", width: "104px", unit: "ratio" },
+  { id: "waiting", header: "× waiting", definition: "What waiting for other ranks changes of it.", width: "97px", unit: "ratio" },
+  { id: "bubble", header: "× bubble", definition: "What the pipeline's bubble changes of it.", width: "90px", unit: "ratio" },
   { id: "flops_utilization_percent", header: "FLOPs utilization", definition: DEFINITIONS.jobFlops, width: "153px", unit: "percent" },
 ];
 
 export const EnergyChoice: readonly Declared<Types.EnergyChoice>[] = [
-  { id: "precision", header: "Precision", definition: DEFINITIONS.energyPrecision, width: "150px" },
+  { id: "precision", header: "Precision", definition: "What the step computes in; by autocast where it says so.", width: "150px" },
   { id: "batch_size", header: "Batch", definition: DEFINITIONS.planBatch, width: "76px", unit: "count" },
   { id: "step_ms", header: "Step", definition: DEFINITIONS.planStep, width: "76px", unit: "ns", scale: 1000000.0 },
   { id: "joules_per_step", header: "Energy", definition: DEFINITIONS.energyChoice, width: "76px", unit: "joules" },
   { id: "low_joules", header: "At least", definition: DEFINITIONS.energyInterval, width: "90px", unit: "joules" },
   { id: "high_joules", header: "At most", definition: DEFINITIONS.energyInterval, width: "83px", unit: "joules" },
   { id: "joules_per_sample", header: "Energy/sample", definition: DEFINITIONS.joulesPerSample, width: "125px", unit: "joules" },
-  { id: "saved_percent", header: "Saved", definition: DEFINITIONS.energySaved, width: "76px", unit: "percent" },
+  { id: "saved_percent", header: "Saved", definition: "Less energy per sample than as recorded; below 0 it is more.", width: "76px", unit: "percent" },
 ];
 
 export const EnergyPart: readonly Declared<Types.EnergyPart>[] = [
@@ -447,7 +451,7 @@ export const EnergyOp: readonly Declared<Types.EnergyOp>[] = [
   { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
   { id: "joules", header: "Energy above rest", definition: DEFINITIONS.energyPart, width: "153px", unit: "joules" },
   { id: "percent", header: "Share", definition: DEFINITIONS.energyShare, width: "76px", unit: "percent" },
-  { id: "watts", header: "Power", definition: DEFINITIONS.energyOpWatts, width: "76px", unit: "watts" },
+  { id: "watts", header: "Power", definition: "Its energy above rest over the time of its kernels, copies and sets.", width: "76px", unit: "watts" },
 ];
 
 export const ForecastOp: readonly Declared<Types.ForecastOp>[] = [
@@ -462,21 +466,21 @@ export const ForecastOp: readonly Declared<Types.ForecastOp>[] = [
 
 export const TriedRow: readonly Declared<Types.TriedRow>[] = [
   { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
-  { id: "before_ns", header: "Before", definition: DEFINITIONS.triedBefore, width: "76px", unit: "ns" },
+  { id: "before_ns", header: "Before", definition: "A step of the unchanged script, in the blocks between which the remedy's were run.", width: "76px", unit: "ns" },
   { id: "after_ns", header: "After", definition: DEFINITIONS.triedAfter, width: "76px", unit: "ns" },
-  { id: "gain_percent", header: "Gain", definition: DEFINITIONS.triedGain, width: "76px", unit: "percent" },
+  { id: "gain_percent", header: "Gain", definition: "Share of the step's time that the remedy saves; below 0 the step takes longer.", width: "76px", unit: "percent" },
   { id: "low_percent", header: "At least", definition: DEFINITIONS.triedInterval, width: "90px", unit: "percent" },
   { id: "high_percent", header: "At most", definition: DEFINITIONS.triedInterval, width: "83px", unit: "percent" },
-  { id: "forecast_percent", header: "Forecast", definition: DEFINITIONS.triedForecast, width: "90px", unit: "percent" },
-  { id: "memory_bytes", header: "Memory", definition: DEFINITIONS.triedMemory, width: "76px", unit: "bytes" },
-  { id: "joules", header: "Energy", definition: DEFINITIONS.triedEnergy, width: "76px", unit: "joules" },
-  { id: "start_s", header: "Start", definition: DEFINITIONS.triedStart, width: "76px", unit: "ns", scale: 1000000000.0 },
+  { id: "forecast_percent", header: "Forecast", definition: "What the advice expected from the baseline's recording alone.", width: "90px", unit: "percent" },
+  { id: "memory_bytes", header: "Memory", definition: "The most that tensors held on the GPU.", width: "76px", unit: "bytes" },
+  { id: "joules", header: "Energy", definition: "Energy of a step by the GPU's own counter.", width: "76px", unit: "joules" },
+  { id: "start_s", header: "Start", definition: "From the start of the process to its first timed step, compilation included.", width: "76px", unit: "ns", scale: 1000000000.0 },
   { id: "verdict", header: "Training", definition: DEFINITIONS.triedVerdict, width: "170px" },
 ];
 
 export const NotTriedRow: readonly Declared<Types.NotTriedRow>[] = [
   { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
-  { id: "why", header: "Why", definition: DEFINITIONS.triedWhyNot, width: "420px" },
+  { id: "why", header: "Why", definition: "Why there is no figure: it does not fit this training, changed nothing, or failed.", width: "420px" },
 ];
 
 export const CompareOp: readonly Declared<Types.CompareOp>[] = [
@@ -512,7 +516,7 @@ export const KeptOpRow: readonly Declared<Types.KeptOpRow>[] = [
 ];
 
 export const RunRow: readonly Declared<Types.RunRow>[] = [
-  { id: "ref", header: "Run", definition: DEFINITIONS.runName, width: "230px" },
+  { id: "ref", header: "Run", definition: "The directory of the run, below the log directory.", width: "230px" },
   { id: "model", header: "Model", definition: DEFINITIONS.runModel, width: "170px", filter: "choice" },
   { id: "precision", header: "Precision", definition: DEFINITIONS.runPrecision, width: "120px", filter: "choice" },
   { id: "batch_size", header: "Batch", definition: "Samples in a batch.", width: "76px", unit: "count" },
@@ -526,13 +530,13 @@ export const RunRow: readonly Declared<Types.RunRow>[] = [
   { id: "step_words", header: "Step is", definition: DEFINITIONS.runSource, width: "170px", filter: "choice" },
   { id: "gpu_utilization", header: "GPU util.", definition: DEFINITIONS.gpuUtilization, width: "97px", unit: "percent" },
   { id: "tensor_core_utilization", header: "TC util.", definition: DEFINITIONS.tcUtilization, width: "90px", unit: "percent" },
-  { id: "tensor_core_share", header: "Kernels on TC", definition: DEFINITIONS.runTcShare, width: "125px", unit: "percent" },
+  { id: "tensor_core_share", header: "Kernels on TC", definition: "Share of the kernel time that Tensor Core kernels take.", width: "125px", unit: "percent" },
   { id: "peak_memory_bytes", header: "Peak memory", definition: DEFINITIONS.runMemory, width: "111px", unit: "bytes" },
   { id: "joules_per_step", header: "Energy", definition: DEFINITIONS.runJoules, width: "76px", unit: "joules" },
   { id: "joules_per_sample", header: "Energy/sample", definition: DEFINITIONS.runJoulesPerSample, width: "125px", unit: "joules" },
   { id: "flops", header: "FLOPs/step", definition: DEFINITIONS.runFlops, width: "110px", unit: "flops" },
   { id: "launches", header: "Launches", definition: "Kernels, copies and sets launched per step.", width: "90px", unit: "count" },
-  { id: "advice", header: "First advice", definition: DEFINITIONS.runAdvice, width: "230px", filter: "choice", missing: "–" },
+  { id: "advice", header: "First advice", definition: "The finding with the largest expected saving.", width: "230px", filter: "choice", missing: "–" },
   { id: "workers", header: "Workers", definition: "Worker processes of the DataLoader.", width: "83px", unit: "count" },
   { id: "gpu", header: "GPU", definition: "The GPU, or the CPU where none was used.", width: "150px", filter: "choice" },
 ];
