@@ -104,9 +104,8 @@ def group_name(row: MemoryGroup) -> str:
 
 
 def _print_allocations(page: MemoryPage, limit: int) -> None:
-    say("Largest allocations at the peak", "")
     cells = {"op": _allocated_by, "category": lambda row: row.category.replace("_", " ")}
-    print_rows(MemoryAllocation, page.rows[:limit], cells=cells)
+    print_rows(MemoryAllocation, page.rows[:limit], headings={"op": "Largest allocations at the peak"}, cells=cells)
     if page.total_rows is not None and page.total_rows > limit:
         say("", f"{page.total_rows - limit} more; --limit prints more of each table.")
 

@@ -40,8 +40,9 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
 
 def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
     if page.by_reason:
-        say("Off the Tensor Cores", "")
-        print_rows(ReasonTotal, page.by_reason, sums=sums, cells={"saved_ns": lambda total: _total(sums, total)})
+        headings = {"label": "Off the Tensor Cores", "saved_ns": "Could save"}
+        cells = {"saved_ns": lambda total: _total(sums, total)}
+        print_rows(ReasonTotal, page.by_reason, sums=sums, headings=headings, cells=cells)
         say()
     if page.saving is not None:
         saving = page.saving
@@ -51,8 +52,7 @@ def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
             "",
         )
     if page.ineligible:
-        say("Cannot use Tensor Cores", "")
-        print_rows(IneligibleWork, page.ineligible, sums=sums)
+        print_rows(IneligibleWork, page.ineligible, sums=sums, headings={"op_type": "Cannot use Tensor Cores"})
         say()
 
 

@@ -35,6 +35,7 @@ class JobDelay(msgspec.Struct, frozen=True):
     """What a rank costs the others (ns per step)."""
 
     rank: Annotated[int, Column("Rank", "The rank where the delay begins.")]
+    host: Annotated[str, Column("Host", "The rank's host, as its recording names it.", width=120)]
     owed_ns: Annotated[
         int,
         Column("Owed"),
@@ -46,13 +47,12 @@ class JobDelay(msgspec.Struct, frozen=True):
     ]
     winnable_ns: Annotated[int, Column("Winnable", "jobWinnable", bar=True)]
     cause: Annotated[str, Column("Cause", "What makes it late.", width=140)]
-    why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=460)]
     significant: Annotated[
         bool,
         Column("Significant", width=130),
         Definition("jobSignificant", "Someone is always last: these delays are too frequent or too long to be chance."),
     ]
-    host: Annotated[str, Column("Host", "The rank's host, as its recording names it.", width=120)]
+    why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=460)]
 
 
 class JobWhatIf(msgspec.Struct, frozen=True):
@@ -210,12 +210,12 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         delays=[
             JobDelay(
                 one.rank,
+                one.host,
                 _ns(one.owed_ms),
                 _ns(one.winnable_ms),
                 cause_text(one.cause),
-                one.why,
                 one.significant,
-                one.host,
+                one.why,
             )
             for one in job.delays[:_MOST_DELAYS]
         ],

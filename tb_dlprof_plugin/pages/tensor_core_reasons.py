@@ -67,7 +67,6 @@ class ReasonTotal(msgspec.Struct, frozen=True):
 
     id: OffReason
     label: Annotated[str, Column("Reason", "Why this kernel time is off the Tensor Cores.", missing="–")]
-    text: Annotated[str, Column("Why", "The reason, and what to do.")]
     remark: bool
     ops: Annotated[int, Column("Ops", "Ops for which it is the reason of most time.")]
     time_ns: Annotated[
@@ -76,6 +75,7 @@ class ReasonTotal(msgspec.Struct, frozen=True):
     percent: Annotated[float | None, Column("Share", "Share of the kernel time of eligible ops.")]
     saved_ns: Annotated[int | None, Column("Should save", "saving", sums=True)]
     at_most_ns: Annotated[int | None, Column("Could save at most", "couldSave", sums=True, terminal=False)]
+    text: Annotated[str, Column("Why", "The reason, and what to do.")]
 
 
 class IneligibleWork(msgspec.Struct, frozen=True):
@@ -178,8 +178,8 @@ def reason_totals(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns
         text = largest.text if len({item.text for item in items}) == 1 else f"Most of all: {largest.text}"
         result.append(
             ReasonTotal(
-                id, largest.label, text, False, len(ops[id]), time, percent(time, eligible_ns),
-                sum(saved) if saved else None, _bound(items),
+                id, largest.label, False, len(ops[id]), time, percent(time, eligible_ns),
+                sum(saved) if saved else None, _bound(items), text,
             )
         )  # fmt: skip
     result.sort(key=lambda total: -total.time_ns)
@@ -326,7 +326,7 @@ def _remarks(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns: int
         ("helpers", _HELPERS, "Ops on Tensor Cores prepare the product or add up its parts.", helpers, None),
     )
     return [
-        ReasonTotal(id, label, text, True, len(times), sum(times), percent(sum(times), eligible_ns), None, at_most)
+        ReasonTotal(id, label, True, len(times), sum(times), percent(sum(times), eligible_ns), None, at_most, text)
         for id, label, text, times, at_most in texts
         if times
     ]

@@ -184,12 +184,12 @@ export const GapRow: readonly Declared<Types.GapRow>[] = [
 
 export const ReasonTotal: readonly Declared<Types.ReasonTotal>[] = [
   { id: "label", header: "Reason", definition: "Why this kernel time is off the Tensor Cores.", width: "104px", missing: "–" },
-  { id: "text", header: "Why", definition: "The reason, and what to do.", width: "104px" },
   { id: "ops", header: "Ops", definition: "Ops for which it is the reason of most time.", width: "76px", unit: "count" },
   { id: "time_ns", header: "Time", definition: "Kernel time of eligible ops that is off the Tensor Cores for this reason.", width: "76px", unit: "ns", sums: true },
   { id: "percent", header: "Share", definition: "Share of the kernel time of eligible ops.", width: "76px", unit: "percent" },
   { id: "saved_ns", header: "Should save", definition: DEFINITIONS.saving, width: "111px", unit: "ns", sums: true },
   { id: "at_most_ns", header: "Could save at most", definition: DEFINITIONS.couldSave, width: "160px", unit: "ns", sums: true },
+  { id: "text", header: "Why", definition: "The reason, and what to do.", width: "104px" },
 ];
 
 export const TensorCoreOp: readonly Declared<Types.TensorCoreOp>[] = [
@@ -334,12 +334,12 @@ export const StageRow: readonly Declared<Types.StageRow>[] = [
 
 export const JobDelay: readonly Declared<Types.JobDelay>[] = [
   { id: "rank", header: "Rank", definition: "The rank where the delay begins.", width: "76px", unit: "count" },
+  { id: "host", header: "Host", definition: "The rank's host, as its recording names it.", width: "120px" },
   { id: "owed_ns", header: "Owed", definition: DEFINITIONS.jobOwed, width: "76px", unit: "ns" },
   { id: "winnable_ns", header: "Winnable", definition: DEFINITIONS.jobWinnable, width: "110px", unit: "ns", bar: true },
   { id: "cause", header: "Cause", definition: "What makes it late.", width: "140px" },
-  { id: "why", header: "Why", definition: "The figures that the cause rests on.", width: "460px" },
   { id: "significant", header: "Significant", definition: DEFINITIONS.jobSignificant, width: "130px" },
-  { id: "host", header: "Host", definition: "The rank's host, as its recording names it.", width: "120px" },
+  { id: "why", header: "Why", definition: "The figures that the cause rests on.", width: "460px" },
 ];
 
 export const JobWhatIf: readonly Declared<Types.JobWhatIf>[] = [

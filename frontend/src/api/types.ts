@@ -1199,13 +1199,13 @@ export interface TimelineMatches {
 export interface ReasonTotal {
   id: OffReason;
   label: string;
-  text: string;
   remark: boolean;
   ops: number;
   time_ns: number;
   percent: number | null;
   saved_ns: number | null;
   at_most_ns: number | null;
+  text: string;
 }
 
 /**
@@ -1722,12 +1722,12 @@ export interface JobAccount {
 /** What a rank costs the others (ns per step). */
 export interface JobDelay {
   rank: number;
+  host: string;
   owed_ns: number;
   winnable_ns: number;
   cause: string;
-  why: string;
   significant: boolean;
-  host: string;
+  why: string;
 }
 
 /** The job's step after one change (ns). */

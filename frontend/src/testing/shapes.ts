@@ -1315,13 +1315,13 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       id: "alignment",
       label: "",
-      text: "",
       remark: false,
       ops: 0,
       time_ns: 0,
       percent: null,
       saved_ns: null,
       at_most_ns: null,
+      text: "",
     },
     parts: {
     },
@@ -1833,12 +1833,12 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   JobDelay: {
     blank: {
       rank: 0,
+      host: "",
       owed_ns: 0,
       winnable_ns: 0,
       cause: "",
-      why: "",
       significant: false,
-      host: "",
+      why: "",
     },
     parts: {
     },
