@@ -16,7 +16,6 @@ from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, RunRow, many_runs_page
-from tb_dlprof_plugin.reports.runs import by_model_report, runs_report
 
 
 def runs(
@@ -41,10 +40,10 @@ def runs(
     report_failed(failed)
     if by_model:
         models = by_model_page(recorded, failed)
-        print_page(models, output, table, lambda: _print_models(models), lambda: by_model_report(models))
+        print_page(models, output, table, lambda: _print_models(models))
         return
     page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
-    print_page(page, output, table, lambda: _print_runs(page), lambda: runs_report(page))
+    print_page(page, output, table, lambda: _print_runs(page))
 
 
 def _print_runs(page: ManyRunsPage) -> None:

@@ -90,7 +90,6 @@ class OpRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    direction: Direction
     name: Annotated[str, Column("Op", "opName", width=270)]
     role: Annotated[Role, Column("Pass", "pass", "time tensor_cores cpu shapes", width=90)]
     gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True, gpu=True)]
@@ -111,6 +110,7 @@ class OpRow(msgspec.Struct, frozen=True):
     module: Annotated[str, Column("Module", "module", missing="–", width=200, terminal=False)]
     shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220)]
     dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=140, terminal=False)]
+    direction: Direction
 
 
 NO_GPU = "There is no GPU in this recording"

@@ -47,21 +47,6 @@ class CompareOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    b_module: str
-    listed_in: str
-    direction: Direction
-    dims: str
-    how: How
-    a_id: str | None
-    b_id: str | None
-    low_ns: int | None
-    high_ns: int | None
-    noise: bool | None
-    change_ns: int
-    a_cast_ns: int | None
-    b_cast_ns: int | None
-    a_buckets: dict[str, int]
-    b_buckets: dict[str, int]
     name: Annotated[str, Column("Op", "opName", width=280)]
     role: Annotated[Role, Column("Pass", "pass")]
     a_ns: Annotated[int | None, Column("Base", "perIteration", missing="not in run")]
@@ -84,6 +69,21 @@ class CompareOp(msgspec.Struct, frozen=True):
     ]
     op_type: Annotated[str, Column("Op type", "opType", width=190, terminal=False)]
     module: Annotated[str, Column("Module", "module", missing="–", width=180, terminal=False)]
+    b_module: str
+    listed_in: str
+    direction: Direction
+    dims: str
+    how: How
+    a_id: str | None
+    b_id: str | None
+    low_ns: int | None
+    high_ns: int | None
+    noise: bool | None
+    change_ns: int
+    a_cast_ns: int | None
+    b_cast_ns: int | None
+    a_buckets: dict[str, int]
+    b_buckets: dict[str, int]
 
 
 class CompareModule(msgspec.Struct, frozen=True):
@@ -120,13 +120,13 @@ class CompareModule(msgspec.Struct, frozen=True):
 class CompareKernel(msgspec.Struct, frozen=True):
     """A kernel, copy or set that an op launched: launches and time (ns) per iteration; ``cast`` marks casts."""
 
-    short_name: str
-    cast: bool
     name: Annotated[str, Column("Kernel", "What ran on the GPU; casts are marked.", width=240)]
     ns: Annotated[float, Column("Time", "Time per iteration.", unit="ns")]
     calls: Annotated[float, Column("Calls", "Launches per iteration.")]
     uses_tc: Annotated[Verdict, Column("Tensor Cores", "kernelTc")]
     precision: Annotated[str, Column("Precision", "kernelPrecision", missing="–")]
+    short_name: str
+    cast: bool
 
 
 class CompareOpDetail(msgspec.Struct, frozen=True):

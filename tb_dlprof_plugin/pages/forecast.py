@@ -34,8 +34,6 @@ class ForecastOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    module: str
-    op_type: str
     name: Annotated[str, Column("Op", "opName", width=260)]
     direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
     measured_ms: Annotated[float, Column("Now", "Kernel time per iteration, as recorded.")]
@@ -48,6 +46,8 @@ class ForecastOp(msgspec.Struct, frozen=True):
     ]
     casts_ms: Annotated[float, Column("Casts", "forecastCasts", absent=("casts_ms", "0", "0.0"))]
     precision: Annotated[str, Column("Would run in", "forecastPrecision", choice=True, missing="as now")]
+    module: str
+    op_type: str
 
 
 class ForecastPage(msgspec.Struct, frozen=True):

@@ -21,7 +21,6 @@ class GpuUse(msgspec.Struct, frozen=True):
     kernel did; the percentages are of the wall clock time without the profiler.
     """
 
-    tensor_core_ns: int
     id: Annotated[int, Column("GPU", "Number of the GPU, as CUDA counts them in this process.")]
     name: Annotated[str | None, Column("Name", "gpuName", width=220)]
     utilization_percent: Annotated[
@@ -45,6 +44,7 @@ class GpuUse(msgspec.Struct, frozen=True):
         int | None, Column("SMs", "Streaming multiprocessors: the units that kernels' blocks run on.", terminal=False)
     ]
     memory_bytes: Annotated[int | None, Column("Memory", "gpuMemory", terminal=False)]
+    tensor_core_ns: int
 
 
 def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:

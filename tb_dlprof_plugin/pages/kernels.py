@@ -67,11 +67,6 @@ class KernelRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    short_name: str
-    told_by: str
-    occupancy_measured: bool
-    counters: KernelCounters | None
-    ops: list[KernelOp]
     name: Annotated[str, Column("Kernel", "kernelName", width=410)]
     total_ns: Annotated[int, Column("Total", "totalTime", "time tensor_cores shapes", sums=True)]
     percent: Annotated[
@@ -101,6 +96,11 @@ class KernelRow(msgspec.Struct, frozen=True):
     ]
     bytes: Annotated[int | None, Column("Bytes", "bytes", "shapes", sums=True, missing="–", terminal=False)]
     rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150)]
+    short_name: str
+    told_by: str
+    occupancy_measured: bool
+    counters: KernelCounters | None
+    ops: list[KernelOp]
 
 
 class KernelScope(msgspec.Struct, frozen=True):

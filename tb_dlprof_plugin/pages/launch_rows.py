@@ -54,7 +54,6 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
     """
 
     id: str
-    short_name: str
     name: Annotated[str, Column("Kernel", "kernelName", width=320)]
     mean_delay_ns: Annotated[int | None, Column("Mean delay", "launchDelay")]
     max_delay_ns: Annotated[int | None, Column("Longest delay", "launchDelay")]
@@ -72,6 +71,7 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
         ),
     ]
     kind: Annotated[str, Column("Kind", "kernelKind", choice=True, terminal=False)]
+    short_name: str
 
 
 class SyncRow(msgspec.Struct, frozen=True):
@@ -79,10 +79,6 @@ class SyncRow(msgspec.Struct, frozen=True):
     ``inner_op`` the innermost. ``time_ns`` is the time inside the calls, ``percent`` its share of the recorded
     iterations."""
 
-    op_id: str
-    module: str
-    calls_per_iteration: float
-    ns_per_iteration: int
     call: Annotated[str, Column("Call", "syncCalls", width=200)]
     op: Annotated[str, Column("Op", "syncOp", missing="none: Python", width=220)]
     time_ns: Annotated[int, Column("Time", "Time inside these calls, summed over the selected iterations.", sums=True)]
@@ -102,6 +98,10 @@ class SyncRow(msgspec.Struct, frozen=True):
     ]
     role: Annotated[Role, Column("Pass", "pass")]
     inner_op: Annotated[str, Column("Inside", "The innermost op around the call.", missing="–", width=210)]
+    op_id: str
+    module: str
+    calls_per_iteration: float
+    ns_per_iteration: int
 
 
 class GapRow(msgspec.Struct, frozen=True):
@@ -109,12 +109,6 @@ class GapRow(msgspec.Struct, frozen=True):
     order of the page's causes sums to ``duration_ns``; ``cause`` is the largest. The fields of the work that
     ended it are "" if the iteration ended first. ``event`` is its id on the timeline of its iteration."""
 
-    index: int
-    cause_ns: list[int]
-    kernel_id: str
-    op_id: str
-    module: str
-    event: str
     kernel: Annotated[
         str,
         Column("Ended by", "The kernel, copy or set that ended the gap.", missing="end of the iteration", width=260),
@@ -131,6 +125,12 @@ class GapRow(msgspec.Struct, frozen=True):
     ]
     kind: Annotated[GapKindName, Column("Next work", "idleKind", width=178)]
     op: Annotated[str, Column("Op", "The op that launched it.", missing="–", width=220)]
+    index: int
+    cause_ns: list[int]
+    kernel_id: str
+    op_id: str
+    module: str
+    event: str
 
 
 def kernel_rows(view: ProfileView, selection: Selection) -> tuple[list[LaunchedKernel], int]:

@@ -60,9 +60,6 @@ class PaceRow(msgspec.Struct, frozen=True):
     ``LaunchesPage.causes`` sums to ``idle_ns``. ``late_percent`` is idle time because work was launched late,
     ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
 
-    index: int
-    busy_ns: int
-    idle_ns: int
     number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.")]
     gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True)]
     pace: Annotated[Pace, Column("Pace", "pace")]
@@ -91,6 +88,9 @@ class PaceRow(msgspec.Struct, frozen=True):
             width=360,
         ),
     ]
+    index: int
+    busy_ns: int
+    idle_ns: int
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):

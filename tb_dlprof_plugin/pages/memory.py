@@ -150,14 +150,14 @@ class MemoryCurve(msgspec.Struct, frozen=True):
 class MemoryIteration(msgspec.Struct, frozen=True):
     """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak, or empty."""
 
-    index: int
-    start_ns: int
-    category_bytes: list[int | None]
     number: Annotated[int, Column("Iteration", "Its number, as the training counts it; select one to see only it.")]
     peak_allocated_bytes: Annotated[int, Column("Peak allocated", "memoryPeakAllocated")]
     peak_reserved_bytes: Annotated[int | None, Column("Peak reserved", "memoryPeakReserved")]
     growth_bytes: Annotated[int, Column("Growth", "memoryGrowth")]
     allocations: Annotated[int, Column("Allocations", "Allocations that it made.")]
+    index: int
+    start_ns: int
+    category_bytes: list[int | None]
 
 
 class MemoryPage(msgspec.Struct, frozen=True):

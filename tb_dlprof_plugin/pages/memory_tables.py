@@ -55,7 +55,6 @@ class MemoryAllocation(msgspec.Struct, frozen=True):
     """
 
     id: int
-    op_id: str | None
     op: Annotated[str, Column("Allocated by", "The outermost op that allocated it.", width=280)]
     bytes: Annotated[int, Column("Size", "Allocated bytes: on a GPU rounded up to 512.")]
     percent: Annotated[float | None, Column("%", "memoryPercent", missing="–", terminal=False)]
@@ -67,6 +66,7 @@ class MemoryAllocation(msgspec.Struct, frozen=True):
         int | None, Column("Lived", "Time from the allocation to the free, on the CPU.", missing="–")
     ]
     module: Annotated[str, Column("Module", "memoryModule", missing="–", width=190, terminal=False)]
+    op_id: str | None
 
 
 class Allocators:

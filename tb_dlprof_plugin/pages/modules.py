@@ -42,12 +42,6 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ``gpu_percent``; they are None without a GPU. Calls, forward and backward times are None for a role.
     """
 
-    order: int
-    role: Role | None
-    children: int
-    calls_per_iteration: float | None
-    gpu_average_ns: int | None
-    cpu_average_ns: int
     path: Annotated[str, Column("Module", "modulePath", width=280)]
     type: Annotated[
         str,
@@ -142,6 +136,12 @@ class ModuleRow(msgspec.Struct, frozen=True):
         Column("Ops", tasks="cpu", terminal=False),
         Definition("moduleOps", "Different ops: module, type and direction."),
     ]
+    order: int
+    role: Role | None
+    children: int
+    calls_per_iteration: float | None
+    gpu_average_ns: int | None
+    cpu_average_ns: int
 
 
 class ModulesPage(msgspec.Struct, frozen=True):

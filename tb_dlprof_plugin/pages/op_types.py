@@ -27,7 +27,6 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     (``eligible_ns``), None where there is none or too much of it is unknown.
     """
 
-    rest_ns: int
     op_type: Annotated[str, Column("Op type", "opType", width=270)]
     gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time tensor_cores", sums=True, gpu=True)]
     percent: Annotated[float | None, Column("GPU %", "opTypeGpu", "time tensor_cores", bar=True)]
@@ -46,6 +45,7 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
     cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True)]
     cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True, terminal=False)]
+    rest_ns: int
 
 
 class OpTypesPage(msgspec.Struct, frozen=True):

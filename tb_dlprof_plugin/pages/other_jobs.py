@@ -118,7 +118,6 @@ class JobCollectiveChange(msgspec.Struct, frozen=True):
 class ScaledRow(msgspec.Struct, frozen=True):
     """A job of a series of sizes; factors are over the smallest job's."""
 
-    wasted_gpu_hours_per_day: float | None
     job: Annotated[str, Column("Job", "The run that is a job.", width=180)]
     gpus: Annotated[int, Column("GPUs", "How many the job uses.")]
     step_ns: Annotated[int, Column("Step", "jobStep")]
@@ -142,6 +141,7 @@ class ScaledRow(msgspec.Struct, frozen=True):
     waiting: Annotated[float | None, Column("× waiting", "What waiting for other ranks changes of it.", unit="ratio")]
     bubble: Annotated[float | None, Column("× bubble", "What the pipeline's bubble changes of it.", unit="ratio")]
     flops_utilization_percent: Annotated[float | None, Column("FLOPs utilization", "jobFlops")]
+    wasted_gpu_hours_per_day: float | None
 
 
 class OtherJobsPage(msgspec.Struct, frozen=True):

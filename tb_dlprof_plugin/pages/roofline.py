@@ -34,9 +34,6 @@ class RooflineOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    module: str
-    tensor_cores: Verdict
-    why_above_roof: str
     name: Annotated[str, Column("Op", "opName", width=270)]
     direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
     gpu_ns: Annotated[int, Column("GPU time", "matrixTime", "time tensor_cores shapes", sums=True)]
@@ -71,6 +68,9 @@ class RooflineOp(msgspec.Struct, frozen=True):
     op_type: Annotated[str, Column("Op type", "opType", "tensor_cores", width=170, terminal=False)]
     shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220, terminal=False)]
     dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130, terminal=False)]
+    module: str
+    tensor_cores: Verdict
+    why_above_roof: str
 
 
 class RooflinePage(msgspec.Struct, frozen=True):

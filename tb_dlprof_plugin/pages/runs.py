@@ -39,19 +39,6 @@ class RunRow(msgspec.Struct, frozen=True):
     ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
     """
 
-    precision_key: str
-    gpus: int
-    iterations: int
-    step_low_ns: int
-    step_high_ns: int
-    step_source: str
-    deviation_ns: int | None
-    no_base: str
-    low: float | None
-    high: float | None
-    by_samples: bool
-    peak_memory_of: str
-    watts: float | None
     ref: Annotated[RunRef, Column("Run", "The directory of the run, below the log directory.", width=230)]
     model: Annotated[str, Column("Model", "runModel", choice=True, width=170)]
     precision: Annotated[str, Column("Precision", "runPrecision", choice=True, width=120)]
@@ -109,6 +96,19 @@ class RunRow(msgspec.Struct, frozen=True):
     ]
     workers: Annotated[int | None, Column("Workers", "Worker processes of the DataLoader.", terminal=False)]
     gpu: Annotated[str, Column("GPU", "The GPU, or the CPU where none was used.", choice=True, width=150)]
+    precision_key: str
+    gpus: int
+    iterations: int
+    step_low_ns: int
+    step_high_ns: int
+    step_source: str
+    deviation_ns: int | None
+    no_base: str
+    low: float | None
+    high: float | None
+    by_samples: bool
+    peak_memory_of: str
+    watts: float | None
 
 
 class ManyRunsPage(msgspec.Struct, frozen=True):

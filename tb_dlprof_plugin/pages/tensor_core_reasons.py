@@ -82,11 +82,11 @@ class IneligibleWork(msgspec.Struct, frozen=True):
     """Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason."""
 
     id: OffReason
-    label: str
     op_type: Annotated[str, Column("Op type", "opType")]
     ops: Annotated[int, Column("Ops", "Ops of this type.")]
     time_ns: Annotated[int, Column("Time", "Kernel time of these ops.", sums=True)]
     text: Annotated[str, Column("Why", "Why Tensor Cores cannot run them.")]
+    label: str
 
 
 @dataclass(slots=True)

@@ -49,11 +49,6 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    module: str
-    layout_ns: int
-    helpers_ns: int
-    saved_ns: int | None
-    at_most_ns: int | None
     name: Annotated[str, Column("Op", "opName", width=280)]
     direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
     gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True)]
@@ -120,6 +115,11 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
             terminal=False,
         ),
     ]
+    module: str
+    layout_ns: int
+    helpers_ns: int
+    saved_ns: int | None
+    at_most_ns: int | None
 
 
 class TensorCoreKernel(msgspec.Struct, frozen=True):

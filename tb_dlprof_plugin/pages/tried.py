@@ -21,12 +21,6 @@ _NS = 1e6
 class TriedRow(msgspec.Struct, frozen=True):
     """A remedy, or a set of them, that was run next to the baseline."""
 
-    title: str
-    is_gain: bool
-    verdict_text: str
-    changes: str
-    code: str
-    run: str
     remedy: Annotated[str, Column("Remedy", "triedRemedy", width=260)]
     before_ns: Annotated[
         float | None,
@@ -62,6 +56,12 @@ class TriedRow(msgspec.Struct, frozen=True):
             "and hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
         ),
     ]
+    title: str
+    is_gain: bool
+    verdict_text: str
+    changes: str
+    code: str
+    run: str
 
 
 class NotTriedRow(msgspec.Struct, frozen=True):

@@ -51,8 +51,6 @@ class OpKernel(msgspec.Struct, frozen=True):
     """A kernel that was launched; ``percent`` is its share of all that was."""
 
     id: str
-    short_name: str
-    rule: str
     name: Annotated[str, Column("Kernel", "kernelName", width=190)]
     total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
     percent: Annotated[float | None, Column("%", "Share of the kernel in the GPU time of what is selected.")]
@@ -62,16 +60,18 @@ class OpKernel(msgspec.Struct, frozen=True):
     calls: Annotated[int, Column("Calls", "calls", sums=True)]
     family: Annotated[str, Column("Family", "kernelFamily", width=110)]
     bytes: Annotated[int | None, Column("Bytes", "bytes", sums=True, missing="–")]
+    short_name: str
+    rule: str
 
 
 class WorkOp(msgspec.Struct, frozen=True):
     """An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time."""
 
     id: str
-    direction: Direction
     name: Annotated[str, Column("Op", "opName", width=280)]
     time_ns: Annotated[int, Column("Time", "Time in calls by the op.", sums=True)]
     percent: Annotated[float | None, Column("%", "Share of the op in all the time of what is selected.")]
+    direction: Direction
 
 
 class WorkIteration(msgspec.Struct, frozen=True):

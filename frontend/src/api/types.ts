@@ -277,7 +277,6 @@ export interface Category {
  * kernel did; the percentages are of the wall clock time without the profiler.
  */
 export interface GpuUse {
-  tensor_core_ns: number;
   id: number;
   name: string | null;
   utilization_percent: number | null;
@@ -286,6 +285,7 @@ export interface GpuUse {
   compute_capability: string | null;
   sm_count: number | null;
   memory_bytes: number | null;
+  tensor_core_ns: number;
 }
 
 /**
@@ -315,7 +315,6 @@ export interface IterationBar {
  */
 export interface OpRow {
   id: string;
-  direction: Direction;
   name: string;
   role: Role;
   gpu_ns: number | null;
@@ -331,6 +330,7 @@ export interface OpRow {
   module: string;
   shapes: string;
   dtypes: string;
+  direction: Direction;
 }
 
 /** One line of the system configuration; `value` is None for what was not recorded. */
@@ -445,7 +445,6 @@ export interface OpsPage {
  * (`eligible_ns`), None where there is none or too much of it is unknown.
  */
 export interface OpTypeRow {
-  rest_ns: number;
   op_type: string;
   gpu_ns: number | null;
   percent: number | null;
@@ -460,6 +459,7 @@ export interface OpTypeRow {
   kernel_calls: number;
   cpu_self_ns: number | null;
   cpu_total_ns: number | null;
+  rest_ns: number;
 }
 
 /**
@@ -578,10 +578,10 @@ export interface WorkSpot {
 /** An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time. */
 export interface WorkOp {
   id: string;
-  direction: Direction;
   name: string;
   time_ns: number;
   percent: number | null;
+  direction: Direction;
 }
 
 /** The calls with one set of input shapes and data types. */
@@ -596,8 +596,6 @@ export interface OpShapes {
 /** A kernel that was launched; `percent` is its share of all that was. */
 export interface OpKernel {
   id: string;
-  short_name: string;
-  rule: string;
   name: string;
   total_ns: number;
   percent: number | null;
@@ -607,6 +605,8 @@ export interface OpKernel {
   calls: number;
   family: string;
   bytes: number | null;
+  short_name: string;
+  rule: string;
 }
 
 /**
@@ -667,12 +667,6 @@ export interface WorkDetail {
  * `gpu_percent`; they are None without a GPU. Calls, forward and backward times are None for a role.
  */
 export interface ModuleRow {
-  order: number;
-  role: Role | null;
-  children: number;
-  calls_per_iteration: number | null;
-  gpu_average_ns: number | null;
-  cpu_average_ns: number;
   path: string;
   type: string;
   gpu_ns: number | null;
@@ -699,6 +693,12 @@ export interface ModuleRow {
   cpu_max_ns: number;
   op_calls: number;
   ops: number;
+  order: number;
+  role: Role | null;
+  children: number;
+  calls_per_iteration: number | null;
+  gpu_average_ns: number | null;
+  cpu_average_ns: number;
 }
 
 /**
@@ -752,11 +752,6 @@ export interface KernelOp {
  */
 export interface KernelRow {
   id: string;
-  short_name: string;
-  told_by: string;
-  occupancy_measured: boolean;
-  counters: KernelCounters | null;
-  ops: KernelOp[];
   name: string;
   total_ns: number;
   percent: number | null;
@@ -775,6 +770,11 @@ export interface KernelRow {
   shared_memory_bytes: number | null;
   bytes: number | null;
   rule: string;
+  short_name: string;
+  told_by: string;
+  occupancy_measured: boolean;
+  counters: KernelCounters | null;
+  ops: KernelOp[];
 }
 
 /** `rows` by falling time; `by_family` sums them per kind of work. `scope` is None for all launches. */
@@ -830,9 +830,6 @@ export interface IdleActivity {
  * `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
  */
 export interface PaceRow {
-  index: number;
-  busy_ns: number;
-  idle_ns: number;
   number: number;
   gpu: number;
   pace: Pace;
@@ -843,6 +840,9 @@ export interface PaceRow {
   gaps: number;
   longest_gap_ns: number;
   idle_by_cause_ns: number[];
+  index: number;
+  busy_ns: number;
+  idle_ns: number;
 }
 
 /**
@@ -853,7 +853,6 @@ export interface PaceRow {
  */
 export interface LaunchedKernel {
   id: string;
-  short_name: string;
   name: string;
   mean_delay_ns: number | null;
   max_delay_ns: number | null;
@@ -864,6 +863,7 @@ export interface LaunchedKernel {
   average_ns: number;
   short_percent: number | null;
   kind: string;
+  short_name: string;
 }
 
 /**
@@ -872,10 +872,6 @@ export interface LaunchedKernel {
  * iterations.
  */
 export interface SyncRow {
-  op_id: string;
-  module: string;
-  calls_per_iteration: number;
-  ns_per_iteration: number;
   call: string;
   op: string;
   time_ns: number;
@@ -886,6 +882,10 @@ export interface SyncRow {
   kind: SyncKindName;
   role: Role;
   inner_op: string;
+  op_id: string;
+  module: string;
+  calls_per_iteration: number;
+  ns_per_iteration: number;
 }
 
 /**
@@ -894,12 +894,6 @@ export interface SyncRow {
  * ended it are "" if the iteration ended first. `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
-  index: number;
-  cause_ns: number[];
-  kernel_id: string;
-  op_id: string;
-  module: string;
-  event: string;
   kernel: string;
   duration_ns: number;
   percent: number | null;
@@ -909,6 +903,12 @@ export interface GapRow {
   cause: IdleCause;
   kind: GapKindName;
   op: string;
+  index: number;
+  cause_ns: number[];
+  kernel_id: string;
+  op_id: string;
+  module: string;
+  event: string;
 }
 
 /**
@@ -1252,11 +1252,6 @@ export interface TensorCoreReason {
  */
 export interface TensorCoreOp {
   id: string;
-  module: string;
-  layout_ns: number;
-  helpers_ns: number;
-  saved_ns: number | null;
-  at_most_ns: number | null;
   name: string;
   direction: Direction;
   gpu_ns: number;
@@ -1278,6 +1273,11 @@ export interface TensorCoreOp {
   tc_kernels: string[];
   non_tc_kernels: string[];
   unknown_kernels: string[];
+  module: string;
+  layout_ns: number;
+  helpers_ns: number;
+  saved_ns: number | null;
+  at_most_ns: number | null;
 }
 
 /**
@@ -1301,11 +1301,11 @@ export interface TensorCoreKernel {
 /** Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason. */
 export interface IneligibleWork {
   id: OffReason;
-  label: string;
   op_type: string;
   ops: number;
   time_ns: number;
   text: string;
+  label: string;
 }
 
 /**
@@ -1359,9 +1359,6 @@ export interface Roof {
  */
 export interface RooflineOp {
   id: string;
-  module: string;
-  tensor_cores: Verdict;
-  why_above_roof: string;
   name: string;
   direction: Direction;
   gpu_ns: number;
@@ -1380,6 +1377,9 @@ export interface RooflineOp {
   op_type: string;
   shapes: string;
   dtypes: string;
+  module: string;
+  tensor_cores: Verdict;
+  why_above_roof: string;
 }
 
 /**
@@ -1496,14 +1496,14 @@ export interface MemoryCurve {
 
 /** One selected iteration: from `start_ns` after the first; `category_bytes` at its own peak, or empty. */
 export interface MemoryIteration {
-  index: number;
-  start_ns: number;
-  category_bytes: (number | null)[];
   number: number;
   peak_allocated_bytes: number;
   peak_reserved_bytes: number | null;
   growth_bytes: number;
   allocations: number;
+  index: number;
+  start_ns: number;
+  category_bytes: (number | null)[];
 }
 
 /** What one category holds of one module at the peak; `module` is "" outside of all. */
@@ -1538,7 +1538,6 @@ export interface MemoryGroup {
  */
 export interface MemoryAllocation {
   id: number;
-  op_id: string | null;
   op: string;
   bytes: number;
   percent: number | null;
@@ -1548,6 +1547,7 @@ export interface MemoryAllocation {
   freed: string;
   lifetime_ns: number | null;
   module: string;
+  op_id: string | null;
 }
 
 /**
@@ -1859,7 +1859,6 @@ export interface JobCollectiveChange {
 
 /** A job of a series of sizes; factors are over the smallest job's. */
 export interface ScaledRow {
-  wasted_gpu_hours_per_day: number | null;
   job: string;
   gpus: number;
   step_ns: number;
@@ -1872,6 +1871,7 @@ export interface ScaledRow {
   waiting: number | null;
   bubble: number | null;
   flops_utilization_percent: number | null;
+  wasted_gpu_hours_per_day: number | null;
 }
 
 /** A job against `base`, and the series of all jobs that were named where they have several sizes. */
@@ -2206,8 +2206,6 @@ export interface RuleLine {
  */
 export interface ForecastOp {
   id: string;
-  module: string;
-  op_type: string;
   name: string;
   direction: Direction;
   measured_ms: number;
@@ -2215,6 +2213,8 @@ export interface ForecastOp {
   speedup: number | null;
   casts_ms: number;
   precision: string;
+  module: string;
+  op_type: string;
 }
 
 /**
@@ -2290,12 +2290,6 @@ export interface AdvicePage {
 
 /** A remedy, or a set of them, that was run next to the baseline. */
 export interface TriedRow {
-  title: string;
-  is_gain: boolean;
-  verdict_text: string;
-  changes: string;
-  code: string;
-  run: string;
   remedy: string;
   before_ns: number | null;
   after_ns: number | null;
@@ -2307,6 +2301,12 @@ export interface TriedRow {
   joules: number | null;
   start_s: number | null;
   verdict: string;
+  title: string;
+  is_gain: boolean;
+  verdict_text: string;
+  changes: string;
+  code: string;
+  run: string;
 }
 
 /** A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed. */
@@ -2489,21 +2489,6 @@ export interface CompareModule {
  */
 export interface CompareOp {
   id: string;
-  b_module: string;
-  listed_in: string;
-  direction: Direction;
-  dims: string;
-  how: How;
-  a_id: string | null;
-  b_id: string | null;
-  low_ns: number | null;
-  high_ns: number | null;
-  noise: boolean | null;
-  change_ns: number;
-  a_cast_ns: number | null;
-  b_cast_ns: number | null;
-  a_buckets: Record<string, number>;
-  b_buckets: Record<string, number>;
   name: string;
   role: Role;
   a_ns: number | null;
@@ -2522,6 +2507,21 @@ export interface CompareOp {
   reason: Reason;
   op_type: string;
   module: string;
+  b_module: string;
+  listed_in: string;
+  direction: Direction;
+  dims: string;
+  how: How;
+  a_id: string | null;
+  b_id: string | null;
+  low_ns: number | null;
+  high_ns: number | null;
+  noise: boolean | null;
+  change_ns: number;
+  a_cast_ns: number | null;
+  b_cast_ns: number | null;
+  a_buckets: Record<string, number>;
+  b_buckets: Record<string, number>;
 }
 
 /** One measure of the step: as forecast and as measured (ms), and the forecast's error. */
@@ -2677,19 +2677,6 @@ export interface RunAdvice {
  * `high` is the interval of `speedup`. `advice` is the first finding.
  */
 export interface RunRow {
-  precision_key: string;
-  gpus: number;
-  iterations: number;
-  step_low_ns: number;
-  step_high_ns: number;
-  step_source: string;
-  deviation_ns: number | null;
-  no_base: string;
-  low: number | null;
-  high: number | null;
-  by_samples: boolean;
-  peak_memory_of: string;
-  watts: number | null;
   ref: RunRef;
   model: string;
   precision: string;
@@ -2713,6 +2700,19 @@ export interface RunRow {
   advice: RunAdvice | null;
   workers: number | null;
   gpu: string;
+  precision_key: string;
+  gpus: number;
+  iterations: number;
+  step_low_ns: number;
+  step_high_ns: number;
+  step_source: string;
+  deviation_ns: number | null;
+  no_base: string;
+  low: number | null;
+  high: number | null;
+  by_samples: boolean;
+  peak_memory_of: string;
+  watts: number | null;
 }
 
 /** A run whose profile cannot be read. */
@@ -2853,13 +2853,13 @@ export interface SweepPage {
 
 /** A kernel, copy or set that an op launched: launches and time (ns) per iteration; `cast` marks casts. */
 export interface CompareKernel {
-  short_name: string;
-  cast: boolean;
   name: string;
   ns: number;
   calls: number;
   uses_tc: Verdict;
   precision: string;
+  short_name: string;
+  cast: boolean;
 }
 
 /** One op of both runs with its launches before and after; `reason_text` explains a missing side. */

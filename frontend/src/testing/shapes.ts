@@ -376,7 +376,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   GpuUse: {
     blank: {
-      tensor_core_ns: 0,
       id: 0,
       name: null,
       utilization_percent: null,
@@ -385,6 +384,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       compute_capability: null,
       sm_count: null,
       memory_bytes: null,
+      tensor_core_ns: 0,
     },
     parts: {
     },
@@ -408,7 +408,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   OpRow: {
     blank: {
       id: "",
-      direction: "",
       name: "",
       role: "backward",
       gpu_ns: null,
@@ -424,6 +423,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       module: "",
       shapes: "",
       dtypes: "",
+      direction: "",
     },
     parts: {
     },
@@ -547,7 +547,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   OpTypeRow: {
     blank: {
-      rest_ns: 0,
       op_type: "",
       gpu_ns: null,
       percent: null,
@@ -562,6 +561,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       kernel_calls: 0,
       cpu_self_ns: null,
       cpu_total_ns: null,
+      rest_ns: 0,
     },
     parts: {
     },
@@ -681,10 +681,10 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   WorkOp: {
     blank: {
       id: "",
-      direction: "",
       name: "",
       time_ns: 0,
       percent: null,
+      direction: "",
     },
     parts: {
     },
@@ -703,8 +703,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   OpKernel: {
     blank: {
       id: "",
-      short_name: "",
-      rule: "",
       name: "",
       total_ns: 0,
       percent: null,
@@ -714,6 +712,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       calls: 0,
       family: "",
       bytes: null,
+      short_name: "",
+      rule: "",
     },
     parts: {
     },
@@ -771,12 +771,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   ModuleRow: {
     blank: {
-      order: 0,
-      role: null,
-      children: 0,
-      calls_per_iteration: null,
-      gpu_average_ns: null,
-      cpu_average_ns: 0,
       path: "",
       type: "",
       gpu_ns: null,
@@ -803,6 +797,12 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       cpu_max_ns: 0,
       op_calls: 0,
       ops: 0,
+      order: 0,
+      role: null,
+      children: 0,
+      calls_per_iteration: null,
+      gpu_average_ns: null,
+      cpu_average_ns: 0,
     },
     parts: {
     },
@@ -859,11 +859,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   KernelRow: {
     blank: {
       id: "",
-      short_name: "",
-      told_by: "",
-      occupancy_measured: false,
-      counters: null,
-      ops: [],
       name: "",
       total_ns: 0,
       percent: null,
@@ -882,6 +877,11 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       shared_memory_bytes: null,
       bytes: null,
       rule: "",
+      short_name: "",
+      told_by: "",
+      occupancy_measured: false,
+      counters: null,
+      ops: [],
     },
     parts: {
       counters: "KernelCounters",
@@ -941,9 +941,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   PaceRow: {
     blank: {
-      index: 0,
-      busy_ns: 0,
-      idle_ns: 0,
       number: 0,
       gpu: 0,
       pace: "cpu",
@@ -954,6 +951,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       gaps: 0,
       longest_gap_ns: 0,
       idle_by_cause_ns: [],
+      index: 0,
+      busy_ns: 0,
+      idle_ns: 0,
     },
     parts: {
     },
@@ -961,7 +961,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   LaunchedKernel: {
     blank: {
       id: "",
-      short_name: "",
       name: "",
       mean_delay_ns: null,
       max_delay_ns: null,
@@ -972,16 +971,13 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       average_ns: 0,
       short_percent: null,
       kind: "",
+      short_name: "",
     },
     parts: {
     },
   },
   SyncRow: {
     blank: {
-      op_id: "",
-      module: "",
-      calls_per_iteration: 0,
-      ns_per_iteration: 0,
       call: "",
       op: "",
       time_ns: 0,
@@ -992,18 +988,16 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       kind: "copy",
       role: "backward",
       inner_op: "",
+      op_id: "",
+      module: "",
+      calls_per_iteration: 0,
+      ns_per_iteration: 0,
     },
     parts: {
     },
   },
   GapRow: {
     blank: {
-      index: 0,
-      cause_ns: [],
-      kernel_id: "",
-      op_id: "",
-      module: "",
-      event: "",
       kernel: "",
       duration_ns: 0,
       percent: null,
@@ -1013,6 +1007,12 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       cause: "cpu_launch",
       kind: "host_wait",
       op: "",
+      index: 0,
+      cause_ns: [],
+      kernel_id: "",
+      op_id: "",
+      module: "",
+      event: "",
     },
     parts: {
     },
@@ -1357,11 +1357,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   TensorCoreOp: {
     blank: {
       id: "",
-      module: "",
-      layout_ns: 0,
-      helpers_ns: 0,
-      saved_ns: null,
-      at_most_ns: null,
       name: "",
       direction: "",
       gpu_ns: 0,
@@ -1383,6 +1378,11 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tc_kernels: [],
       non_tc_kernels: [],
       unknown_kernels: [],
+      module: "",
+      layout_ns: 0,
+      helpers_ns: 0,
+      saved_ns: null,
+      at_most_ns: null,
     },
     parts: {
       reasons: "TensorCoreReason",
@@ -1407,11 +1407,11 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   IneligibleWork: {
     blank: {
       id: "alignment",
-      label: "",
       op_type: "",
       ops: 0,
       time_ns: 0,
       text: "",
+      label: "",
     },
     parts: {
     },
@@ -1460,9 +1460,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   RooflineOp: {
     blank: {
       id: "",
-      module: "",
-      tensor_cores: "no",
-      why_above_roof: "",
       name: "",
       direction: "",
       gpu_ns: 0,
@@ -1481,6 +1478,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       op_type: "",
       shapes: "",
       dtypes: "",
+      module: "",
+      tensor_cores: "no",
+      why_above_roof: "",
     },
     parts: {
     },
@@ -1589,14 +1589,14 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   MemoryIteration: {
     blank: {
-      index: 0,
-      start_ns: 0,
-      category_bytes: [],
       number: 0,
       peak_allocated_bytes: 0,
       peak_reserved_bytes: null,
       growth_bytes: 0,
       allocations: 0,
+      index: 0,
+      start_ns: 0,
+      category_bytes: [],
     },
     parts: {
     },
@@ -1626,7 +1626,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   MemoryAllocation: {
     blank: {
       id: 0,
-      op_id: null,
       op: "",
       bytes: 0,
       percent: null,
@@ -1636,6 +1635,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       freed: "",
       lifetime_ns: null,
       module: "",
+      op_id: null,
     },
     parts: {
     },
@@ -1975,7 +1975,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   ScaledRow: {
     blank: {
-      wasted_gpu_hours_per_day: null,
       job: "",
       gpus: 0,
       step_ns: 0,
@@ -1988,6 +1987,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       waiting: null,
       bubble: null,
       flops_utilization_percent: null,
+      wasted_gpu_hours_per_day: null,
     },
     parts: {
     },
@@ -2330,8 +2330,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   ForecastOp: {
     blank: {
       id: "",
-      module: "",
-      op_type: "",
       name: "",
       direction: "",
       measured_ms: 0,
@@ -2339,6 +2337,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       speedup: null,
       casts_ms: 0,
       precision: "",
+      module: "",
+      op_type: "",
     },
     parts: {
     },
@@ -2417,12 +2417,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   TriedRow: {
     blank: {
-      title: "",
-      is_gain: false,
-      verdict_text: "",
-      changes: "",
-      code: "",
-      run: "",
       remedy: "",
       before_ns: null,
       after_ns: null,
@@ -2434,6 +2428,12 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       joules: null,
       start_s: null,
       verdict: "",
+      title: "",
+      is_gain: false,
+      verdict_text: "",
+      changes: "",
+      code: "",
+      run: "",
     },
     parts: {
     },
@@ -2613,21 +2613,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   CompareOp: {
     blank: {
       id: "",
-      b_module: "",
-      listed_in: "",
-      direction: "",
-      dims: "",
-      how: "",
-      a_id: null,
-      b_id: null,
-      low_ns: null,
-      high_ns: null,
-      noise: null,
-      change_ns: 0,
-      a_cast_ns: null,
-      b_cast_ns: null,
-      a_buckets: {},
-      b_buckets: {},
       name: "",
       role: "backward",
       a_ns: null,
@@ -2646,6 +2631,21 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       reason: "",
       op_type: "",
       module: "",
+      b_module: "",
+      listed_in: "",
+      direction: "",
+      dims: "",
+      how: "",
+      a_id: null,
+      b_id: null,
+      low_ns: null,
+      high_ns: null,
+      noise: null,
+      change_ns: 0,
+      a_cast_ns: null,
+      b_cast_ns: null,
+      a_buckets: {},
+      b_buckets: {},
     },
     parts: {
     },
@@ -2796,19 +2796,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   RunRow: {
     blank: {
-      precision_key: "",
-      gpus: 0,
-      iterations: 0,
-      step_low_ns: 0,
-      step_high_ns: 0,
-      step_source: "",
-      deviation_ns: null,
-      no_base: "",
-      low: null,
-      high: null,
-      by_samples: false,
-      peak_memory_of: "",
-      watts: null,
       model: "",
       precision: "",
       batch_size: null,
@@ -2831,6 +2818,19 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       advice: null,
       workers: null,
       gpu: "",
+      precision_key: "",
+      gpus: 0,
+      iterations: 0,
+      step_low_ns: 0,
+      step_high_ns: 0,
+      step_source: "",
+      deviation_ns: null,
+      no_base: "",
+      low: null,
+      high: null,
+      by_samples: false,
+      peak_memory_of: "",
+      watts: null,
     },
     parts: {
       ref: "RunRef",
@@ -2987,13 +2987,13 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   CompareKernel: {
     blank: {
-      short_name: "",
-      cast: false,
       name: "",
       ns: 0,
       calls: 0,
       uses_tc: "no",
       precision: "",
+      short_name: "",
+      cast: false,
     },
     parts: {
     },
