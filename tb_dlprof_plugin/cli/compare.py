@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
@@ -14,9 +15,15 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_ta
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy, interval
-from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
+from tb_dlprof_plugin.pages.compare import (
+    CompareBucket,
+    CompareInput,
+    CompareKernelFamily,
+    CompareMetric,
+    ComparePage,
+    compare_page,
+)
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
-from tb_dlprof_plugin.pages.compare_text import signed
 from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptOpRow, KeptPromises, signed_duration
 
 SLOWER = 1
@@ -90,28 +97,19 @@ def _print_text(page: ComparePage, limit: int) -> None:
     for text in page.explanation:
         say(f"- {text}")
     say()
-    print_table(
-        (("where the step goes", "left"), ("base", "right"), ("candidate", "right"), ("change", "right"), ("", "left")),
-        [
-            (
-                bucket.label,
-                time(bucket.base_ns),
-                time(bucket.candidate_ns),
-                signed(bucket.difference_ns),
-                "noise" if bucket.noise and bucket.difference_ns else "",
-            )
-            for bucket in page.buckets
-            if bucket.base_ns or bucket.candidate_ns
-        ]
-        + [
-            (
-                "Step without the profiler",
-                time(round(page.base_ms * 1e6)),
-                time(round(page.candidate_ms * 1e6)),
-                signed(page.step_difference_ns),
-                "noise" if page.noise else "",
-            )
-        ],
+    whole = msgspec.structs.replace(
+        page.buckets[0],
+        label="Step without the profiler",
+        base_ns=round(page.base_ms * 1e6),
+        candidate_ns=round(page.candidate_ms * 1e6),
+        difference_ns=page.step_difference_ns,
+        noise=page.noise,
+    )
+    buckets = [bucket for bucket in page.buckets if bucket.base_ns or bucket.candidate_ns]
+    print_rows(
+        CompareBucket,
+        [*buckets, whole],
+        cells={"noise": lambda bucket: "noise" if bucket.noise and bucket.difference_ns else ""},
     )
     say()
     print_table(
@@ -120,7 +118,9 @@ def _print_text(page: ComparePage, limit: int) -> None:
     )
     say()
     if page.across_frameworks:
-        _print_families(page)
+        # What runs have in common whatever their ops are called.
+        print_rows(CompareKernelFamily, page.families)
+        say()
     print_rows(
         CompareOp,
         page.ops[:limit],
@@ -132,18 +132,6 @@ def _print_text(page: ComparePage, limit: int) -> None:
         _print_promises(page.promises, limit)
     for text in (*page.warnings, *page.notes):
         say("", f"Note: {text}")
-
-
-def _print_families(page: ComparePage) -> None:
-    """Kernels by family: what runs have in common whatever their ops are called."""
-    print_table(
-        (("kernels by family", "left"), ("base", "right"), ("candidate", "right"), ("calls", "right")),
-        [
-            (one.family, time(one.a_ns), time(one.b_ns), f"{one.a_calls:,.0f} -> {one.b_calls:,.0f}")
-            for one in page.families
-        ],
-    )
-    say()
 
 
 def _print_matching(page: ComparePage, limit: int) -> None:

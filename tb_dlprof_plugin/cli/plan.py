@@ -70,9 +70,9 @@ def _print_text(page: PlanPage) -> None:
         rate = f", {page.samples_per_second:,.0f} samples/s" if page.samples_per_second else ""
         joules = f", {energy(page.joules_per_step)}" if page.joules_per_step is not None else ""
         say(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}{joules}", "")
-    for rows, other in ((page.batches, "gpu"), (page.gpus, "batch_size")):
+    for rows, others in ((page.batches, ("gpu", "largest_batch")), (page.gpus, ("batch_size",))):
         if rows:
-            print_rows(PlanRow, rows, without=(other,))
+            print_rows(PlanRow, rows, without=others)
             say()
     if len(page.checkpoints) > 1:
         print_rows(CheckpointRow, page.checkpoints, cells={"modules": _checkpointed})

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.pages.columns import TableColumn, Unit, columns_of
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 _ABSENT = "–"
+_LARGE = 1000
 _TEXTS: dict[Unit, Callable[[float], str]] = {
     "ns": duration,
     "percent": lambda value: f"{value:.1f} %",
@@ -90,11 +91,11 @@ def _text_of(column: TableColumn, sums: Sums) -> Callable[[Any], str]:
         if unit == "count":
             return sums.count(value) if declared.sums else count(value)
         text = _TEXTS[unit](column.scale * (sums.value(value) if declared.sums else value))
-        return f"+{text}" if declared.signed and value > 0 else text
+        return (f"+{text}" if value > 0 else text.replace("-", "−")) if declared.signed else text
 
     return cell
 
 
 def count(value: float) -> str:
-    """A count, or a mean with one decimal."""
-    return f"{value:.1f}" if isinstance(value, float) and not value.is_integer() else f"{value:.0f}"
+    """A count, or a mean with one decimal where it is small."""
+    return f"{value:,.1f}" if abs(value) < _LARGE and value != round(value) else f"{value:,.0f}"

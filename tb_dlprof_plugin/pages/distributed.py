@@ -69,8 +69,8 @@ class JobCollective(msgspec.Struct, frozen=True):
     """Calls of one operation, dimension, size and module over all ranks; times are means per rank and step (ns)."""
 
     operation: Annotated[str, Column("Operation", "What the calls do.", choice=True, width=140)]
-    dimension: Annotated[str, Column("Dimension", "Parallel dimension of the group.", choice=True)]
-    size: Annotated[str, Column("Size", "Class of message sizes.", choice=True, width=110)]
+    dimension: Annotated[str, Column("Dimension", "Parallel dimension of the group.", missing="–", choice=True)]
+    size: Annotated[str, Column("Size", "Class of message sizes.", missing="–", choice=True, width=110)]
     module: Annotated[str, Column("Module", "Module or FSDP unit that the calls belong to.", missing="–", width=180)]
     calls_per_step: Annotated[float, Column("Calls", "Calls of a rank per step.", unit="count_per_step")]
     bytes: int | None
@@ -78,7 +78,7 @@ class JobCollective(msgspec.Struct, frozen=True):
     waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting")]
     exposed_ns: Annotated[
         int,
-        Column("Exposed", "Time in which nothing else ran on the GPU, mean of the ranks.", bar=True, terminal=False),
+        Column("Exposed", "Time in which nothing else ran on the GPU, mean of the ranks.", bar=True),
     ]
     bus_bytes_per_second: Annotated[
         float | None,

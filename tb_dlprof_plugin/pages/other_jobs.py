@@ -87,8 +87,8 @@ class JobCollectiveChange(msgspec.Struct, frozen=True):
     """
 
     operation: Annotated[str, Column("Operation", "What the calls do.", choice=True, width=140)]
-    dimension: Annotated[str, Column("Dimension", "Parallel dimension of the group.", choice=True)]
-    size: Annotated[str, Column("Size", "Class of message sizes.", choice=True, width=110)]
+    dimension: Annotated[str, Column("Dimension", "Parallel dimension of the group.", missing="–", choice=True)]
+    size: Annotated[str, Column("Size", "Class of message sizes.", missing="–", choice=True, width=110)]
     module: Annotated[str, Column("Module", "Module or FSDP unit that the calls belong to.", missing="–", width=180)]
     base_calls: Annotated[
         float | None,
@@ -96,7 +96,7 @@ class JobCollectiveChange(msgspec.Struct, frozen=True):
     ]
     calls: Annotated[
         float | None,
-        Column("Calls", "Calls of a rank per step in this job.", missing="–", unit="count_per_step", terminal=False),
+        Column("Calls", "Calls of a rank per step in this job.", missing="–", unit="count_per_step"),
     ]
     base_transfer_ns: Annotated[int | None, Column("Base transfer", "jobTransfer", missing="–")]
     transfer_ns: Annotated[int | None, Column("Transfer", "jobTransfer", missing="–")]
@@ -104,13 +104,11 @@ class JobCollectiveChange(msgspec.Struct, frozen=True):
     waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting", missing="–")]
     base_exposed_ns: Annotated[
         int | None,
-        Column(
-            "Base exposed", "Time in which nothing else ran on the GPU, in the other job.", missing="–", terminal=False
-        ),
+        Column("Base exposed", "Time in which nothing else ran on the GPU, in the other job.", missing="–"),
     ]
     exposed_ns: Annotated[
         int | None,
-        Column("Exposed", "Time in which nothing else ran on the GPU, in this job.", missing="–", terminal=False),
+        Column("Exposed", "Time in which nothing else ran on the GPU, in this job.", missing="–"),
     ]
     difference_ns: Annotated[int, Column("Change", "Change of the time in which nothing else ran.", signed=True)]
 

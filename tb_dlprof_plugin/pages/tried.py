@@ -131,8 +131,8 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
         best_verdict=best.verdict or "",
         patch=best.patch,
         by_hand=best.by_hand,
-        rows=[_row(row) for row in measured],
-        sets=[_row(row) for row in trial.sets if row.gain_percent is not None],
+        rows=[tried_row(row) for row in measured],
+        sets=[tried_row(row) for row in trial.sets if row.gain_percent is not None],
         not_tried=[
             NotTriedRow(
                 row.remedy, row.title, row.error or row.not_tried or row.no_effect or row.stopped, bool(row.error)
@@ -167,7 +167,7 @@ def _interval(one: BestSet) -> str:
     return f" ({one.low_percent:.1f} to {one.high_percent:.1f} %)"
 
 
-def _row(row: TriedRemedy) -> TriedRow:
+def tried_row(row: TriedRemedy) -> TriedRow:
     return TriedRow(
         remedy=row.remedy,
         title=row.title,

@@ -235,7 +235,7 @@ def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
     text = run("compare", *paths).stdout
     assert "Base precision" in text
     assert "5.00" in text
-    assert "where the step goes" in text
+    assert "Where the step goes" in text
     assert "Casts" in text
     assert "launched by no op" in text
 

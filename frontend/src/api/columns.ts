@@ -352,8 +352,8 @@ export const JobWhatIf: readonly Declared<Types.JobWhatIf>[] = [
 
 export const JobCollective: readonly Declared<Types.JobCollective>[] = [
   { id: "operation", header: "Operation", definition: "What the calls do.", width: "140px", filter: "choice" },
-  { id: "dimension", header: "Dimension", definition: "Parallel dimension of the group.", width: "104px", filter: "choice" },
-  { id: "size", header: "Size", definition: "Class of message sizes.", width: "110px", filter: "choice" },
+  { id: "dimension", header: "Dimension", definition: "Parallel dimension of the group.", width: "104px", filter: "choice", missing: "–" },
+  { id: "size", header: "Size", definition: "Class of message sizes.", width: "110px", filter: "choice", missing: "–" },
   { id: "module", header: "Module", definition: "Module or FSDP unit that the calls belong to.", width: "180px", missing: "–" },
   { id: "calls_per_step", header: "Calls", definition: "Calls of a rank per step.", width: "76px", unit: "count_per_step" },
   { id: "transfer_ns", header: "Transfer", definition: DEFINITIONS.jobTransfer, width: "90px", unit: "ns" },
@@ -394,8 +394,8 @@ export const JobRankChange: readonly Declared<Types.JobRankChange>[] = [
 
 export const JobCollectiveChange: readonly Declared<Types.JobCollectiveChange>[] = [
   { id: "operation", header: "Operation", definition: "What the calls do.", width: "140px", filter: "choice" },
-  { id: "dimension", header: "Dimension", definition: "Parallel dimension of the group.", width: "104px", filter: "choice" },
-  { id: "size", header: "Size", definition: "Class of message sizes.", width: "110px", filter: "choice" },
+  { id: "dimension", header: "Dimension", definition: "Parallel dimension of the group.", width: "104px", filter: "choice", missing: "–" },
+  { id: "size", header: "Size", definition: "Class of message sizes.", width: "110px", filter: "choice", missing: "–" },
   { id: "module", header: "Module", definition: "Module or FSDP unit that the calls belong to.", width: "180px", missing: "–" },
   { id: "base_calls", header: "Base calls", definition: "Calls of a rank per step in the other job.", width: "104px", unit: "count_per_step", missing: "–" },
   { id: "calls", header: "Calls", definition: "Calls of a rank per step in this job.", width: "76px", unit: "count_per_step", missing: "–" },
@@ -481,6 +481,26 @@ export const TriedRow: readonly Declared<Types.TriedRow>[] = [
 export const NotTriedRow: readonly Declared<Types.NotTriedRow>[] = [
   { id: "remedy", header: "Remedy", definition: DEFINITIONS.triedRemedy, width: "260px" },
   { id: "why", header: "Why", definition: "Why there is no figure: it does not fit this training, changed nothing, or failed.", width: "420px" },
+];
+
+export const CompareBucket: readonly Declared<Types.CompareBucket>[] = [
+  { id: "label", header: "Where the step goes", definition: DEFINITIONS.waterfall, width: "180px" },
+  { id: "base_ns", header: "Base", definition: DEFINITIONS.perIteration, width: "76px", unit: "ns" },
+  { id: "candidate_ns", header: "Candidate", definition: DEFINITIONS.perIteration, width: "97px", unit: "ns" },
+  { id: "difference_ns", header: "Change", definition: DEFINITIONS.difference, width: "76px", unit: "ns", signed: true },
+  { id: "low_ms", header: "Change, 95 % from", definition: DEFINITIONS.noise, width: "153px", unit: "ns", scale: 1000000.0 },
+  { id: "high_ms", header: "Change, 95 % to", definition: DEFINITIONS.noise, width: "139px", unit: "ns", scale: 1000000.0 },
+  { id: "noise", header: "Noise", definition: DEFINITIONS.noise, width: "104px" },
+];
+
+export const CompareKernelFamily: readonly Declared<Types.CompareKernelFamily>[] = [
+  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, width: "180px" },
+  { id: "a_ns", header: "Base", definition: DEFINITIONS.perIteration, width: "76px", unit: "ns" },
+  { id: "b_ns", header: "Candidate", definition: DEFINITIONS.perIteration, width: "97px", unit: "ns" },
+  { id: "a_calls", header: "Base calls", definition: "Kernels per iteration in the base.", width: "104px", unit: "count" },
+  { id: "b_calls", header: "Cand. calls", definition: "Kernels per iteration in the candidate.", width: "111px", unit: "count" },
+  { id: "a_tensor_core_ns", header: "Base on TC", definition: "Kernel time on Tensor Cores per iteration, in the base.", width: "104px", unit: "ns" },
+  { id: "b_tensor_core_ns", header: "Cand. on TC", definition: "Kernel time on Tensor Cores per iteration, in the candidate.", width: "111px", unit: "ns" },
 ];
 
 export const CompareOp: readonly Declared<Types.CompareOp>[] = [

@@ -2404,15 +2404,15 @@ export interface CompareSharesOfBoth {
  */
 export interface CompareBucket {
   key: string;
-  label: string;
-  base_ns: number;
-  candidate_ns: number;
-  difference_ns: number;
   base_outside_ns: number;
   candidate_outside_ns: number;
   base_ms: number;
   candidate_ms: number;
   difference_ms: number;
+  label: string;
+  base_ns: number;
+  candidate_ns: number;
+  difference_ns: number;
   low_ms: number | null;
   high_ms: number | null;
   noise: boolean | null;
