@@ -37,7 +37,10 @@ export function tableColumns<Row>(
 }
 
 function cellValue(value: unknown, scale: number | undefined): string | number | null {
-  if (typeof value === "number") return scale === undefined ? String(value) : value * scale;
+  if (typeof value === "number") {
+    if (scale === undefined) return String(value);
+    return scale === 1 ? value : Math.round(value * scale);
+  }
   if (typeof value === "boolean") return value ? "yes" : "no";
   return (Array.isArray(value) ? value.join(", ") : (value as string | null)) || null;
 }
