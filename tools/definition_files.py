@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tb_dlprof_plugin.pages.columns import columns_of
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.overview import CATEGORIES
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS, SLICES
@@ -66,7 +67,10 @@ def docs() -> str:
     parts = [_DOCS, _table(definitions(), "number")]
     for figure, texts in _slices().items():
         parts += [f"\n## {figure.replace('_', ' ').capitalize()}\n\n", _table(texts, "part")]
-    return "".join(parts)
+    columns = [column for struct in reachable(answers().values()) for column in columns_of(struct)]
+    own = {(column.declared.heading, column.definition.text): None for column in columns if not column.definition.key}
+    parts += ["\n## Columns of tables\n\n| column | definition |\n|---|---|\n"]
+    return "".join(parts + [f"| {heading} | {text} |\n" for heading, text in own])
 
 
 def _slices() -> dict[str, dict[str, str]]:

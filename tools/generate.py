@@ -1,7 +1,7 @@
 """Writes every file of the repository that is made from tables in the code: `make generate`.
 
-The frontend's types, definitions and shapes, and the marked sections of docs/. With `--docs` also docs/definitions.md,
-which is not part of the repository.
+The frontend's types, columns, definitions and shapes, and the marked sections of docs/. With `--docs` also
+docs/definitions.md, which is not part of the repository.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import column_files
 import definition_files
 from generated_docs import documents
 
@@ -23,6 +24,7 @@ def rendered() -> dict[Path, str]:
     """What each generated file must hold."""
     return {
         _FRONTEND / "api" / "types.ts": typescript.render(),
+        _FRONTEND / "api" / "columns.ts": column_files.typescript(),
         _FRONTEND / "api" / "requests.ts": typescript_requests.render(),
         _FRONTEND / "testing" / "shapes.ts": typescript_shapes.shapes(),
         _FRONTEND / "format" / "definitions.ts": definition_files.typescript(),

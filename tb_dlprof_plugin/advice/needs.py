@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.finding import Silent
 from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.step_detection import unmarked
-from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT
+from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.job_of import Replayed, replayed_job
-from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT
+from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob, replayed_job
+from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
@@ -61,7 +61,7 @@ class RuleContext:
         return simulation(self.view, self.selection)
 
     @cached_property
-    def replayed_job(self) -> Replayed | None:
+    def replayed_job(self) -> ReplayedJob | None:
         """All ranks that are looked at together, with their replays; None where there is one rank."""
         if len(self.ranks) < 2:
             return None

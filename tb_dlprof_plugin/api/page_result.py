@@ -20,7 +20,7 @@ from tb_dlprof_plugin.pages.overview import Overview
 from tb_dlprof_plugin.pages.sentence import TextPart
 from tb_dlprof_plugin.pages.sweep import SweepPage
 from tb_dlprof_plugin.pages.work_detail import WorkDetail
-from tb_dlprof_plugin.reports.runs import sweep_report
+from tb_dlprof_plugin.reports.sweep import sweep_report
 from tb_dlprof_plugin.reports.table import Report, pretty
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
@@ -12,12 +13,19 @@ from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Limit, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy, interval
-from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
+from tb_dlprof_plugin.pages.compare import (
+    CompareBucket,
+    CompareInput,
+    CompareKernelFamily,
+    CompareMetric,
+    ComparePage,
+    compare_page,
+)
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
-from tb_dlprof_plugin.pages.compare_text import signed
-from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptPromises, signed_duration
+from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptOpRow, KeptPromises, signed_duration
 
 SLOWER = 1
 """Exit status if the candidate is slower than allowed."""
@@ -91,28 +99,19 @@ def _print_text(page: ComparePage, limit: int) -> None:
     for text in page.explanation:
         say(f"- {text}")
     say()
-    print_table(
-        (("where the step goes", "left"), ("base", "right"), ("candidate", "right"), ("change", "right"), ("", "left")),
-        [
-            (
-                bucket.label,
-                time(bucket.base_ns),
-                time(bucket.candidate_ns),
-                signed(bucket.difference_ns),
-                "noise" if bucket.noise and bucket.difference_ns else "",
-            )
-            for bucket in page.buckets
-            if bucket.base_ns or bucket.candidate_ns
-        ]
-        + [
-            (
-                "Step without the profiler",
-                time(round(page.base_ms * 1e6)),
-                time(round(page.candidate_ms * 1e6)),
-                signed(page.step_difference_ns),
-                "noise" if page.noise else "",
-            )
-        ],
+    whole = msgspec.structs.replace(
+        page.buckets[0],
+        label="Step without the profiler",
+        base_ns=round(page.base_ms * 1e6),
+        candidate_ns=round(page.candidate_ms * 1e6),
+        difference_ns=page.step_difference_ns,
+        noise=page.noise,
+    )
+    buckets = [bucket for bucket in page.buckets if bucket.base_ns or bucket.candidate_ns]
+    print_rows(
+        CompareBucket,
+        [*buckets, whole],
+        cells={"noise": lambda bucket: "noise" if bucket.noise and bucket.difference_ns else ""},
     )
     say()
     print_table(
@@ -121,54 +120,20 @@ def _print_text(page: ComparePage, limit: int) -> None:
     )
     say()
     if page.across_frameworks:
-        _print_families(page)
-    print_table(
-        (
-            (f"Op ({page.basis.upper()} time)", "left"),
-            ("direction", "left"),
-            ("base", "right"),
-            ("candidate", "right"),
-            ("speedup", "right"),
-            ("of change", "right"),
-            ("precision", "left"),
-            ("kernels", "right"),
-            ("of roof", "right"),
-            ("", "left"),
-        ),
-        [_op_line(op) for op in page.ops[:limit]],
+        # What runs have in common whatever their ops are called.
+        print_rows(CompareKernelFamily, page.families)
+        say()
+    print_rows(
+        CompareOp,
+        page.ops[:limit],
+        headings={"name": f"Op ({page.basis.upper()} time)"},
+        cells={"reason": lambda op: REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else "")},
     )
     _print_matching(page, limit)
     if page.promises:
         _print_promises(page.promises, limit)
     for text in (*page.warnings, *page.notes):
         say("", f"Note: {text}")
-
-
-def _print_families(page: ComparePage) -> None:
-    """Kernels by family: what runs have in common whatever their ops are called."""
-    print_table(
-        (("kernels by family", "left"), ("base", "right"), ("candidate", "right"), ("calls", "right")),
-        [
-            (one.family, time(one.a_ns), time(one.b_ns), f"{one.a_calls:,.0f} -> {one.b_calls:,.0f}")
-            for one in page.families
-        ],
-    )
-    say()
-
-
-def _op_line(op: CompareOp) -> tuple[str, ...]:
-    return (
-        op.name,
-        op.direction,
-        "absent" if op.a_ns is None else time(op.a_ns),
-        "absent" if op.b_ns is None else time(op.b_ns),
-        "-" if op.speedup is None else f"{op.speedup:.2f}",
-        "-" if op.change_percent is None else f"{op.change_percent:.1f} %",
-        f"{op.a_precision or UNKNOWN} -> {op.b_precision or UNKNOWN}",
-        f"{_count(op.a_kernels)} -> {_count(op.b_kernels)}",
-        "-" if op.b_roof_percent is None else f"{_whole(op.a_roof_percent)} -> {_whole(op.b_roof_percent)}",
-        REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else ""),
-    )
 
 
 def _print_matching(page: ComparePage, limit: int) -> None:
@@ -245,26 +210,11 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
     )
     say()
     worst = panel.ops[: max(1, limit // 2)]
-    print_table(
-        (
-            ("kernels with the largest error", "left"),
-            ("direction", "left"),
-            ("base", "right"),
-            ("forecast", "right"),
-            ("measured", "right"),
-            ("error", "right"),
-        ),
-        [
-            (
-                op.name,
-                op.direction,
-                _ms(op.before_ms),
-                _ms(op.predicted_ms),
-                "absent" if op.measured_ms is None else _ms(op.measured_ms),
-                _error(op.error_percent),
-            )
-            for op in worst
-        ],
+    print_rows(
+        KeptOpRow,
+        worst,
+        headings={"name": "Kernels with the largest error"},
+        cells={"error_percent": lambda op: _error(op.error_percent)},
     )
 
 
@@ -290,11 +240,3 @@ def _value(metric: CompareMetric, value: float | None) -> str:
     if metric.unit == "watts":
         return f"{value:,.0f} W"
     return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
-def _whole(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.0f} %"

@@ -13,7 +13,6 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
 from tb_dlprof_plugin.cli.options import Limit, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import (
-    UNKNOWN,
     check_output,
     check_table,
     percent,
@@ -23,12 +22,15 @@ from tb_dlprof_plugin.cli.printing import (
     print_table,
 )
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison
+from tb_dlprof_plugin.pages.distributed import JobCollective, JobDelay, JobWhatIf, distributed_page
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 @takes_requests
@@ -123,78 +125,22 @@ def _print(job: Job, limit: int) -> None:
         )
         if len(job.account) > len(shown):
             say(f"The {len(shown)} of {len(job.account)} ranks that wait least.")
-    if job.delays:
+    page = distributed_page(job, RunRef("", "", 0, 0))
+    if page.delays:
         say()
-        hosts = len({row.host for row in job.delays}) > 1
-        print_table(
-            (
-                ("rank", "right"),
-                *((("host", "left"),) if hosts else ()),
-                ("owed", "right"),
-                ("winnable", "right"),
-                ("cause", "left"),
-                ("beyond chance", "left"),
-                ("why", "left"),
-            ),
-            [
-                (
-                    str(row.rank),
-                    *((row.host,) if hosts else ()),
-                    ms(row.owed_ms),
-                    ms(row.winnable_ms),
-                    row.cause,
-                    "yes" if row.significant else "no",
-                    row.why,
-                )
-                for row in job.delays[:limit]
-            ],
-        )
-    if job.what_if:
+        hosts = len({row.host for row in page.delays}) > 1
+        print_rows(JobDelay, page.delays[:limit], without=() if hosts else ("host",))
+    if page.what_if:
         say()
-        print_table(
-            (("what if", "left"), ("step", "right"), ("interval", "right")),
-            [(row.change, ms(row.step_ms), f"{ms(row.low_ms)} to {ms(row.high_ms)}") for row in job.what_if],
-        )
-    if job.collective_rows:
+        print_rows(JobWhatIf, page.what_if)
+    if page.collectives:
         say()
-        _print_collectives(job, limit)
+        print_rows(JobCollective, page.collectives[:limit])
     say()
     for label, text in _figures(job):
         say(f"{label:<26}{text}")
     for note in job.notes:
         say(f"Note: {note}")
-
-
-def _print_collectives(job: Job, limit: int) -> None:
-    print_table(
-        (
-            ("collective", "left"),
-            ("dimension", "left"),
-            ("size", "left"),
-            ("calls", "right"),
-            ("transfer", "right"),
-            ("waiting", "right"),
-            ("exposed", "right"),
-            ("bus GB/s", "right"),
-            ("to hide GB/s", "right"),
-            ("verdict", "left"),
-        ),
-        [
-            (
-                row.operation + (f" {row.module}" if row.module else ""),
-                row.dimension,
-                row.size,
-                f"{row.calls_per_step:,.1f}",
-                ms(row.transfer_ms),
-                ms(row.waiting_ms),
-                ms(row.exposed_ms),
-                UNKNOWN if row.bus_gb_s is None else f"{row.bus_gb_s:,.1f}",
-                UNKNOWN if row.hiding_gb_s is None else f"{row.hiding_gb_s:,.1f}",
-                row.verdict,
-            )
-            for row in job.collective_rows[:limit]
-        ],
-    )
 
 
 def _figures(job: Job) -> list[tuple[str, str]]:

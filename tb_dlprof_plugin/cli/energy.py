@@ -5,10 +5,19 @@ from __future__ import annotations
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
-from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.cli.printing import UNKNOWN, print_table
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy as joules_text
-from tb_dlprof_plugin.pages.energy import EnergyChoice, EnergyPage, EpochEnergy, energy_page
+from tb_dlprof_plugin.pages.energy import (
+    EnergyChoice,
+    EnergyModule,
+    EnergyOp,
+    EnergyPage,
+    EnergyPart,
+    EpochEnergy,
+    energy_page,
+)
 from tb_dlprof_plugin.reports.table import Report
 
 
@@ -27,37 +36,20 @@ def energy(page: EnergyPage, limit: Limit = 15) -> None:
     if page.joules_per_step is not None:
         _print_measured(page)
     if page.parts:
-        print_table(
-            (("a step's energy", "left"), ("joules", "right"), ("share", "right")),
-            [(row.kind, joules_text(row.joules), percent(row.percent)) for row in page.parts],
-        )
+        print_rows(EnergyPart, page.parts)
         say(f"The estimate from kernels alone is off the counter by {page.residual_percent:+.1f} %.", "")
     if len(page.modules) > 1:
-        print_table(
-            (("module", "left"), ("above rest", "right"), ("share", "right")),
-            [
-                (row.path or "whole model", joules_text(row.joules), percent(row.percent))
-                for row in page.modules[:limit]
-            ],
-        )
+        print_rows(EnergyModule, page.modules[:limit])
         say()
     if page.ops:
-        print_table(
-            (("op", "left"), ("direction", "left"), ("above rest", "right"), ("share", "right"), ("watts", "right")),
-            [
-                (
-                    row.name,
-                    row.direction,
-                    joules_text(row.joules),
-                    percent(row.percent),
-                    UNKNOWN if row.watts is None else f"{row.watts:,.0f}",
-                )
-                for row in page.ops[:limit]
-            ],
-        )
+        print_rows(EnergyOp, page.ops[:limit])
         say()
     if len(page.choices) > 1:
-        _print_choices(page.choices)
+        print_rows(EnergyChoice, page.choices)
+        for row in page.choices:
+            if row.why:
+                say(f"{row.precision}: {UNKNOWN}: {row.why}")
+        say()
     if page.epoch is not None:
         _print_epoch(page.epoch)
     for name, why in page.unknown.items():
@@ -83,40 +75,6 @@ def _print_measured(page: EnergyPage) -> None:
 
 def _watts(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f} W"
-
-
-def _print_choices(rows: list[EnergyChoice]) -> None:
-    print_table(
-        (
-            ("precision", "left"),
-            ("batch", "right"),
-            ("step", "right"),
-            ("energy", "right"),
-            ("between", "right"),
-            ("a sample", "right"),
-            ("saved", "right"),
-        ),
-        [
-            (
-                row.precision,
-                f"{row.batch_size:,}" if row.batch_size else UNKNOWN,
-                UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
-                _joules(row.joules_per_step),
-                UNKNOWN if row.low_joules is None else f"{_joules(row.low_joules)} to {_joules(row.high_joules)}",
-                _joules(row.joules_per_sample),
-                UNKNOWN if row.saved_percent is None else f"{row.saved_percent:.0f} %",
-            )
-            for row in rows
-        ],
-    )
-    for row in rows:
-        if row.why:
-            say(f"{row.precision}: {UNKNOWN}: {row.why}")
-    say()
-
-
-def _joules(value: float | None) -> str:
-    return UNKNOWN if value is None else joules_text(value)
 
 
 def _hours(hours: float) -> str:

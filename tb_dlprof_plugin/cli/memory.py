@@ -6,11 +6,13 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.direction import with_direction
-from tb_dlprof_plugin.model.formatting import byte_size, duration
-from tb_dlprof_plugin.pages.memory import DeviceOption, MemoryPage, memory_page
-from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
+from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.pages.memory import DeviceOption, MemoryIteration, MemoryPage, memory_page
+from tb_dlprof_plugin.pages.memory_peak import MemoryCategory
+from tb_dlprof_plugin.pages.memory_tables import MemoryAllocation, MemoryGroup
 from tb_dlprof_plugin.pages.sentence import text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -36,14 +38,18 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
         return
     say(text_of(page.peak_parts), "")
     _print_figures(page)
+    if not page.not_attributed:
+        print_rows(MemoryCategory, page.categories)
+        say()
+    print_rows(MemoryIteration, page.iterations[:limit], cells={"growth_bytes": lambda row: _change(row.growth_bytes)})
+    say()
     if page.not_attributed:
-        _print_iterations(page, limit)
         say(f"{page.not_attributed}", "")
     else:
-        _print_categories(page)
-        _print_iterations(page, limit)
-        _print_groups("Module", page.modules, limit)
-        _print_groups("Op type", page.op_types, limit)
+        for heading, groups in (("Module", page.modules), ("Op type", page.op_types)):
+            cells = {"name": lambda row: with_direction(group_name(row), row.direction)}
+            print_rows(MemoryGroup, groups[:limit], headings={"name": heading}, cells=cells)
+            say()
         _print_allocations(page, limit)
     if page.limits is not None and page.limits.unknown:
         say(f"Note: the limits are unknown: {page.limits.unknown}")
@@ -82,60 +88,6 @@ def _limits(page: MemoryPage) -> list[tuple[str, str]]:
     ]
 
 
-def _print_categories(page: MemoryPage) -> None:
-    print_table(
-        (("Category", "left"), ("at the peak", "right"), ("share", "right"), ("own peak", "right")),
-        [(c.label, _size(c.bytes), percent(c.percent), _size(c.own_peak_bytes)) for c in page.categories],
-    )
-    say()
-
-
-def _print_iterations(page: MemoryPage, limit: int) -> None:
-    print_table(
-        (
-            ("Iteration", "right"),
-            ("peak allocated", "right"),
-            ("peak reserved", "right"),
-            ("growth", "right"),
-            ("allocations", "right"),
-        ),
-        [
-            (
-                str(row.number),
-                _size(row.peak_allocated_bytes),
-                _size(row.peak_reserved_bytes),
-                _change(row.growth_bytes),
-                str(row.allocations),
-            )
-            for row in page.iterations[:limit]
-        ],
-    )
-    say()
-
-
-def _print_groups(heading: str, groups: list[MemoryGroup], limit: int) -> None:
-    print_table(
-        (
-            (heading, "left"),
-            ("at the peak", "right"),
-            ("share", "right"),
-            ("allocations", "right"),
-            ("own peak", "right"),
-        ),
-        [
-            (
-                with_direction(group_name(row), row.direction),
-                _size(row.bytes),
-                percent(row.percent),
-                "" if row.allocations is None else str(row.allocations),
-                _size(row.own_peak_bytes),
-            )
-            for row in groups[:limit]
-        ],
-    )
-    say()
-
-
 def group_name(row: MemoryGroup) -> str:
     """A group's name, in brackets if it covers work without a name."""
     if row.kind == "before":
@@ -146,31 +98,14 @@ def group_name(row: MemoryGroup) -> str:
 
 
 def _print_allocations(page: MemoryPage, limit: int) -> None:
-    print_table(
-        (
-            ("Largest allocations at the peak", "left"),
-            ("direction", "left"),
-            ("size", "right"),
-            ("category", "left"),
-            ("iteration", "right"),
-            ("freed in", "left"),
-            ("lived", "right"),
-        ),
-        [
-            (
-                row.op or (row.module or "(held between steps)" if row.id < 0 else "(outside every op)"),
-                row.direction,
-                _size(row.bytes),
-                row.category.replace("_", " "),
-                "" if row.iteration is None else str(row.iteration),
-                row.freed or "not in the recording",
-                "" if row.lifetime_ns is None else duration(row.lifetime_ns),
-            )
-            for row in page.rows[:limit]
-        ],
-    )
+    cells = {"op": _allocated_by, "category": lambda row: row.category.replace("_", " ")}
+    print_rows(MemoryAllocation, page.rows[:limit], headings={"op": "Largest allocations at the peak"}, cells=cells)
     if page.total_rows is not None and page.total_rows > limit:
         say("", f"{page.total_rows - limit} more; --limit prints more of each table.")
+
+
+def _allocated_by(row: MemoryAllocation) -> str:
+    return row.op or (row.module or "(held between steps)" if row.id < 0 else "(outside every op)")
 
 
 def _size(value: int | None) -> str:

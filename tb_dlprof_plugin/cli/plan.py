@@ -10,13 +10,15 @@ import typer
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Printing, Source
-from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, print_table
+from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, energy
 from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
-from tb_dlprof_plugin.pages.plan import PlanPage, PlanRow, plan_page
+from tb_dlprof_plugin.pages.plan import CheckpointRow, PlanFigure, PlanPage, PlanRow, plan_page
+from tb_dlprof_plugin.pages.plan_split import ShardRow, StageRow
 from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 
 NOT_FITTING = 3
@@ -59,32 +61,20 @@ def plan(
 def _print_text(page: PlanPage) -> None:
     say(page.headline, "")
     if page.figures:
-        print_table(
-            (("memory", "left"), ("likely", "right"), ("at least", "right"), ("at most", "right")),
-            [(row.name, _size(row.mb), _size(row.low_mb), _size(row.high_mb)) for row in page.figures]
-            + [(f"held: {row.kind}", _size(row.mb), "", "") for row in page.held],
-        )
+        print_rows(PlanFigure, page.figures)
+        for held in page.held:
+            say(f"Held: {held.kind}: {byte_size(held.mb * 1e6)}")
         say()
     if page.step_ms is not None:
         rate = f", {page.samples_per_second:,.0f} samples/s" if page.samples_per_second else ""
         joules = f", {energy(page.joules_per_step)}" if page.joules_per_step is not None else ""
         say(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}{joules}", "")
-    for title, rows in (("batch", page.batches), ("GPU", page.gpus)):
+    for rows, others in ((page.batches, ("gpu", "largest_batch")), (page.gpus, ("batch_size",))):
         if rows:
-            _print_rows(title, rows)
+            print_rows(PlanRow, rows, without=others)
+            say()
     if len(page.checkpoints) > 1:
-        print_table(
-            (("checkpointed", "left"), ("peak", "right"), ("reserved", "right"), ("step", "right")),
-            [
-                (
-                    f"{len(row.modules)}: + {row.modules[-1]}" if row.modules else "none",
-                    _size(row.peak_allocated_mb),
-                    _size(row.peak_reserved_mb),
-                    UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
-                )
-                for row in page.checkpoints
-            ],
-        )
+        print_rows(CheckpointRow, page.checkpoints, cells={"modules": _checkpointed})
         say()
     _print_split(page)
     for name, why in page.unknown.items():
@@ -96,28 +86,12 @@ def _print_text(page: PlanPage) -> None:
 def _print_split(page: PlanPage) -> None:
     """Several GPUs, and deeper networks."""
     if page.shards:
-        print_table(
-            ((f"over {page.shards[0].gpus} GPUs", "left"), ("peak", "right"), ("reserved", "right"), ("fits", "left")),
-            [
-                (row.shard, _size(row.peak_allocated_mb), _size(row.peak_reserved_mb), row.verdict)
-                for row in page.shards
-            ],
-        )
+        say(f"Over {page.shards[0].gpus} GPUs", "")
+        print_rows(ShardRow, page.shards)
         say()
     if len(page.stages) > 1:
-        print_table(
-            (("stage", "left"), ("from", "left"), ("to", "left"), ("peak", "right"), ("reserved", "right")),
-            [
-                (
-                    str(number + 1),
-                    row.modules[0],
-                    row.modules[-1],
-                    _size(row.peak_allocated_mb),
-                    _size(row.peak_reserved_mb),
-                )
-                for number, row in enumerate(page.stages)
-            ],
-        )
+        say(f"Cut over {len(page.stages)} GPUs", "")
+        print_rows(StageRow, page.stages, cells={"modules": _stage})
         say()
     if page.gpus_needed is not None:
         say(f"GPUs needed: {page.gpus_needed}")
@@ -128,36 +102,9 @@ def _print_split(page: PlanPage) -> None:
         say()
 
 
-def _print_rows(title: str, rows: list[PlanRow]) -> None:
-    print_table(
-        (
-            (title, "left"),
-            ("peak", "right"),
-            ("reserved", "right"),
-            ("least", "right"),
-            ("of", "right"),
-            ("verdict", "left"),
-            ("largest batch", "right"),
-            ("step", "right"),
-            ("samples/s", "right"),
-        ),
-        [
-            (
-                f"{row.batch_size:,}" if title == "batch" and row.batch_size else row.gpu,
-                _size(row.peak_allocated_mb),
-                _size(row.peak_reserved_mb),
-                _size(row.smallest_limit_mb),
-                _size(row.capacity_mb),
-                row.verdict,
-                "" if row.largest_batch is None else f"{row.largest_batch:,}",
-                UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
-                UNKNOWN if row.samples_per_second is None else f"{row.samples_per_second:,.0f}",
-            )
-            for row in rows
-        ],
-    )
-    say()
+def _checkpointed(row: CheckpointRow) -> str:
+    return f"{len(row.modules)}, with {row.modules[-1]}" if row.modules else "none"
 
 
-def _size(mb: float | None) -> str:
-    return UNKNOWN if mb is None else byte_size(mb * 1e6)
+def _stage(row: StageRow) -> str:
+    return " to ".join(dict.fromkeys((row.modules[0], row.modules[-1])))

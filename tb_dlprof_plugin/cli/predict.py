@@ -5,9 +5,10 @@ from __future__ import annotations
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import print_table
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
-from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
+from tb_dlprof_plugin.pages.forecast import ForecastOp, ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
 
 
@@ -31,28 +32,5 @@ def predict(page: ForecastPage, limit: Limit = 20) -> None:
         ],
     )
     say()
-    print_table(
-        (
-            ("Op", "left"),
-            ("direction", "left"),
-            ("kernels now", "right"),
-            ("forecast", "right"),
-            ("times as fast", "right"),
-            ("casts", "right"),
-            ("would run in", "left"),
-        ),
-        [
-            (
-                op.name,
-                op.direction,
-                f"{op.measured_ms:.3f} ms",
-                f"{op.predicted_ms:.3f} ms",
-                f"{op.measured_ms / op.predicted_ms:.2f}" if op.predicted_ms else "-",
-                f"{op.casts_ms:.3f} ms" if op.casts_ms else "",
-                op.precision.upper() or "as now",
-            )
-            for op in page.ops[:limit]
-        ],
-    )
-    if page.total_rows > limit:
-        say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+    cells = {"precision": lambda op: op.precision.upper() or "as now"}
+    print_rows(ForecastOp, page.ops, limit=limit, total=page.total_rows, cells=cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -10,12 +11,12 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Printing, Sources
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import byte_size, energy, interval
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.pages.runs import BaseOption, ManyRunsPage, RunRow, many_runs_page
-from tb_dlprof_plugin.reports.runs import by_model_report, runs_report
 
 
 @takes_requests
@@ -38,65 +39,22 @@ def runs(
     report_failed(failed)
     if by_model:
         models = by_model_page(recorded, failed)
-        print_page(models, printing, lambda: _print_models(models), lambda: by_model_report(models))
+        print_page(models, printing, lambda: _print_models(models))
         return
     page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
-    print_page(page, printing, lambda: _print_runs(page), lambda: runs_report(page))
+    print_page(page, printing, lambda: _print_runs(page))
 
 
 def _print_runs(page: ManyRunsPage) -> None:
     say(f"{page.headline}", "")
     several = len({row.gpu for row in page.rows}) > 1
     with_energy = any(row.joules_per_step is not None for row in page.rows)
-    print_table(
-        (
-            ("Run", "left"),
-            ("model", "left"),
-            ("precision", "left"),
-            ("batch", "right"),
-            *((("GPU", "left"),) if several else ()),
-            ("step", "right"),
-            ("recorded iterations", "right"),
-            ("samples/s", "right"),
-            ("speedup", "right"),
-            ("95 %", "left"),
-            ("base", "left"),
-            ("GPU util.", "right"),
-            ("TC util.", "right"),
-            ("kernels on TC", "right"),
-            ("memory", "right"),
-            *((("energy", "right"),) if with_energy else ()),
-            ("first advice", "left"),
-        ),
-        [_cells(row, several, with_energy) for row in page.rows],
-    )
+    left_out = (() if several else ("gpu",)) + (() if with_energy else ("joules_per_step",))
+    print_rows(RunRow, page.rows, without=left_out, cells=_CELLS)
     say("", f"{page.note}")
     for why in dict.fromkeys(row.no_base for row in page.rows if row.no_base):
         names = [row.ref.run for row in page.rows if row.no_base == why]
         say(f"Without a base, because {why}: {', '.join(names)}.")
-
-
-def _cells(row: RunRow, with_gpu: bool, with_energy: bool) -> tuple[str, ...]:
-    base = row.base == row.ref.run
-    return (
-        row.ref.run,
-        row.model or UNKNOWN,
-        row.precision or UNKNOWN,
-        UNKNOWN if row.batch_size is None else str(row.batch_size),
-        *((row.gpu or UNKNOWN,) if with_gpu else ()),
-        _step(row.step_ns, row.step_source),
-        time(row.recorded_ns) + ("" if row.deviation_ns is None else f" ± {time(row.deviation_ns)}"),
-        UNKNOWN if row.samples_per_second is None else f"{row.samples_per_second:,.0f}",
-        "" if row.speedup is None else f"{row.speedup:.2f}" + (" a sample" if row.by_samples else ""),
-        _noise(row.low, row.high, row.change) if row.speedup is not None else "",
-        "is the base" if base else row.base or "none",
-        percent(row.gpu_utilization),
-        percent(row.tensor_core_utilization),
-        percent(row.tensor_core_share),
-        UNKNOWN if row.peak_memory_bytes is None else byte_size(row.peak_memory_bytes),
-        *((UNKNOWN if row.joules_per_step is None else energy(row.joules_per_step),) if with_energy else ()),
-        row.advice.problem if row.advice else "",
-    )
 
 
 def _step(step_ns: int, source: str) -> str:
@@ -107,6 +65,25 @@ def _noise(low: float | None, high: float | None, change: str) -> str:
     if low is None or high is None:
         return UNKNOWN
     return interval(low, high, "{:.2f}".format) + (", within noise" if change == "within noise" else "")
+
+
+def _speedup(row: RunRow) -> str:
+    return "–" if row.speedup is None else f"{row.speedup:.2f}×" + (" a sample" if row.by_samples else "")
+
+
+def _recorded(row: RunRow) -> str:
+    return time(row.recorded_ns) + ("" if row.deviation_ns is None else f" ± {time(row.deviation_ns)}")
+
+
+_CELLS: dict[str, Callable[[RunRow], str]] = {
+    "ref": lambda row: row.ref.run,
+    "step_ns": lambda row: _step(row.step_ns, row.step_source),
+    "speedup": _speedup,
+    "change": lambda row: "–" if row.speedup is None else _noise(row.low, row.high, row.change),
+    "base": lambda row: "is the base" if row.base == row.ref.run else row.base or "none",
+    "recorded_ns": _recorded,
+    "advice": lambda row: row.advice.problem if row.advice else "–",
+}
 
 
 def _print_models(page: ByModelPage) -> None:

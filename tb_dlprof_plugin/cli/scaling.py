@@ -21,8 +21,10 @@ from tb_dlprof_plugin.cli.printing import (
     print_table,
 )
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, Scaling
+from tb_dlprof_plugin.pages.other_jobs import ScaledRow, scaled_row
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
 
@@ -61,32 +63,16 @@ def scaling(
 def print_scaling(found: Scaling) -> None:
     """Sentence, factors, parts and notes."""
     say(found.sentence, "")
-    print_table(
-        (("job", "left"), ("GPUs", "right"), ("step", "right"), ("work", "right"), ("speed", "right"),
-         ("efficiency", "right"), *((f"x {name}", "right") for name in FACTORS)),
-        [
-            (
-                row.name,
-                str(row.gpus),
-                ms(row.step_ms),
-                _times(row.work),
-                _times(row.throughput),
-                share(row.efficiency),
-                *(_times(getattr(row, name)) for name in FACTORS),
-            )
-            for row in found.jobs
-        ],
-    )  # fmt: skip
+    print_rows(ScaledRow, [scaled_row(row) for row in found.jobs])
     say()
     print_table(
         (("job", "left"), *((name, "right") for name in FACTORS), ("parallel efficiency", "right"),
-         ("FLOPs utilization", "right"), ("wasted GPU-hours a day", "right")),
+         ("wasted GPU-hours a day", "right")),
         [
             (
                 row.name,
                 *(UNKNOWN if _unknown(row.parts.waiting_ms, name) else ms(row.parts.of(name)) for name in FACTORS),
                 share(row.parallel),
-                share(row.flops_utilization),
                 UNKNOWN if row.wasted_gpu_hours_per_day is None else f"{row.wasted_gpu_hours_per_day:,.1f}",
             )
             for row in found.jobs
@@ -98,7 +84,3 @@ def print_scaling(found: Scaling) -> None:
 
 def _unknown(waiting_ms: float | None, part: str) -> bool:
     return part == "waiting" and waiting_ms is None
-
-
-def _times(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:.2f}"

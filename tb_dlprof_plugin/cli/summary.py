@@ -5,10 +5,13 @@ from __future__ import annotations
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.model.formatting import energy, interval
+from tb_dlprof_plugin.pages.common import OpRow, Slice
+from tb_dlprof_plugin.pages.gpus import GpuUse
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -49,27 +52,22 @@ def summary(page: Overview, sums: Sums) -> None:
     )
     if len(page.gpus) > 1:
         say()
-        print_table(
-            (("GPU", "left"), ("", "left"), ("utilization", "right"), ("on Tensor Cores", "right")),
-            [
-                (str(gpu.id), gpu.name or UNKNOWN, percent(gpu.utilization_percent), percent(gpu.tensor_core_percent))
-                for gpu in page.gpus
-            ],
-        )
+        print_rows(GpuUse, page.gpus)
     for line in _precision_lines(page):
         say(line)
     say("", f"{sums.words}")
     # Without a GPU the account has the parts of the step, and DLProf's categories say little.
-    others = (("Part of the step", page.parts), ("DLProf's time category", page.resource_usage)) if page.has_gpu else ()
-    account = [(s.label, s.value_ns, s.percent) for s in page.account]
+    others = [("Part of the step", page.parts), ("DLProf's time category", page.resource_usage)] if page.has_gpu else []
     count = facts.aggregated_iterations
-    _print_slices(
-        "Of a step", [(label, None if ns is None else ns * count, share) for label, ns, share in account], sums
-    )
-    for heading, slices in others:
-        _print_slices(heading, [(s.label, s.value_ns, s.percent) for s in slices], sums)
+    account = [
+        Slice(s.key, s.label, None if s.value_ns is None else s.value_ns * count, s.percent) for s in page.account
+    ]
+    for heading, slices in [("Of a step", account), *others]:
+        say()
+        print_rows(Slice, [part for part in slices if part.value_ns != 0], sums=sums, headings={"label": heading})
     say()
-    _print_top_ops(page, sums)
+    left_out = ("calls", "gpu_percent", "cpu_self_ns", "precision", "shapes")
+    print_rows(OpRow, page.top_ops, sums=sums, has_gpu=page.has_gpu, without=left_out, headings={"name": "Top ops"})
     for finding in page.findings:
         saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
         say("", f"[{finding.severity}] {finding.title}", f"    estimated saving: {saving}")
@@ -87,38 +85,6 @@ def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
 
 def _energy(facts: PerformanceSummary) -> str:
     return f"{energy(facts.joules_per_step or 0.0)} at {facts.watts:,.0f} W"
-
-
-def _print_slices(heading: str, slices: list[tuple[str, int | None, float | None]], sums: Sums) -> None:
-    """Sums over the iterations, without those that are 0."""
-    say()
-    print_table(
-        ((heading, "left"), ("time", "right"), ("share", "right")),
-        [(label, sums.time(total_ns), percent(share)) for label, total_ns, share in slices if total_ns != 0],
-    )
-
-
-def _print_top_ops(page: Overview, sums: Sums) -> None:
-    heading = "Top ops"
-    if not page.has_gpu:
-        print_table(
-            ((heading, "left"), ("direction", "left"), ("CPU time", "right")),
-            [(op.name, op.direction, sums.time(op.cpu_total_ns)) for op in page.top_ops],
-        )
-        return
-    print_table(
-        ((heading, "left"), ("direction", "left"), ("GPU time", "right"), ("CPU time", "right"), ("TC", "left")),
-        [
-            (
-                op.name,
-                op.direction,
-                sums.time(op.gpu_ns),
-                sums.time(op.cpu_total_ns),
-                _tensor_cores(op.tc_eligible, op.using_tc),
-            )
-            for op in page.top_ops
-        ],
-    )
 
 
 def _precision_lines(page: Overview) -> list[str]:
@@ -143,11 +109,3 @@ def _precision_lines(page: Overview) -> list[str]:
         if len(health.loss_scales) > 1:
             lines.append(f"  Over cycles: {', '.join(f'{point.scale:g}' for point in health.loss_scales)}.")
     return lines
-
-
-def _tensor_cores(eligible: str, using: str) -> str:
-    return (
-        f"eligible, {'using' if using == 'yes' else 'not using' if using == 'no' else 'unknown'}"
-        if (eligible == "yes")
-        else "-"
-    )

@@ -44,3 +44,6 @@ def sums_of(selected: SelectedRange, total: bool) -> Sums:
     return Sums(
         count, f"Per step, mean of {count} iterations; --total prints sums." if count > 1 else "Of 1 iteration."
     )
+
+
+AS_THEY_ARE = Sums(1, "")

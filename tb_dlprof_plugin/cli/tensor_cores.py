@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
-from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.cli.printing import percent, time
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
-from tb_dlprof_plugin.pages.tensor_core_reasons import ReasonTotal
-from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
+from tb_dlprof_plugin.pages.common import Slice
+from tb_dlprof_plugin.pages.tensor_core_reasons import IneligibleWork, ReasonTotal
+from tb_dlprof_plugin.pages.tensor_cores import TensorCoreKernel, TensorCoreOp, TensorCoresPage, tensor_cores_page
 
 
 @page_command(tensor_cores_page)
@@ -20,72 +22,27 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
     """
     say(f"{page.headline} {sums.words}", "")
     if page.by_precision:
-        print_table(
-            (("Eligible kernel time", "left"), ("time", "right"), ("share", "right")),
-            [(s.label, sums.time(s.value_ns), percent(s.percent)) for s in page.by_precision],
-        )
+        print_rows(Slice, page.by_precision, sums=sums, headings={"label": "Eligible kernel time"})
         say()
     for sentence in page.measured:
         say(sentence, "")
     _print_reasons(page, sums)
     if page.ops:
-        print_table(
-            (
-                ("Op", "left"),
-                ("direction", "left"),
-                ("using TC", "left"),
-                ("precision", "left"),
-                ("kernel time", "right"),
-                ("on Tensor Cores", "right"),
-                ("could save", "right"),
-                ("reason", "left"),
-            ),
-            [
-                (
-                    op.name,
-                    op.direction,
-                    op.using_tc,
-                    op.precision,
-                    sums.time(op.gpu_ns),
-                    percent(op.utilization_percent),
-                    "" if op.could_save == "nothing" else _could_save(sums, op.saved_ns, op.at_most_ns),
-                    _reasons(sums, op),
-                )
-                for op in page.ops[:limit]
-            ],
-        )
+        cells = {"could_save_ns": lambda op: _saving(sums, op), "reason": lambda op: _reasons(sums, op)}
+        print_rows(TensorCoreOp, page.ops[:limit], sums=sums, cells=cells)
     sampled = [kernel for kernel in page.kernels if kernel.measured_percent is not None]
     if sampled:
         say()
-        print_table(
-            (
-                ("Kernel", "left"),
-                ("using TC", "left"),
-                ("time", "right"),
-                ("Tensor Cores busy, measured", "right"),
-            ),
-            [(k.name, k.tensor_core, sums.time(k.total_ns), percent(k.measured_percent)) for k in sampled[:limit]],
-        )
+        print_rows(TensorCoreKernel, sampled[:limit], sums=sums)
     if page.total_rows > limit:
         say("", f"{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
 
 
 def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
     if page.by_reason:
-        print_table(
-            (
-                ("Off the Tensor Cores", "left"),
-                ("ops", "right"),
-                ("time", "right"),
-                ("share", "right"),
-                ("could save", "right"),
-                ("why", "left"),
-            ),
-            [
-                (r.label, str(r.ops), sums.time(r.time_ns), percent(r.percent), _total(sums, r), r.text)
-                for r in page.by_reason
-            ],
-        )
+        headings = {"label": "Off the Tensor Cores", "saved_ns": "Could save"}
+        cells = {"saved_ns": lambda total: _total(sums, total)}
+        print_rows(ReasonTotal, page.by_reason, sums=sums, headings=headings, cells=cells)
         say()
     if page.saving is not None:
         saving = page.saving
@@ -95,11 +52,12 @@ def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
             "",
         )
     if page.ineligible:
-        print_table(
-            (("Cannot use Tensor Cores", "left"), ("ops", "right"), ("time", "right"), ("why", "left")),
-            [(work.op_type, str(work.ops), sums.time(work.time_ns), work.text) for work in page.ineligible],
-        )
+        print_rows(IneligibleWork, page.ineligible, sums=sums, headings={"op_type": "Cannot use Tensor Cores"})
         say()
+
+
+def _saving(sums: Sums, op: TensorCoreOp) -> str:
+    return "–" if op.could_save == "nothing" else _could_save(sums, op.saved_ns, op.at_most_ns)
 
 
 def _could_save(sums: Sums, estimate_ns: int | None, at_most_ns: int | None) -> str:
@@ -112,7 +70,7 @@ def _could_save(sums: Sums, estimate_ns: int | None, at_most_ns: int | None) -> 
 
 def _total(sums: Sums, total: ReasonTotal) -> str:
     # Kernels around a product are part of it: there is no remedy.
-    return "" if total.id == "helpers" else _could_save(sums, total.saved_ns, total.at_most_ns)
+    return "–" if total.id == "helpers" else _could_save(sums, total.saved_ns, total.at_most_ns)
 
 
 def _reasons(sums: Sums, op: TensorCoreOp) -> str:

@@ -7,8 +7,10 @@ from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Limit, Printing, Source
 from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.run_choice import RangeChoice
+from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.timeline.iteration import IterationOption
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
@@ -44,10 +46,7 @@ def timeline(
 def _text(page: TimelinePage, limit: int) -> None:
     say(page.headline)
     say(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows", "")
-    print_table(
-        (("Part", "left"), ("time", "right"), ("share", "right")),
-        [(part.label, time(part.value_ns), percent(part.percent)) for part in page.parts],
-    )
+    print_rows(Slice, page.parts)
     _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, page, limit)
     _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, page, limit)
     _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, page, limit)

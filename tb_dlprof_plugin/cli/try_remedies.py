@@ -24,6 +24,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
 from tb_dlprof_plugin.cli.request_options import takes_requests
+from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
 from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
@@ -31,6 +32,7 @@ from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import visible
 from tb_dlprof_plugin.pages.stored_summary import write_runs
+from tb_dlprof_plugin.pages.tried import TriedRow, tried_row
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -388,11 +390,7 @@ def _print(result: TrialResult, trial: _Trial) -> None:
         )
     done = [row for row in (*result.sets, *result.rows) if row.gain_percent is not None]
     if done:
-        columns = [
-            ("Remedy", "left"), ("before", "right"), ("after", "right"), ("gain", "right"), ("95 %", "right"),
-            ("forecast", "right"), ("memory", "right"), ("start", "right"), ("the same training?", "left"),
-        ]  # fmt: skip
-        print_table(columns, [_cells(row, result) for row in done])
+        print_rows(TriedRow, [tried_row(row) for row in done], cells={"gain_percent": _gain, "verdict": _verdict})
         say()
     for row in result.rows:
         if row.error or row.no_effect:
@@ -434,20 +432,12 @@ def _interval(best: BestSet) -> str:
     return "" if best.low_percent is None else f"({best.low_percent:+.1f} to {best.high_percent:+.1f})"
 
 
-def _cells(row: TriedRemedy, result: TrialResult) -> list[str]:
-    gain = f"{row.gain_percent:+.1f} %" + ("" if row.is_gain else " ?" if (row.gain_percent or 0) > 0 else "")
-    low, high = row.low_percent, row.high_percent
-    return [
-        row.remedy,
-        f"{row.before_ms:.3g} ms",
-        f"{row.after_ms:.3g} ms",
-        gain,
-        UNKNOWN if low is None or high is None else f"{low:+.1f} to {high:+.1f}",
-        "" if row.forecast_percent is None else f"{row.forecast_percent:+.1f} %",
-        "" if row.memory_bytes is None else f"{row.memory_bytes / 1e6:.0f} MB",
-        "" if row.start_s is None else f"{row.start_s:.0f} s",
-        (row.verdict or UNKNOWN) + (f": {row.verdict_text}" if row.verdict_text else ""),
-    ]
+def _gain(row: TriedRow) -> str:
+    return f"{row.gain_percent:+.1f} %" + ("" if row.is_gain else " ?" if (row.gain_percent or 0) > 0 else "")
+
+
+def _verdict(row: TriedRow) -> str:
+    return (row.verdict or UNKNOWN) + (f": {row.verdict_text}" if row.verdict_text else "")
 
 
 def _facts(view: ProfileView | None, ready: Ready) -> TrialFacts:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.nccl_inspector import Communicator, InspectorLog
+from tb_dlprof_plugin.fleet.nccl_inspector import InspectedCommunicator, InspectorLog
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, Group, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
@@ -109,7 +109,9 @@ def _function(calls: Collectives) -> Ints:
     return np.where(calls.operation == Operation.BARRIER, int(_BARRIER_IS), calls.operation)
 
 
-def _offsets_of_groups(facts: RankFacts, one: Communicator, group_of_call: Ints) -> tuple[int, dict[int, int]] | None:
+def _offsets_of_groups(
+    facts: RankFacts, one: InspectedCommunicator, group_of_call: Ints
+) -> tuple[int, dict[int, int]] | None:
     """The group of a communicator, UNKNOWN for calls without one, and by operation the number of the first call there.
 
     None where no group fits, or several do equally.
@@ -135,7 +137,7 @@ def _offsets_of_groups(facts: RankFacts, one: Communicator, group_of_call: Ints)
     return candidates[0][1], candidates[0][2]
 
 
-def _offset(facts: RankFacts, rows: Ints, one: Communicator, operation: int) -> tuple[int, int] | None:
+def _offset(facts: RankFacts, rows: Ints, one: InspectedCommunicator, operation: int) -> tuple[int, int] | None:
     """The number of the first of these calls, and how many lines say so; None where the lines do not fit the calls."""
     calls = facts.collectives
     # Where calls share a kernel they end together.
@@ -165,7 +167,9 @@ def _offset(facts: RankFacts, rows: Ints, one: Communicator, operation: int) -> 
     return None if best is None else (best[1], len(lines))
 
 
-def _fill(columns: dict[str, Ints], calls: Collectives, group: int, one: Communicator, offsets: dict[int, int]) -> None:
+def _fill(
+    columns: dict[str, Ints], calls: Collectives, group: int, one: InspectedCommunicator, offsets: dict[int, int]
+) -> None:
     """Writes numbers and bytes of a group's calls where the recording has none."""
     own, function = columns["group"] == group, _function(calls)
     for operation, offset in offsets.items():

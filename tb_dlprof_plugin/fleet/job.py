@@ -111,7 +111,7 @@ class CollectiveRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchedShare:
     """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned, validated)."""
 
     total: int
@@ -208,7 +208,7 @@ class Job:
     delays: list[Delay]
     what_if: list[WhatIf]
     simulated_error_percent: float | None
-    collectives: Matching
+    collectives: MatchedShare
     collective_rows: list[CollectiveRow]
     clock: Clocks
     efficiency: Efficiency

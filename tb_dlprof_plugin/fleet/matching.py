@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tb_dlprof_plugin.fleet.grouped import grouped_median
-from tb_dlprof_plugin.fleet.job import Matching
+from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
@@ -57,7 +57,7 @@ class Matched:
     row: Ints
     iteration: Ints
     operation: Ints
-    matching: Matching
+    matching: MatchedShare
 
     def __len__(self) -> int:
         return len(self.iteration)
@@ -400,7 +400,7 @@ def _matched(calls: _Calls, found: Ints, recorded: list[set[int]], wrong: Counte
         row=calls.row[rows],
         iteration=calls.number[head],
         operation=np.where(operation == Operation.RECEIVE, Operation.SEND, operation),
-        matching=Matching(
+        matching=MatchedShare(
             total=total,
             matched=complete,
             matched_percent=100 * complete / total if total else None,
@@ -450,4 +450,4 @@ def _occurrence(start: Ints, *columns: Ints) -> Ints:
 
 def _none() -> Matched:
     empty = np.zeros(0, dtype=np.int64)
-    return Matched(np.zeros(1, dtype=np.int64), empty, empty, empty, empty, Matching(0, 0, None, 0, "order"))
+    return Matched(np.zeros(1, dtype=np.int64), empty, empty, empty, empty, MatchedShare(0, 0, None, 0, "order"))

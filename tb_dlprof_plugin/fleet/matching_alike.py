@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.job import Matching
+from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
@@ -56,7 +56,7 @@ def match_alike(facts: Sequence[RankFacts]) -> Matched | None:
         row=np.concatenate([rows.reshape(-1) for _, _, _, rows in parts]),
         iteration=np.concatenate([number for number, _, _, _ in parts]),
         operation=np.concatenate([operation for _, operation, _, _ in parts]),
-        matching=Matching(len(size), len(size), 100.0, 0, "sequence"),
+        matching=MatchedShare(len(size), len(size), 100.0, 0, "sequence"),
     )
 
 

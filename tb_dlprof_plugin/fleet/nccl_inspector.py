@@ -45,7 +45,7 @@ class InspectorError(VisibleMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class Communicator:
+class InspectedCommunicator:
     """A process' calls on one NCCL communicator, in the order of the file.
 
     Attributes:
@@ -74,7 +74,7 @@ class InspectorLog:
 
     host: str
     process: int
-    communicators: tuple[Communicator, ...]
+    communicators: tuple[InspectedCommunicator, ...]
 
 
 class _Header(msgspec.Struct):
@@ -119,7 +119,7 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
     named = INSPECTOR_NAME.search(source.name)
     if named is None:
         raise InspectorError(f"{source} is not named as NCCL Inspector names its files, <host>-pid<pid>.log")
-    decoder = json_decoder(_Line)
+    decoder: msgspec.json.Decoder[_Line] = json_decoder(_Line)
     calls: dict[tuple[str, int, int], list[tuple[int, int, int, int, int]]] = {}
     count = 0
     try:
@@ -142,7 +142,7 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
     communicators = []
     for (name, rank, members), rows in calls.items():
         columns = np.array(rows, dtype=np.int64).T
-        communicators.append(Communicator(name, rank, members, *columns))
+        communicators.append(InspectedCommunicator(name, rank, members, *columns))
     return InspectorLog(named["host"], int(named["process"]), tuple(communicators))
 
 

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.kernels import coverage
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.profile import Role as Roles
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.store.header import header_of
@@ -25,9 +25,9 @@ class Slice(msgspec.Struct, frozen=True):
     """One part of a donut or stacked bar; ``value_ns`` and ``percent`` are None if unknown."""
 
     key: str
-    label: str
-    value_ns: int | None
-    percent: float | None
+    label: Annotated[str, Column("Part", "What is part of the whole.")]
+    value_ns: Annotated[int | None, Column("Time", "Its time in the selected iterations.", sums=True)]
+    percent: Annotated[float | None, Column("Share", "Its share of the whole.")]
 
 
 class SelectedRange(msgspec.Struct, frozen=True):
@@ -90,31 +90,27 @@ class OpRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
-    module: str
-    op_type: str
-    direction: Direction
-    role: Role
-    calls: int
-    cpu_total_ns: int | None
-    cpu_self_ns: int | None
-    gpu_ns: int | None
+    name: Annotated[str, Column("Op", "opName", width=270)]
+    role: Annotated[Role, Column("Pass", "pass", "time tensor_cores cpu shapes", width=90)]
+    gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True, gpu=True)]
     gpu_percent: Annotated[
         float | None,
-        Definition("gpuPercent", "Share of the GPU time of all ops in the selected iterations."),
+        Column("GPU %", "Share of the GPU time of all ops in the selected iterations.", "time", bar=True, gpu=True),
     ]
-    kernel_calls: Annotated[
-        int,
-        Definition("kernelCalls", "Kernels, copies and sets that the op launched in the selected iterations."),
+    calls: Annotated[int, Column("Calls", "calls", "time cpu shapes", sums=True)]
+    tc_eligible: Annotated[Verdict, Column("TC eligible", "tcEligible", "tensor_cores", gpu=True)]
+    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores", gpu=True)]
+    kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
+    precision: Annotated[
+        str, Column("Precision", "precision", "tensor_cores shapes", choice=True, absent=("tc_eligible", "no"))
     ]
-    tc_eligible: Annotated[
-        Verdict,
-        Definition("tcEligible", "Whether Tensor Cores could run this op, given its type, shapes and data types."),
-    ]
-    using_tc: Verdict
-    precision: str
-    shapes: str
-    dtypes: str
+    op_type: Annotated[str, Column("Op type", "opType", "time tensor_cores", choice=True, width=150, terminal=False)]
+    cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True)]
+    cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True, terminal=False)]
+    module: Annotated[str, Column("Module", "module", missing="–", width=200, terminal=False)]
+    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220)]
+    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=140, terminal=False)]
+    direction: Direction
 
 
 NO_GPU = "There is no GPU in this recording"

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.compare_ops import (
     REASONS,
@@ -97,18 +98,18 @@ class CompareBucket(msgspec.Struct, frozen=True):
     """
 
     key: str
-    label: str
-    base_ns: int
-    candidate_ns: int
-    difference_ns: int
     base_outside_ns: int
     candidate_outside_ns: int
     base_ms: float
     candidate_ms: float
     difference_ms: float
-    low_ms: float | None
-    high_ms: float | None
-    noise: bool | None
+    label: Annotated[str, Column("Where the step goes", "waterfall", width=180)]
+    base_ns: Annotated[int, Column("Base", "perIteration")]
+    candidate_ns: Annotated[int, Column("Candidate", "perIteration")]
+    difference_ns: Annotated[int, Column("Change", "difference", signed=True)]
+    low_ms: Annotated[float | None, Column("Change, 95 % from", "noise", terminal=False)]
+    high_ms: Annotated[float | None, Column("Change, 95 % to", "noise", terminal=False)]
+    noise: Annotated[bool | None, Column("Noise", "noise")]
 
 
 class CompareShares(msgspec.Struct, frozen=True):
@@ -154,13 +155,17 @@ class CompareBatches(msgspec.Struct, frozen=True):
 class CompareKernelFamily(msgspec.Struct, frozen=True):
     """Kernel time per iteration of one family of kernels."""
 
-    family: str
-    a_ns: int
-    b_ns: int
-    a_calls: float
-    b_calls: float
-    a_tensor_core_ns: int
-    b_tensor_core_ns: int
+    family: Annotated[str, Column("Family", "kernelFamily", width=180)]
+    a_ns: Annotated[int, Column("Base", "perIteration")]
+    b_ns: Annotated[int, Column("Candidate", "perIteration")]
+    a_calls: Annotated[float, Column("Base calls", "Kernels per iteration in the base.")]
+    b_calls: Annotated[float, Column("Cand. calls", "Kernels per iteration in the candidate.")]
+    a_tensor_core_ns: Annotated[
+        int, Column("Base on TC", "Kernel time on Tensor Cores per iteration, in the base.", terminal=False)
+    ]
+    b_tensor_core_ns: Annotated[
+        int, Column("Cand. on TC", "Kernel time on Tensor Cores per iteration, in the candidate.", terminal=False)
+    ]
 
 
 class ComparePage(msgspec.Struct, frozen=True):

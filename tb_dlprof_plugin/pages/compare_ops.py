@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 
@@ -46,37 +47,41 @@ class CompareOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
-    module: str
+    name: Annotated[str, Column("Op", "opName", width=280)]
+    role: Annotated[Role, Column("Pass", "pass")]
+    a_ns: Annotated[int | None, Column("Base", "perIteration", missing="not in run")]
+    b_ns: Annotated[int | None, Column("Candidate", "perIteration", missing="not in run")]
+    difference_ns: Annotated[int | None, Column("Difference", "difference", terminal=False)]
+    speedup: Annotated[float | None, Column("Speedup", "speedup", missing="–", unit="ratio")]
+    change_percent: Annotated[float | None, Column("Of change", "changeShare", missing="–")]
+    a_using_tc: Annotated[Verdict, Column("Base TC", "Whether the op uses Tensor Cores in the base.", terminal=False)]
+    b_using_tc: Annotated[
+        Verdict, Column("Cand. TC", "Whether the op uses Tensor Cores in the candidate.", terminal=False)
+    ]
+    a_precision: Annotated[str, Column("Base precision", "precision", choice=True, missing="–")]
+    b_precision: Annotated[str, Column("Cand. precision", "precision", choice=True, missing="–")]
+    a_kernels: Annotated[int | None, Column("Base kernels", "Kernels per iteration in the base.", missing="–")]
+    b_kernels: Annotated[int | None, Column("Cand. kernels", "Kernels per iteration in the candidate.", missing="–")]
+    a_roof_percent: Annotated[float | None, Column("Base roof", "ofRoof", missing="–")]
+    b_roof_percent: Annotated[float | None, Column("Cand. roof", "ofRoof", missing="–")]
+    reason: Annotated[
+        Reason, Column("Match", "Why the op is in one run only, or how its partner was found.", width=190)
+    ]
+    op_type: Annotated[str, Column("Op type", "opType", width=190, terminal=False)]
+    module: Annotated[str, Column("Module", "module", missing="–", width=180, terminal=False)]
     b_module: str
     listed_in: str
-    op_type: str
     direction: Direction
-    role: Role
     dims: str
     how: How
-    reason: Reason
     a_id: str | None
     b_id: str | None
-    a_ns: int | None
-    b_ns: int | None
-    difference_ns: int | None
     low_ns: int | None
     high_ns: int | None
     noise: bool | None
-    speedup: float | None
     change_ns: int
-    change_percent: float | None
     a_cast_ns: int | None
     b_cast_ns: int | None
-    a_precision: str
-    b_precision: str
-    a_using_tc: Verdict
-    b_using_tc: Verdict
-    a_kernels: int | None
-    b_kernels: int | None
-    a_roof_percent: float | None
-    b_roof_percent: float | None
     a_buckets: dict[str, int]
     b_buckets: dict[str, int]
 
@@ -115,12 +120,12 @@ class CompareModule(msgspec.Struct, frozen=True):
 class CompareKernel(msgspec.Struct, frozen=True):
     """A kernel, copy or set that an op launched: launches and time (ns) per iteration; ``cast`` marks casts."""
 
-    name: str
+    name: Annotated[str, Column("Kernel", "What ran on the GPU; casts are marked.", width=240)]
+    ns: Annotated[float, Column("Time", "Time per iteration.", unit="ns")]
+    calls: Annotated[float, Column("Calls", "Launches per iteration.")]
+    uses_tc: Annotated[Verdict, Column("Tensor Cores", "kernelTc")]
+    precision: Annotated[str, Column("Precision", "kernelPrecision", missing="–")]
     short_name: str
-    calls: float
-    ns: float
-    uses_tc: Verdict
-    precision: str
     cast: bool
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount, cause_text
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -23,109 +24,94 @@ class JobAccount(msgspec.Struct, frozen=True):
 
     rank: list[int]
     step_ns: list[int]
-    compute_ns: Annotated[
-        list[int],
-        Definition(
-            "jobCompute", "The GPU computes: kernels that are no communication, those next to a collective too."
-        ),
-    ]
-    transfer_ns: Annotated[
-        list[int],
-        Definition(
-            "jobTransfer",
-            "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on "
-            "the rank that comes last.",
-        ),
-    ]
-    waiting_ns: Annotated[
-        list[int | None],
-        Definition(
-            "jobWaiting",
-            "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with "
-            "the longest collectives is the fastest one. Unknown where no other rank of a collective was "
-            "recorded: it is part of the transfer then.",
-        ),
-    ]
-    bubble_ns: Annotated[
-        list[int],
-        Definition("jobBubble", "A pipeline stage waits for the microbatches of its neighbours."),
-    ]
-    host_ns: Annotated[
-        list[int],
-        Definition("jobHost", "The GPU has nothing to do, or copies: the CPU has not launched the next work yet."),
-    ]
+    compute_ns: list[int]
+    transfer_ns: list[int]
+    waiting_ns: list[int | None]
+    bubble_ns: list[int]
+    host_ns: list[int]
 
 
 class JobDelay(msgspec.Struct, frozen=True):
     """What a rank costs the others (ns per step)."""
 
-    rank: int
+    rank: Annotated[int, Column("Rank", "The rank where the delay begins.")]
+    host: Annotated[str, Column("Host", "The rank's host, as its recording names it.", width=120)]
     owed_ns: Annotated[
         int,
+        Column("Owed"),
         Definition(
             "jobOwed",
-            "GPU time that other ranks wait per step because of this one, charged to where the delay began. "
-            "With many ranks it is large although repairing the rank wins little.",
+            "GPU time that other ranks wait per step because of this one, charged to where the delay began. With "
+            "many ranks it is large although repairing the rank wins little.",
         ),
     ]
-    winnable_ns: Annotated[
-        int,
-        Definition(
-            "jobWinnable", "By how much the job's step gets shorter if this rank alone is as fast as the next one."
-        ),
-    ]
-    cause: str
-    why: str
+    winnable_ns: Annotated[int, Column("Winnable", "jobWinnable", bar=True)]
+    cause: Annotated[str, Column("Cause", "What makes it late.", width=140)]
     significant: Annotated[
         bool,
+        Column("Significant", width=130),
         Definition("jobSignificant", "Someone is always last: these delays are too frequent or too long to be chance."),
     ]
-    host: str
+    why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=460)]
 
 
 class JobWhatIf(msgspec.Struct, frozen=True):
     """The job's step after one change (ns)."""
 
-    change: str
-    step_ns: int
-    low_ns: int
-    high_ns: int
-    saved_percent: float | None
+    change: Annotated[str, Column("If", "What is repaired, alone.", width=300)]
+    step_ns: Annotated[int, Column("Step", "The job's step then, by replaying all ranks.")]
+    low_ns: Annotated[int, Column("At least", "Lower end of the interval.")]
+    high_ns: Annotated[int, Column("At most", "Upper end of the interval.")]
+    saved_percent: Annotated[float | None, Column("Saved", "Part of the step that it saves.", bar=True, terminal=False)]
 
 
 class JobCollective(msgspec.Struct, frozen=True):
     """Calls of one operation, dimension, size and module over all ranks; times are means per rank and step (ns)."""
 
-    operation: str
-    dimension: str
-    size: str
-    module: str
-    calls_per_step: float
+    operation: Annotated[str, Column("Operation", "What the calls do.", choice=True, width=140)]
+    dimension: Annotated[str, Column("Dimension", "Parallel dimension of the group.", missing="–", choice=True)]
+    size: Annotated[str, Column("Size", "Class of message sizes.", missing="–", choice=True, width=110)]
+    module: Annotated[str, Column("Module", "Module or FSDP unit that the calls belong to.", missing="–", width=180)]
+    calls_per_step: Annotated[float, Column("Calls", "Calls of a rank per step.", unit="count_per_step")]
     bytes: int | None
-    transfer_ns: int
-    waiting_ns: int | None
-    exposed_ns: int
+    transfer_ns: Annotated[int, Column("Transfer", "jobTransfer")]
+    waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting")]
+    exposed_ns: Annotated[
+        int,
+        Column("Exposed", "Time in which nothing else ran on the GPU, mean of the ranks.", bar=True),
+    ]
     bus_bytes_per_second: Annotated[
         float | None,
+        Column("Bus bandwidth", unit="bytes_per_second"),
         Definition(
             "jobBus",
             "Bus bandwidth as nccl-tests define it, on the time of the rank that comes last: waiting would look "
             "like a slow network.",
         ),
     ]
-    attainable_bytes_per_second: float | None
+    attainable_bytes_per_second: Annotated[
+        float | None,
+        Column(
+            "Attainable",
+            "The best bus bandwidth of such calls in this job, or what the link allows.",
+            unit="bytes_per_second",
+            terminal=False,
+        ),
+    ]
     verdict: Annotated[
         str,
+        Column("Bound by", choice=True, width=130),
         Definition(
             "jobVerdict", "Whether these calls take long because data moves, or because ranks come at different times."
         ),
     ]
     hiding_bytes_per_second: Annotated[
         float | None,
+        Column("To hide it", unit="bytes_per_second"),
         Definition(
             "jobHiding",
-            "The bus bandwidth at which these calls would be hidden: their transfers would take as long as other work "
-            "runs next to them now. Unknown where none does.",
+            "The bus bandwidth at which these calls would be hidden: their transfers would take as long as other "
+            "work runs next to them now. Unknown where none does.",
         ),
     ]
 
@@ -155,14 +141,7 @@ class JobDimension(msgspec.Struct, frozen=True):
 class JobFigures(msgspec.Struct, frozen=True):
     """The job in numbers; None is unknown."""
 
-    step_ns: Annotated[
-        int | None,
-        Definition(
-            "jobStep",
-            "Length of the job's step without the profiler. Ranks that wait for each other in every step have "
-            "one length.",
-        ),
-    ]
+    step_ns: int | None
     step_low_ns: int | None
     step_high_ns: int | None
     parallel_percent: Annotated[
@@ -175,18 +154,10 @@ class JobFigures(msgspec.Struct, frozen=True):
     balance_percent: float | None
     communication_percent: float | None
     wasted_percent: Annotated[
-        float | None,
-        Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take."),
+        float | None, Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take.")
     ]
     wasted_gpu_hours_per_day: float | None
-    flops_utilization_percent: Annotated[
-        float | None,
-        Definition(
-            "jobFlops",
-            "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. It is MFU "
-            "where nothing is computed twice, and unknown where shapes or the GPU's peak are not known.",
-        ),
-    ]
+    flops_utilization_percent: float | None
     matched_percent: Annotated[
         float | None,
         Definition(
@@ -239,12 +210,12 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         delays=[
             JobDelay(
                 one.rank,
+                one.host,
                 _ns(one.owed_ms),
                 _ns(one.winnable_ms),
                 cause_text(one.cause),
-                one.why,
                 one.significant,
-                one.host,
+                one.why,
             )
             for one in job.delays[:_MOST_DELAYS]
         ],

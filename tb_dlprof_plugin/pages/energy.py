@@ -18,6 +18,7 @@ from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import energy, share
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
@@ -45,73 +46,55 @@ class EnergyPart(msgspec.Struct, frozen=True):
 
     kind: Annotated[
         str,
+        Column("Work", width=220),
         Definition(
             "energyKind",
             "The GPU at rest takes its power all the time; what kernels take above that depends on their kind.",
         ),
     ]
-    joules: Annotated[
-        float,
-        Definition(
-            "energyPart",
-            "Estimated from kind, time and FLOPs of each kernel, then scaled so that all parts are what the counter "
-            "measured.",
-        ),
-    ]
-    percent: Annotated[float, Definition("energyShare", "Share of the measured energy of a step.")]
+    joules: Annotated[float, Column("Energy", "energyPart")]
+    percent: Annotated[float, Column("Share", "energyShare")]
 
 
 class EnergyModule(msgspec.Struct, frozen=True):
     """Joules of a step above rest of one module with all below it; path "" is the whole model."""
 
-    path: str
+    path: Annotated[str, Column("Module", "modulePath", missing="whole model", width=220)]
     joules: Annotated[
         float,
+        Column("Energy above rest"),
         Definition("energyModule", "What the kernels of the module take above the GPU's power at rest, in a step."),
     ]
-    percent: float
+    percent: Annotated[float, Column("Share", "energyShare")]
 
 
 class EnergyOp(msgspec.Struct, frozen=True):
     """Joules of a step above rest of one op; ``watts`` is its mean power above rest while it runs."""
 
     id: str
-    name: str
-    direction: Direction
-    joules: float
-    percent: float
+    name: Annotated[str, Column("Op", "opName", width=220)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    joules: Annotated[float, Column("Energy above rest", "energyPart")]
+    percent: Annotated[float, Column("Share", "energyShare")]
     watts: Annotated[
-        float | None,
-        Definition("energyOpWatts", "Its energy above rest over the time of its kernels, copies and sets."),
+        float | None, Column("Power", "Its energy above rest over the time of its kernels, copies and sets.")
     ]
 
 
 class EnergyChoice(msgspec.Struct, frozen=True):
     """Another precision or batch size; ``why`` says why it is not known. The first row is as recorded."""
 
-    precision: Annotated[str, Definition("energyPrecision", "What the step computes in; by autocast where it says so.")]
-    batch_size: int | None
-    step_ms: float | None
-    joules_per_step: float | None
-    low_joules: Annotated[
-        float | None,
-        Definition(
-            "energyInterval",
-            "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
-            "from kernels.",
-        ),
+    precision: Annotated[
+        str, Column("Precision", "What the step computes in; by autocast where it says so.", width=150)
     ]
-    high_joules: float | None
-    joules_per_sample: Annotated[
-        float | None,
-        Definition(
-            "energyChoice",
-            "Forecast: the power at rest for as long as the step then lasts, and what its kernels take in their new "
-            "times and precision.",
-        ),
-    ]
+    batch_size: Annotated[int | None, Column("Batch", "planBatch")]
+    step_ms: Annotated[float | None, Column("Step", "planStep")]
+    joules_per_step: Annotated[float | None, Column("Energy", "energyChoice", unit="joules")]
+    low_joules: Annotated[float | None, Column("At least", "energyInterval")]
+    high_joules: Annotated[float | None, Column("At most", "energyInterval")]
+    joules_per_sample: Annotated[float | None, Column("Energy/sample", "joulesPerSample", unit="joules")]
     saved_percent: Annotated[
-        float | None, Definition("energySaved", "Less energy per sample than as recorded; below 0 it is more.")
+        float | None, Column("Saved", "Less energy per sample than as recorded; below 0 it is more.")
     ]
     why: str
 
@@ -162,9 +145,7 @@ class EnergyPage(msgspec.Struct, frozen=True):
     ]
     low_joules: float | None
     high_joules: float | None
-    joules_per_sample: Annotated[
-        float | None, Definition("joulesPerSample", "Energy of a step over the batch size of this process.")
-    ]
+    joules_per_sample: float | None
     watts: Annotated[
         float | None,
         Definition("gpuWatts", "Mean power of the GPUs over steps without the profiler, between ticks of the counter."),

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.advice.frameworks import precision_remedy
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
@@ -34,14 +35,20 @@ class ForecastOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
+    name: Annotated[str, Column("Op", "opName", width=260)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    measured_ms: Annotated[float, Column("Now", "Kernel time per iteration, as recorded.")]
+    predicted_ms: Annotated[
+        float, Column("Forecast", "Kernel time per iteration in the new precision, its casts not counted.")
+    ]
+    speedup: Annotated[
+        float | None,
+        Column("Times as fast", "Kernel time now over the forecast, without casts.", missing="–", unit="ratio"),
+    ]
+    casts_ms: Annotated[float, Column("Casts", "forecastCasts", absent=("casts_ms", "0", "0.0"))]
+    precision: Annotated[str, Column("Would run in", "forecastPrecision", choice=True, missing="as now")]
     module: str
     op_type: str
-    direction: Direction
-    measured_ms: float
-    predicted_ms: float
-    casts_ms: float
-    precision: str
 
 
 class ForecastPage(msgspec.Struct, frozen=True):
@@ -65,8 +72,7 @@ class ForecastPage(msgspec.Struct, frozen=True):
     speedup_high: float
     limited_by: str
     limit_text: Annotated[
-        str,
-        Definition("forecastPace", "The bottleneck of the step: the GPU's kernels, or the CPU that launches them."),
+        str, Definition("forecastPace", "The bottleneck of the step: the GPU's kernels, or the CPU that launches them.")
     ]
     gpu_ms: Annotated[
         float,
@@ -162,6 +168,7 @@ def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | Non
             measured_ms=_ms(op.measured_ns),
             predicted_ms=_ms(op.predicted_ns),
             casts_ms=_ms(op.casts_ns),
+            speedup=_ms(op.measured_ns) / _ms(op.predicted_ns) if _ms(op.predicted_ns) else None,
             precision=op.precision,
         )
         for op in found.ops

@@ -9,6 +9,7 @@ import msgspec
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -20,30 +21,30 @@ class GpuUse(msgspec.Struct, frozen=True):
     kernel did; the percentages are of the wall clock time without the profiler.
     """
 
-    id: Annotated[int, Definition("gpuNumber", "Number of the GPU, as CUDA counts them in this process.")]
-    name: str | None
+    id: Annotated[int, Column("GPU", "Number of the GPU, as CUDA counts them in this process.")]
+    name: Annotated[str | None, Column("Name", "gpuName", width=220)]
+    utilization_percent: Annotated[
+        float | None,
+        Column("Utilization"),
+        Definition("gpuUse", "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU."),
+    ]
+    busy_ns: Annotated[int, Column("Busy", "gpuBusy", terminal=False)]
+    tensor_core_percent: Annotated[
+        float | None,
+        Column("On Tensor Cores", "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU."),
+    ]
     compute_capability: Annotated[
         str | None,
+        Column("Compute capability", terminal=False),
         Definition(
-            "gpuCapability",
-            "What the GPU can do: Tensor Cores came with 7.0, TF32 and BF16 with 8.0, FP8 with 8.9.",
+            "gpuCapability", "What the GPU can do: Tensor Cores came with 7.0, TF32 and BF16 with 8.0, FP8 with 8.9."
         ),
     ]
     sm_count: Annotated[
-        int | None,
-        Definition("gpuSms", "Streaming multiprocessors: the units that kernels' blocks run on."),
+        int | None, Column("SMs", "Streaming multiprocessors: the units that kernels' blocks run on.", terminal=False)
     ]
-    memory_bytes: int | None
-    busy_ns: int
-    utilization_percent: Annotated[
-        float | None,
-        Definition("gpuUse", "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU."),
-    ]
+    memory_bytes: Annotated[int | None, Column("Memory", "gpuMemory", terminal=False)]
     tensor_core_ns: int
-    tensor_core_percent: Annotated[
-        float | None,
-        Definition("gpuTensorCores", "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU."),
-    ]
 
 
 def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:

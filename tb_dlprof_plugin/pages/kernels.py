@@ -14,6 +14,7 @@ from tb_dlprof_plugin.metrics.measured_kernels import measured_kernel
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import (
     NO_GPU,
     VERDICTS,
@@ -67,31 +68,39 @@ class KernelRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
-    short_name: str
-    told_by: str
-    kind: str
-    family: str
-    tensor_core: Verdict
-    precision: str
-    rule: str
-    calls: int
-    total_ns: int
-    average_ns: int
-    min_ns: Annotated[int, Definition("minTime", "Shortest call.")]
-    max_ns: int
+    name: Annotated[str, Column("Kernel", "kernelName", width=410)]
+    total_ns: Annotated[int, Column("Total", "totalTime", "time tensor_cores shapes", sums=True)]
     percent: Annotated[
         float | None,
-        Definition("kernelPercent", "Share of the summed time of all kernels, copies and sets."),
+        Column("%", "Share of the summed time of all kernels, copies and sets.", "time tensor_cores shapes", bar=True),
     ]
-    occupancy_percent: float | None
+    calls: Annotated[int, Column("Calls", "calls", "time tensor_cores shapes", sums=True)]
+    average_ns: Annotated[int, Column("Mean", "averageTime", "time")]
+    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc", "tensor_cores", width=112)]
+    precision: Annotated[
+        str,
+        Column("Precision", "kernelPrecision", "tensor_cores", choice=True, absent=("tensor_core", "no"), width=100),
+    ]
+    family: Annotated[str, Column("Family", "kernelFamily", "time tensor_cores", choice=True, width=130)]
+    occupancy_percent: Annotated[
+        float | None,
+        Column("Occupancy", "occupancy", "tensor_cores shapes", absent=("kind", "copy", "set"), terminal=False),
+    ]
+    min_ns: Annotated[int, Column("Min", "Shortest call.", "time", terminal=False)]
+    max_ns: Annotated[int, Column("Max", "maxTime", "time", terminal=False)]
+    kind: Annotated[str, Column("Kind", "kernelKind", "shapes", choice=True, terminal=False)]
+    grid: Annotated[str, Column("Grid", "grid", "shapes", missing="–", width=110, terminal=False)]
+    block: Annotated[str, Column("Block", "block", "shapes", missing="–", width=100, terminal=False)]
+    registers_per_thread: Annotated[int | None, Column("Registers", "registers", "shapes", missing="–", terminal=False)]
+    shared_memory_bytes: Annotated[
+        int | None, Column("Shared memory", "sharedMemory", "shapes", missing="–", terminal=False)
+    ]
+    bytes: Annotated[int | None, Column("Bytes", "bytes", "shapes", sums=True, missing="–", terminal=False)]
+    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150)]
+    short_name: str
+    told_by: str
     occupancy_measured: bool
     counters: KernelCounters | None
-    grid: str
-    block: str
-    registers_per_thread: int | None
-    shared_memory_bytes: int | None
-    bytes: int | None
     ops: list[KernelOp]
 
 

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.launches import launch_totals
 from tb_dlprof_plugin.metrics.step_buckets import by_cause
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints, KernelKind
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import ROLES, Role
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, IdleCause, largest_causes
@@ -53,23 +54,24 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
-    short_name: str
-    kind: str
-    calls: int
-    average_ns: int
-    mean_delay_ns: int | None
-    max_delay_ns: int | None
-    mean_queue: float | None
-    max_queue: int | None
-    mean_call_ns: Annotated[int | None, Definition("launchCall", "Mean duration of the calls that launched it.")]
+    name: Annotated[str, Column("Kernel", "kernelName", width=320)]
+    mean_delay_ns: Annotated[int | None, Column("Mean delay", "launchDelay")]
+    max_delay_ns: Annotated[int | None, Column("Longest delay", "launchDelay")]
+    mean_queue: Annotated[float | None, Column("Mean queue", "launchQueue")]
+    max_queue: Annotated[int | None, Column("Deepest queue", "launchQueue")]
+    calls: Annotated[int, Column("Calls", "calls", sums=True)]
+    mean_call_ns: Annotated[int | None, Column("Launch call", "Mean duration of the calls that launched it.")]
+    average_ns: Annotated[int, Column("Kernel time", "averageTime")]
     short_percent: Annotated[
         float | None,
+        Column("Shorter than launch", terminal=False),
         Definition(
             "launchShort",
             "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
         ),
     ]
+    kind: Annotated[str, Column("Kind", "kernelKind", choice=True, terminal=False)]
+    short_name: str
 
 
 class SyncRow(msgspec.Struct, frozen=True):
@@ -77,28 +79,29 @@ class SyncRow(msgspec.Struct, frozen=True):
     ``inner_op`` the innermost. ``time_ns`` is the time inside the calls, ``percent`` its share of the recorded
     iterations."""
 
-    call: str
+    call: Annotated[str, Column("Call", "syncCalls", width=200)]
+    op: Annotated[str, Column("Op", "syncOp", missing="none: Python", width=220)]
+    time_ns: Annotated[int, Column("Time", "Time inside these calls, summed over the selected iterations.", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the recorded iterations.", bar=True, terminal=False)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True)]
+    average_ns: Annotated[int, Column("Mean", "averageTime", terminal=False)]
+    max_ns: Annotated[int, Column("Max", "maxTime")]
     kind: Annotated[
         SyncKindName,
+        Column("Kind", width=120),
         Definition(
             "syncKind",
             "wait: a call whose purpose is to wait; copy: one that returns when it is done; pageable copy: "
-            "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded"
-            " call inside.",
+            "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded "
+            "call inside.",
         ),
     ]
-    op: str
+    role: Annotated[Role, Column("Pass", "pass")]
+    inner_op: Annotated[str, Column("Inside", "The innermost op around the call.", missing="–", width=210)]
     op_id: str
-    inner_op: Annotated[str, Definition("syncInside", "The innermost op around the call.")]
     module: str
-    role: Role
-    calls: int
     calls_per_iteration: float
-    time_ns: Annotated[int, Definition("syncTime", "Time inside these calls, summed over the selected iterations.")]
     ns_per_iteration: int
-    average_ns: int
-    max_ns: int
-    percent: float | None
 
 
 class GapRow(msgspec.Struct, frozen=True):
@@ -106,21 +109,25 @@ class GapRow(msgspec.Struct, frozen=True):
     order of the page's causes sums to ``duration_ns``; ``cause`` is the largest. The fields of the work that
     ended it are "" if the iteration ended first. ``event`` is its id on the timeline of its iteration."""
 
-    index: int
-    number: int
-    gpu: int
-    start_ns: Annotated[int, Definition("gapStart", "When the gap began, counted from the iteration's start.")]
-    duration_ns: int
-    percent: float | None
-    kind: GapKindName
+    kernel: Annotated[
+        str,
+        Column("Ended by", "The kernel, copy or set that ended the gap.", missing="end of the iteration", width=260),
+    ]
+    duration_ns: Annotated[int, Column("Gap", "gapDuration")]
+    percent: Annotated[float | None, Column("%", "Share of the recorded iteration.", bar=True, terminal=False)]
+    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.")]
+    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True)]
+    start_ns: Annotated[int, Column("At", "When the gap began, counted from the iteration's start.")]
     cause: Annotated[
         IdleCause,
+        Column("Cause", width=240),
         Definition("gapCause", "The bucket of the account of a step that holds most of the gap; the bar shows all."),
     ]
+    kind: Annotated[GapKindName, Column("Next work", "idleKind", width=178)]
+    op: Annotated[str, Column("Op", "The op that launched it.", missing="–", width=220)]
+    index: int
     cause_ns: list[int]
-    kernel: Annotated[str, Definition("gapEnded", "The kernel, copy or set that ended the gap.")]
     kernel_id: str
-    op: Annotated[str, Definition("gapOp", "The op that launched it.")]
     op_id: str
     module: str
     event: str

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.step_idle import ACTIVITY_GROUPS, StepIdle, step_i
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import NO_GPU, SelectedRange, Slice, StepFigures, selected_range, step_figures
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import (
@@ -59,29 +60,37 @@ class PaceRow(msgspec.Struct, frozen=True):
     ``LaunchesPage.causes`` sums to ``idle_ns``. ``late_percent`` is idle time because work was launched late,
     ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
 
-    index: int
-    number: int
-    gpu: int
-    pace: Pace
-    duration_ns: int
-    busy_ns: int
-    idle_ns: int
+    number: Annotated[int, Column("Iteration", "Number of the iteration, as the training counts them.")]
+    gpu: Annotated[int, Column("GPU", "Index of the GPU.", choice=True)]
+    pace: Annotated[Pace, Column("Pace", "pace")]
+    duration_ns: Annotated[int, Column("Duration", "iterations")]
     idle_percent: Annotated[
-        float | None,
-        Definition("recordedIdle", "Share of the recorded iteration in which nothing ran on the GPU."),
+        float | None, Column("GPU idle", "Share of the recorded iteration in which nothing ran on the GPU.")
     ]
     late_percent: Annotated[
         float | None,
+        Column("Launched late"),
         Definition(
             "launchedLate",
             "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
             "that began.",
         ),
     ]
-    slack_percent: float | None
-    idle_by_cause_ns: list[int]
-    gaps: Annotated[int, Definition("gapNumber", "Idle gaps of the GPU in the iteration.")]
-    longest_gap_ns: Annotated[int, Definition("gapLongest", "The longest idle gap of the iteration.")]
+    slack_percent: Annotated[float | None, Column("CPU not needed", "cpuSlack")]
+    gaps: Annotated[int, Column("Gaps", "Idle gaps of the GPU in the iteration.")]
+    longest_gap_ns: Annotated[int, Column("Longest gap", "The longest idle gap of the iteration.")]
+    idle_by_cause_ns: Annotated[
+        list[int],
+        Column(
+            "Cause",
+            "The bucket of the account of a step that holds most of the idle time; the bar shows all.",
+            choice=True,
+            width=360,
+        ),
+    ]
+    index: int
+    busy_ns: int
+    idle_ns: int
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):

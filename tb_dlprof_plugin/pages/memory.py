@@ -13,6 +13,7 @@ from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
@@ -150,14 +151,14 @@ class MemoryCurve(msgspec.Struct, frozen=True):
 class MemoryIteration(msgspec.Struct, frozen=True):
     """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak, or empty."""
 
+    number: Annotated[int, Column("Iteration", "Its number, as the training counts it; select one to see only it.")]
+    peak_allocated_bytes: Annotated[int, Column("Peak allocated", "memoryPeakAllocated")]
+    peak_reserved_bytes: Annotated[int | None, Column("Peak reserved", "memoryPeakReserved")]
+    growth_bytes: Annotated[int, Column("Growth", "memoryGrowth")]
+    allocations: Annotated[int, Column("Allocations", "Allocations that it made.")]
     index: int
-    number: int
     start_ns: int
-    peak_allocated_bytes: int
-    peak_reserved_bytes: int | None
     category_bytes: list[int | None]
-    growth_bytes: int
-    allocations: int
 
 
 class MemoryPage(msgspec.Struct, frozen=True):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration, share
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.memory_tables import MemoryCategoryKey, MemoryGroup
 from tb_dlprof_plugin.pages.sentence import TextPart, plain
 
@@ -33,11 +36,11 @@ class MemoryCategory(msgspec.Struct, frozen=True):
     """One category: bytes at the peak (they sum to it) and the most it held at any moment; None where unknown."""
 
     key: MemoryCategoryKey
-    label: str
+    label: Annotated[str, Column("Category", "memoryCategory", width=150)]
     definition: str
-    bytes: int | None
-    percent: float | None
-    own_peak_bytes: int | None
+    bytes: Annotated[int | None, Column("At the peak", "memoryAtPeak")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
+    own_peak_bytes: Annotated[int | None, Column("Own peak", "memoryOwnPeak")]
 
 
 def peak_sentence(peak: MemoryMoment, categories: list[MemoryCategory], modules: list[MemoryGroup]) -> list[TextPart]:

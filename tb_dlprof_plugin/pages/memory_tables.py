@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import op_name
@@ -30,12 +30,12 @@ class MemoryGroup(msgspec.Struct, frozen=True):
     """
 
     kind: MemoryGroupKind
-    name: str
-    direction: Direction
-    bytes: int
-    percent: float | None
-    allocations: int | None
-    own_peak_bytes: int
+    name: Annotated[str, Column("Module", "memoryModule", width=190)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–", terminal=False)]
+    bytes: Annotated[int, Column("At the peak", "memoryAtPeak")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
+    allocations: Annotated[int | None, Column("Alive", "Allocations alive at the peak.", missing="–")]
+    own_peak_bytes: Annotated[int, Column("Own peak", "memoryOwnPeak")]
 
 
 class MemoryPart(msgspec.Struct, frozen=True):
@@ -55,19 +55,18 @@ class MemoryAllocation(msgspec.Struct, frozen=True):
     """
 
     id: int
-    bytes: int
-    percent: float | None
-    op: str
-    op_id: str | None
-    module: str
-    direction: Direction
-    category: MemoryCategoryKey
-    iteration: int | None
-    freed: Annotated[str, Definition("memoryFreed", "The iteration that freed it.")]
+    op: Annotated[str, Column("Allocated by", "The outermost op that allocated it.", width=280)]
+    bytes: Annotated[int, Column("Size", "Allocated bytes: on a GPU rounded up to 512.")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–", terminal=False)]
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    category: Annotated[MemoryCategoryKey, Column("Category", "memoryCategory", width=150)]
+    iteration: Annotated[int | None, Column("Iteration", "The iteration that allocated it.", missing="outside")]
+    freed: Annotated[str, Column("Freed in", "The iteration that freed it.", missing="not in the recording", width=150)]
     lifetime_ns: Annotated[
-        int | None,
-        Definition("memoryLifetime", "Time from the allocation to the free, on the CPU."),
+        int | None, Column("Lived", "Time from the allocation to the free, on the CPU.", missing="–")
     ]
+    module: Annotated[str, Column("Module", "memoryModule", missing="–", width=190, terminal=False)]
+    op_id: str | None
 
 
 class Allocators:

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
@@ -41,18 +42,15 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ``gpu_percent``; they are None without a GPU. Calls, forward and backward times are None for a role.
     """
 
-    path: Annotated[str, Definition("modulePath", "The module; its numbers include those of the modules inside it.")]
-    order: int
-    role: Role | None
-    type: Annotated[str, Definition("moduleType", "Class of the module, where it was recorded.")]
-    children: int
-    calls: Annotated[
-        int | None,
-        Definition("moduleCalls", "How often the module's forward ran in the selected iterations."),
+    path: Annotated[str, Column("Module", "modulePath", width=280)]
+    type: Annotated[
+        str,
+        Column("Type", missing="–", width=130, terminal=False),
+        Definition("moduleType", "Class of the module, where it was recorded."),
     ]
-    calls_per_iteration: float | None
     gpu_ns: Annotated[
         int | None,
+        Column("GPU time", tasks="time tensor_cores", sums=True, gpu=True),
         Definition(
             "moduleGpu",
             "Time in which kernels, copies and sets of the module ran, forward and backward: the union of their "
@@ -61,55 +59,89 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ]
     gpu_percent: Annotated[
         float | None,
+        Column("GPU %", tasks="time", bar=True, gpu=True),
         Definition("moduleShare", "Share of the summed GPU time of all ops in the selected iterations."),
     ]
-    gpu_forward_ns: int | None
-    gpu_backward_ns: int | None
-    gpu_own_ns: int | None
-    gpu_sum_ns: Annotated[
-        int | None,
-        Definition(
-            "moduleGpuSum",
-            "Summed GPU time of the ops in it; above the GPU time where ops overlap.",
-        ),
+    gpu_forward_ns: Annotated[int | None, Column("Forward", "moduleForward", "time", sums=True, missing="–", gpu=True)]
+    gpu_backward_ns: Annotated[
+        int | None, Column("Backward", "moduleBackward", "time", sums=True, missing="–", gpu=True)
     ]
-    gpu_average_ns: int | None
-    gpu_min_ns: int | None
-    gpu_max_ns: int | None
+    gpu_own_ns: Annotated[int | None, Column("Own", "moduleOwn", "time", sums=True, gpu=True)]
+    calls: Annotated[
+        int | None,
+        Column("Calls", tasks="time cpu", sums=True, missing="–"),
+        Definition("moduleCalls", "How often the module's forward ran in the selected iterations."),
+    ]
+    eligible_ns: Annotated[
+        int | None,
+        Column("TC eligible", tasks="tensor_cores", sums=True, gpu=True, terminal=False),
+        Definition("moduleEligible", "Summed time of the kernels in ops that Tensor Cores could run."),
+    ]
+    tc_ns: Annotated[
+        int | None,
+        Column("On TC", tasks="tensor_cores", sums=True, gpu=True, terminal=False),
+        Definition("moduleTc", "The part of the eligible time that ran on Tensor Cores."),
+    ]
+    utilization_percent: Annotated[
+        float | None,
+        Column("TC %", tasks="tensor_cores", absent=("eligible_ns", "0"), gpu=True),
+        Definition("moduleUtilization", "Tensor Core time over eligible time; – where nothing is eligible."),
+    ]
+    tc_eligible_ops: Annotated[
+        int | None, Column("Eligible ops", "Ops that Tensor Cores could run.", "tensor_cores", gpu=True)
+    ]
+    tc_using_ops: Annotated[
+        int | None, Column("Using TC", "Ops of which a kernel ran on Tensor Cores.", "tensor_cores", gpu=True)
+    ]
+    kernel_calls: Annotated[
+        int | None,
+        Column("Kernels", tasks="time", sums=True, gpu=True),
+        Definition("moduleKernels", "Kernels, copies and sets launched in the selected iterations."),
+    ]
     cpu_ns: Annotated[
         int,
+        Column("CPU time", tasks="cpu", sums=True),
         Definition(
-            "moduleCpu",
-            "CPU time inside the module's forward and in the backward of its ops: the union per thread.",
+            "moduleCpu", "CPU time inside the module's forward and in the backward of its ops: the union per thread."
         ),
     ]
     cpu_percent: Annotated[
         float | None,
+        Column("CPU %", tasks="cpu", bar=True, terminal=False),
         Definition("moduleCpuShare", "Share of the CPU time of all modules and of the work outside them."),
     ]
-    cpu_forward_ns: int | None
-    cpu_backward_ns: int | None
-    cpu_own_ns: int
+    cpu_forward_ns: Annotated[
+        int | None, Column("CPU forward", "moduleForward", "cpu", sums=True, missing="–", terminal=False)
+    ]
+    cpu_backward_ns: Annotated[
+        int | None, Column("CPU backward", "moduleBackward", "cpu", sums=True, missing="–", terminal=False)
+    ]
+    cpu_own_ns: Annotated[int, Column("CPU own", "moduleOwn", "cpu", sums=True, terminal=False)]
+    gpu_min_ns: Annotated[int | None, Column("GPU min", "moduleMin", "time", gpu=True, terminal=False)]
+    gpu_max_ns: Annotated[int | None, Column("GPU max", "moduleMax", "time", gpu=True, terminal=False)]
+    gpu_sum_ns: Annotated[
+        int | None,
+        Column("GPU sum", sums=True, gpu=True, terminal=False),
+        Definition("moduleGpuSum", "Summed GPU time of the ops in it; above the GPU time where ops overlap."),
+    ]
+    cpu_min_ns: Annotated[int, Column("CPU min", "moduleMin", "cpu", terminal=False)]
+    cpu_max_ns: Annotated[int, Column("CPU max", "moduleMax", "cpu", terminal=False)]
+    op_calls: Annotated[
+        int,
+        Column("Op calls", tasks="cpu", sums=True),
+        Definition("moduleOpCalls", "Calls of outermost ops in the selected iterations."),
+    ]
+    ops: Annotated[
+        int,
+        Column("Ops", tasks="cpu", terminal=False),
+        Definition("moduleOps", "Different ops: module, type and direction."),
+    ]
+    order: int
+    role: Role | None
+    children: int
+    calls_per_iteration: float | None
+    gpu_average_ns: int | None
     cpu_average_ns: int
-    cpu_min_ns: int
-    cpu_max_ns: int
-    kernel_calls: Annotated[
-        int | None,
-        Definition("moduleKernels", "Kernels, copies and sets launched in the selected iterations."),
-    ]
-    op_calls: Annotated[int, Definition("moduleOpCalls", "Calls of outermost ops in the selected iterations.")]
-    ops: Annotated[int, Definition("moduleOps", "Different ops: module, type and direction.")]
-    tc_eligible_ops: Annotated[int | None, Definition("moduleEligibleOps", "Ops that Tensor Cores could run.")]
-    tc_using_ops: Annotated[int | None, Definition("moduleUsingOps", "Ops of which a kernel ran on Tensor Cores.")]
-    eligible_ns: Annotated[
-        int | None,
-        Definition("moduleEligible", "Summed time of the kernels in ops that Tensor Cores could run."),
-    ]
-    tc_ns: Annotated[int | None, Definition("moduleTc", "The part of the eligible time that ran on Tensor Cores.")]
-    utilization_percent: Annotated[
-        float | None,
-        Definition("moduleUtilization", "Tensor Core time over eligible time; – where nothing is eligible."),
-    ]
 
 
 class ModulesPage(msgspec.Struct, frozen=True):

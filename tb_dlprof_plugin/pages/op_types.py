@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
 
@@ -9,6 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import Coverage, OpRow, SelectedRange, Slice, Verdict, coverage_of, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, time_of, times_by_type
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
@@ -24,21 +27,25 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     (``eligible_ns``), None where there is none or too much of it is unknown.
     """
 
-    op_type: str
-    ops: int
-    calls: int
-    kernel_calls: int
-    gpu_ns: int | None
-    percent: float | None
-    forward_ns: int
-    backward_ns: int
+    op_type: Annotated[str, Column("Op type", "opType", width=270)]
+    gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time tensor_cores", sums=True, gpu=True)]
+    percent: Annotated[float | None, Column("GPU %", "opTypeGpu", "time tensor_cores", bar=True)]
+    forward_ns: Annotated[int, Column("Forward", "typeForward", "time", sums=True)]
+    backward_ns: Annotated[int, Column("Backward", "typeBackward", "time", sums=True)]
+    ops: Annotated[int, Column("Ops", "typeOps", "time tensor_cores cpu")]
+    calls: Annotated[int, Column("Calls", "calls", "time cpu", sums=True)]
+    tc_eligible: Annotated[Verdict, Column("TC eligible", "tcEligible", "tensor_cores", gpu=True, terminal=False)]
+    eligible_ns: Annotated[
+        int | None, Column("Eligible", "eligibleTime", "tensor_cores", sums=True, gpu=True, terminal=False)
+    ]
+    tc_ns: Annotated[int | None, Column("On TC", "tcTime", "tensor_cores", sums=True, gpu=True, terminal=False)]
+    utilization_percent: Annotated[
+        float | None, Column("TC %", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True)
+    ]
+    kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
+    cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True)]
+    cpu_total_ns: Annotated[int | None, Column("CPU total", "cpuTotal", "time cpu", sums=True, terminal=False)]
     rest_ns: int
-    tc_eligible: Verdict
-    eligible_ns: int | None
-    tc_ns: int | None
-    utilization_percent: float | None
-    cpu_total_ns: int | None
-    cpu_self_ns: int | None
 
 
 class OpTypesPage(msgspec.Struct, frozen=True):

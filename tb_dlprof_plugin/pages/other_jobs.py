@@ -10,6 +10,7 @@ from tb_dlprof_plugin.fleet.job import cause_text
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison, RankChange
 from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, StepParts
 from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, ScaledJob, Scaling
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -30,10 +31,10 @@ class JobPart(msgspec.Struct, frozen=True):
     """A part of the step, mean of all ranks of each job (ns). The differences add up to that of the step, the last
     row."""
 
-    part: str
-    base_ns: int | None
-    candidate_ns: int | None
-    difference_ns: int | None
+    part: Annotated[str, Column("Part", "What the GPU does, mean of all ranks.", width=180)]
+    base_ns: Annotated[int | None, Column("Base", "In the other job.")]
+    candidate_ns: Annotated[int | None, Column("This job", "In the job of this page.")]
+    difference_ns: Annotated[int | None, Column("Change", "The parts add up to the step.", signed=True)]
 
 
 class JobDelayChange(msgspec.Struct, frozen=True):
@@ -41,17 +42,18 @@ class JobDelayChange(msgspec.Struct, frozen=True):
 
     what: Annotated[
         str,
+        Column("Delay", width=80),
         Definition(
             "jobDelayChange",
-            "Whether the delay is gone, new, or stays: the same cause on the rank at the same place. Only delays that "
-            "are too frequent or too long to be chance count.",
+            "Whether the delay is gone, new, or stays: the same cause on the rank at the same place. Only delays "
+            "that are too frequent or too long to be chance count.",
         ),
     ]
-    rank: int
-    cause: str
-    base_winnable_ns: int | None
-    winnable_ns: int | None
-    why: str
+    rank: Annotated[int, Column("Rank", "Where it begins.")]
+    cause: Annotated[str, Column("Cause", "What makes it late.", width=140)]
+    base_winnable_ns: Annotated[int | None, Column("Base", "jobWinnable", missing="–")]
+    winnable_ns: Annotated[int | None, Column("This job", "jobWinnable", missing="–")]
+    why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=400)]
 
 
 class JobRankChange(msgspec.Struct, frozen=True):
@@ -60,21 +62,22 @@ class JobRankChange(msgspec.Struct, frozen=True):
     ``base_ranks`` names the ranks of the base that it is compared with.
     """
 
-    rank: int
+    rank: Annotated[int, Column("Rank", "Number of the rank in this job.")]
     base_ranks: Annotated[
         str,
+        Column("Against"),
         Definition(
             "jobBaseRanks",
-            "Ranks of the base: at the same place of the mesh, else of the same number; in a job of another size those "
-            "at the same part of the list of ranks.",
+            "Ranks of the base: at the same place of the mesh, else of the same number; in a job of another size "
+            "those at the same part of the list of ranks.",
         ),
     ]
-    compute_ns: int
-    transfer_ns: int
-    waiting_ns: int | None
-    bubble_ns: int
-    host_ns: int
-    step_ns: int
+    compute_ns: Annotated[int, Column("Compute", "jobCompute", signed=True)]
+    transfer_ns: Annotated[int, Column("Transfer", "jobTransfer", signed=True)]
+    waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting", signed=True)]
+    bubble_ns: Annotated[int, Column("Bubble", "jobBubble", signed=True)]
+    host_ns: Annotated[int, Column("Host", "jobHost", signed=True)]
+    step_ns: Annotated[int, Column("Step", "jobStep", signed=True)]
 
 
 class JobCollectiveChange(msgspec.Struct, frozen=True):
@@ -83,45 +86,59 @@ class JobCollectiveChange(msgspec.Struct, frozen=True):
     None where a job makes no such calls.
     """
 
-    operation: str
-    dimension: str
-    size: str
-    module: str
-    base_calls: float | None
-    calls: float | None
-    base_transfer_ns: int | None
-    transfer_ns: int | None
-    base_waiting_ns: int | None
-    waiting_ns: int | None
-    base_exposed_ns: int | None
-    exposed_ns: int | None
-    difference_ns: Annotated[int, Definition("jobExposedChange", "Change of the time in which nothing else ran.")]
+    operation: Annotated[str, Column("Operation", "What the calls do.", choice=True, width=140)]
+    dimension: Annotated[str, Column("Dimension", "Parallel dimension of the group.", missing="–", choice=True)]
+    size: Annotated[str, Column("Size", "Class of message sizes.", missing="–", choice=True, width=110)]
+    module: Annotated[str, Column("Module", "Module or FSDP unit that the calls belong to.", missing="–", width=180)]
+    base_calls: Annotated[
+        float | None,
+        Column("Base calls", "Calls of a rank per step in the other job.", missing="–", unit="count_per_step"),
+    ]
+    calls: Annotated[
+        float | None,
+        Column("Calls", "Calls of a rank per step in this job.", missing="–", unit="count_per_step"),
+    ]
+    base_transfer_ns: Annotated[int | None, Column("Base transfer", "jobTransfer", missing="–")]
+    transfer_ns: Annotated[int | None, Column("Transfer", "jobTransfer", missing="–")]
+    base_waiting_ns: Annotated[int | None, Column("Base waiting", "jobWaiting", missing="–")]
+    waiting_ns: Annotated[int | None, Column("Waiting", "jobWaiting", missing="–")]
+    base_exposed_ns: Annotated[
+        int | None,
+        Column("Base exposed", "Time in which nothing else ran on the GPU, in the other job.", missing="–"),
+    ]
+    exposed_ns: Annotated[
+        int | None,
+        Column("Exposed", "Time in which nothing else ran on the GPU, in this job.", missing="–"),
+    ]
+    difference_ns: Annotated[int, Column("Change", "Change of the time in which nothing else ran.", signed=True)]
 
 
 class ScaledRow(msgspec.Struct, frozen=True):
     """A job of a series of sizes; factors are over the smallest job's."""
 
-    job: str
-    gpus: int
-    step_ns: int
+    job: Annotated[str, Column("Job", "The run that is a job.", width=180)]
+    gpus: Annotated[int, Column("GPUs", "How many the job uses.")]
+    step_ns: Annotated[int, Column("Step", "jobStep")]
     work: Annotated[
         float | None,
+        Column("Work", unit="ratio"),
         Definition("jobWork", "Work of a step over that of the smallest job: samples, else FLOPs, else equal kernels."),
     ]
-    throughput: float | None
+    throughput: Annotated[float | None, Column("Speed", "Work per time over that of the smallest job.", unit="ratio")]
     efficiency_percent: Annotated[
         float | None,
+        Column("Efficiency", bar=True),
         Definition(
             "jobScaling",
             "Work per time and GPU over that of the smallest job: the product of the five factors next to it.",
         ),
     ]
-    compute: Annotated[float | None, Definition("jobFactorCompute", "Work per time in which a GPU computes.")]
-    host: Annotated[float | None, Definition("jobFactorHost", "What GPUs that idle for the host change of it.")]
-    transfer: Annotated[float | None, Definition("jobFactorTransfer", "What exposed transfers change of it.")]
-    waiting: Annotated[float | None, Definition("jobFactorWaiting", "What waiting for other ranks changes of it.")]
-    bubble: Annotated[float | None, Definition("jobFactorBubble", "What the pipeline's bubble changes of it.")]
-    flops_utilization_percent: float | None
+    compute: Annotated[float | None, Column("× compute", "Work per time in which a GPU computes.", unit="ratio")]
+    host: Annotated[float | None, Column("× host", "What GPUs that idle for the host change of it.", unit="ratio")]
+    transfer: Annotated[float | None, Column("× transfer", "What exposed transfers change of it.", unit="ratio")]
+    waiting: Annotated[float | None, Column("× waiting", "What waiting for other ranks changes of it.", unit="ratio")]
+    bubble: Annotated[float | None, Column("× bubble", "What the pipeline's bubble changes of it.", unit="ratio")]
+    flops_utilization_percent: Annotated[float | None, Column("FLOPs utilization", "jobFlops")]
     wasted_gpu_hours_per_day: float | None
 
 
@@ -179,7 +196,7 @@ def other_jobs_page(ref: RunRef, found: JobComparison, series: Scaling | None) -
             for one in found.collectives[:_MOST_COLLECTIVES]
         ],
         scaling_headline=series.sentence if series else "",
-        scaling=[_scaled(row) for row in series.jobs] if series else [],
+        scaling=[scaled_row(row) for row in series.jobs] if series else [],
         notes=notes,
     )
 
@@ -242,7 +259,8 @@ def _rank(row: RankChange) -> JobRankChange:
     )
 
 
-def _scaled(row: ScaledJob) -> ScaledRow:
+def scaled_row(row: ScaledJob) -> ScaledRow:
+    """A job of a series; shares in percent."""
     return ScaledRow(
         job=row.name,
         gpus=row.gpus,

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.plan_request import AUTO, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
@@ -50,18 +51,11 @@ _HELD = {
 class PlanFigure(msgspec.Struct, frozen=True):
     """A figure with its interval; ``source`` says what the interval comes from."""
 
-    name: str
-    mb: float
-    low_mb: float
-    high_mb: float
-    source: Annotated[
-        str,
-        Definition(
-            "planInterval",
-            "The likely figure, and what it lies between: the error of the replay of the recorded step, the spread of "
-            "forecasts of this kind of change, and workspaces at both ends of what they may be.",
-        ),
-    ]
+    name: Annotated[str, Column("Memory", "planInterval", width=130)]
+    mb: Annotated[float, Column("Likely", "planInterval", unit="bytes")]
+    low_mb: Annotated[float, Column("At least", "planInterval")]
+    high_mb: Annotated[float, Column("At most", "planInterval")]
+    source: str
 
 
 class HeldRow(msgspec.Struct, frozen=True):
@@ -84,33 +78,22 @@ class PlanRow(msgspec.Struct, frozen=True):
 
     gpu: Annotated[
         str,
+        Column("GPU", width=150),
         Definition(
             "planGpu",
             "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may "
             "use other workspaces there.",
         ),
     ]
-    batch_size: Annotated[int | None, Definition("planBatch", "Samples of one forward pass.")]
-    peak_allocated_mb: float | None
-    peak_reserved_mb: float | None
-    smallest_limit_mb: float | None
-    capacity_mb: float | None
-    verdict: Annotated[
-        str,
-        Definition(
-            "planVerdict",
-            "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest "
-            "limit does (with retries), not where the lower end of that does not; else it is not known.",
-        ),
-    ]
-    largest_batch: int | None
-    step_ms: Annotated[
-        float | None,
-        Definition(
-            "planStep", "The step without the profiler, forecast by the simulation; unknown where it cannot be."
-        ),
-    ]
-    samples_per_second: Annotated[float | None, Definition("planRate", "The batch size over the step time.")]
+    batch_size: Annotated[int | None, Column("Batch", "planBatch")]
+    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved")]
+    smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit")]
+    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity")]
+    verdict: Annotated[str, Column("Fits", "planVerdict", width=120)]
+    largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch")]
+    step_ms: Annotated[float | None, Column("Step", "planStep")]
+    samples_per_second: Annotated[float | None, Column("Samples/s", "The batch size over the step time.")]
 
 
 class CheckpointRow(msgspec.Struct, frozen=True):
@@ -118,15 +101,16 @@ class CheckpointRow(msgspec.Struct, frozen=True):
 
     modules: Annotated[
         list[str],
+        Column("Checkpointed", missing="none", width=220),
         Definition(
             "planCheckpoints",
             "Modules whose forward pass is computed again before their backward pass, in place of keeping what it "
             "made. Each row adds the module that keeps most bytes per time of its forward pass.",
         ),
     ]
-    peak_allocated_mb: float
-    peak_reserved_mb: float
-    step_ms: float | None
+    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 
 class PlanPage(msgspec.Struct, frozen=True):
@@ -147,39 +131,13 @@ class PlanPage(msgspec.Struct, frozen=True):
     image_size: int | None
     verdict: str
     fits: bool | None
-    peak_allocated_mb: Annotated[
-        float | None,
-        Definition("planPeakAllocated", "Most that tensors hold at one time, with the rounding of the allocator."),
-    ]
-    peak_reserved_mb: Annotated[
-        float | None,
-        Definition(
-            "planPeakReserved",
-            "Most that PyTorch's allocator takes of the GPU where nothing limits it; with less, some requests fail at "
-            "first, and the allocator gives back what it has cached, which waits for the GPU.",
-        ),
-    ]
+    peak_allocated_mb: float | None
+    peak_reserved_mb: float | None
     low_mb: float | None
     high_mb: float | None
-    smallest_limit_mb: Annotated[
-        float | None,
-        Definition(
-            "planSmallestLimit",
-            "The least memory with which the training runs at all, with retries where the allocator needs them.",
-        ),
-    ]
-    capacity_mb: Annotated[
-        float | None,
-        Definition(
-            "planCapacity", "What PyTorch's allocator can have of the GPU: its memory less the context and libraries."
-        ),
-    ]
-    largest_batch: Annotated[
-        int | None,
-        Definition(
-            "planLargestBatch", "Most samples that fit on the GPU, with retries, and the forecast's error left."
-        ),
-    ]
+    smallest_limit_mb: float | None
+    capacity_mb: float | None
+    largest_batch: int | None
     step_ms: float | None
     step_low_ms: float | None
     step_high_ms: float | None

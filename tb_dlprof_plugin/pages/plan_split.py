@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.plan_request import SHARES, PlanRequest
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.module_choices import most_layers, pipeline, repeated_module, units
@@ -25,17 +26,18 @@ class ShardRow(msgspec.Struct, frozen=True):
 
     shard: Annotated[
         str,
+        Column("Shared by"),
         Definition(
             "planShard",
             "ddp: buckets of all gradients more. zero1: each rank has its part of the optimizer's states. zero2: of "
-            "the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module. tp: of "
-            "pairs of linear layers and what is computed between them (tensor parallelism).",
+            "the gradients, too. zero3 and fsdp2: of the parameters, too, which are gathered module by module. tp: "
+            "of pairs of linear layers and what is computed between them (tensor parallelism).",
         ),
     ]
     gpus: int
-    peak_allocated_mb: float
-    peak_reserved_mb: float
-    verdict: str
+    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    verdict: Annotated[str, Column("Fits", "planVerdict", width=128)]
 
 
 class StageRow(msgspec.Struct, frozen=True):
@@ -43,14 +45,15 @@ class StageRow(msgspec.Struct, frozen=True):
 
     modules: Annotated[
         list[str],
+        Column("Modules", width=280),
         Definition(
             "planStages",
             "Consecutive modules that one GPU runs, cut such that the largest peak is as small as it can be. Each "
             "runs whole batches, one at a time.",
         ),
     ]
-    peak_allocated_mb: float
-    peak_reserved_mb: float
+    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
 
 
 class Depth(msgspec.Struct, frozen=True):
@@ -64,7 +67,7 @@ class Depth(msgspec.Struct, frozen=True):
         Definition(
             "planDeepest", "Most additional modules like this one that fit on the GPU, with retries; on the line "
             "through the limits with two and with six more."
-        ),
+        )
     ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@ measured ones."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import duration, interval
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.forecast_text import LIMITS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
@@ -36,16 +37,21 @@ class KeptOpRow(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
+    name: Annotated[str, Column("Op", "opName", width=250)]
     module: str
     op_type: str
-    direction: Direction
-    before_ms: float
-    predicted_ms: float
-    measured_ms: float | None
-    error_ms: float | None
-    error_percent: float | None
-    precision: str
+    direction: Annotated[Direction, Column("Pass", "pass", missing="–")]
+    before_ms: Annotated[float, Column("Base", "Kernel time per iteration in the base.")]
+    predicted_ms: Annotated[float, Column("Forecast", "Kernel time per iteration as forecast, without casts.")]
+    measured_ms: Annotated[
+        float | None,
+        Column("Measured", "Kernel time per iteration in the candidate, without casts.", missing="not in run"),
+    ]
+    error_ms: Annotated[float | None, Column("Error", "promiseError", missing="–", signed=True, terminal=False)]
+    error_percent: Annotated[float | None, Column("Error, %", "promiseError", missing="–")]
+    precision: Annotated[
+        str, Column("Forecast in", "forecastPrecision", choice=True, missing="as in base", terminal=False)
+    ]
 
 
 class KeptPart(msgspec.Struct, frozen=True):

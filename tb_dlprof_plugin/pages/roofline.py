@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.roofs import Roof, roofs, why_above_roof
@@ -33,33 +34,43 @@ class RooflineOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
-    module: str
-    op_type: str
-    direction: Direction
-    calls: int
-    gpu_ns: int
-    flops: int | None
-    bytes: int | None
-    flops_per_second: float | None
-    flops_per_byte: float | None
-    precision: str
-    tensor_cores: Verdict
-    ceiling_flops_per_second: float | None
-    percent_of_ceiling: float | None
-    bound: Bound
-    why_above_roof: str
-    possible_precision: str
-    percent_of_possible: float | None
-    shapes: str
-    dtypes: str
+    name: Annotated[str, Column("Op", "opName", width=270)]
+    direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
+    gpu_ns: Annotated[int, Column("GPU time", "matrixTime", "time tensor_cores shapes", sums=True)]
+    percent_of_ceiling: Annotated[
+        float | None, Column("% of roof", "roofPercent", "time tensor_cores shapes", unit="percent")
+    ]
+    flops_per_second: Annotated[
+        float | None, Column("Rate", "flopRate", "time tensor_cores shapes", unit="flops_per_second")
+    ]
+    ceiling_flops_per_second: Annotated[float | None, Column("Roof", "roof", "time", unit="flops_per_second")]
+    precision: Annotated[str, Column("Ran in", "ranIn", "tensor_cores", choice=True)]
+    bound: Annotated[Bound, Column("Bound by", "bound", "time")]
     measured: Annotated[
         bool,
+        Column("Counted by", choice=True, terminal=False),
         Definition(
             "rooflineMeasured",
             "Whether FLOPs and bytes are counters of Nsight Compute (DRAM's bytes), or follow from the shapes.",
         ),
     ]
+    possible_precision: Annotated[str, Column("Could run in", "couldRunIn", "tensor_cores", choice=True)]
+    percent_of_possible: Annotated[
+        float | None, Column("% of that roof", "possiblePercent", "tensor_cores", unit="percent")
+    ]
+    flops: Annotated[int | None, Column("FLOPs", "flops", "time", unit="flops", sums=True)]
+    bytes: Annotated[
+        int | None,
+        Column("Bytes", "Least bytes to move: every input read once, every output written once.", "time", sums=True),
+    ]
+    flops_per_byte: Annotated[float | None, Column("FLOPs/byte", "intensity", "shapes")]
+    calls: Annotated[int, Column("Calls", "calls", "time", sums=True, terminal=False)]
+    op_type: Annotated[str, Column("Op type", "opType", "tensor_cores", width=170, terminal=False)]
+    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220, terminal=False)]
+    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130, terminal=False)]
+    module: str
+    tensor_cores: Verdict
+    why_above_roof: str
 
 
 class RooflinePage(msgspec.Struct, frozen=True):
@@ -77,8 +88,7 @@ class RooflinePage(msgspec.Struct, frozen=True):
     gpu: str
     source: Annotated[str, Definition("rateSource", "Where the GPU's rates were published.")]
     bytes_per_second: Annotated[
-        float | None,
-        Definition("gpuBandwidth", "Peak rate of the GPU's memory, as its maker publishes it."),
+        float | None, Definition("gpuBandwidth", "Peak rate of the GPU's memory, as its maker publishes it.")
     ]
     roofs: list[Roof]
     calls: int

@@ -9,6 +9,7 @@ import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
@@ -39,67 +40,76 @@ class RunRow(msgspec.Struct, frozen=True):
     ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
     """
 
-    ref: RunRef
-    model: str
-    precision: str
-    precision_key: str
-    batch_size: int | None
-    workers: int | None
-    gpu: str
-    gpus: int
-    iterations: int
-    step_ns: int
-    step_low_ns: int
-    step_high_ns: int
-    step_source: str
-    step_words: str
-    recorded_ns: int
-    deviation_ns: int | None
-    samples_per_second: float | None
-    base: Annotated[str, Definition("runBase", "The base that the run is compared with.")]
-    no_base: str
+    ref: Annotated[RunRef, Column("Run", "The directory of the run, below the log directory.", width=230)]
+    model: Annotated[str, Column("Model", "runModel", choice=True, width=170)]
+    precision: Annotated[str, Column("Precision", "runPrecision", choice=True, width=120)]
+    batch_size: Annotated[int | None, Column("Batch", "Samples in a batch.")]
+    step_ns: Annotated[int, Column("Step time", "runStep")]
+    speedup: Annotated[float | None, Column("Speedup", "runSpeedup", missing="–", unit="ratio")]
+    change: Annotated[Change, Column("95 %", "runNoise", missing="–", width=180)]
+    base: Annotated[
+        str, Column("Base", missing="none", width=190), Definition("runBase", "The base that the run is compared with.")
+    ]
     changes: Annotated[
         list[str],
+        Column("Differs in", missing="–", width=200, terminal=False),
         Definition("runChanges", "The recorded facts in which the run differs from its base."),
     ]
-    speedup: float | None
-    low: float | None
-    high: float | None
-    by_samples: bool
-    change: Change
-    gpu_utilization: float | None
-    tensor_core_utilization: float | None
+    samples_per_second: Annotated[float | None, Column("Samples/s", "samples", unit="per_second")]
+    recorded_ns: Annotated[int, Column("Recorded step", "runRecorded")]
+    step_words: Annotated[str, Column("Step is", "runSource", choice=True, width=170, terminal=False)]
+    gpu_utilization: Annotated[float | None, Column("GPU util.", "gpuUtilization", unit="percent")]
+    tensor_core_utilization: Annotated[float | None, Column("TC util.", "tcUtilization", unit="percent")]
     tensor_core_share: Annotated[
-        float | None,
-        Definition("runTcShare", "Share of the kernel time that Tensor Core kernels take."),
+        float | None, Column("Kernels on TC", "Share of the kernel time that Tensor Core kernels take.", unit="percent")
     ]
     peak_memory_bytes: Annotated[
         int | None,
+        Column("Peak memory"),
         Definition(
             "runMemory",
-            "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process"
-            " until then.",
+            "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
+            "until then.",
         ),
     ]
-    peak_memory_of: str
     joules_per_step: Annotated[
         float | None,
+        Column("Energy", unit="joules"),
         Definition("runJoules", "Energy of this process's GPUs in a step without the profiler, by their own counter."),
     ]
     joules_per_sample: Annotated[
         float | None,
+        Column("Energy/sample", unit="joules", terminal=False),
         Definition("runJoulesPerSample", "Energy of a step over the batch size: what runs with other batches share."),
     ]
-    watts: float | None
     flops: Annotated[
         float | None,
+        Column("FLOPs/step", unit="flops", terminal=False),
         Definition(
             "runFlops",
             "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
         ),
     ]
-    launches: float | None
-    advice: Annotated[RunAdvice | None, Definition("runAdvice", "The finding with the largest expected saving.")]
+    launches: Annotated[float | None, Column("Launches", "Kernels, copies and sets launched per step.", terminal=False)]
+    advice: Annotated[
+        RunAdvice | None,
+        Column("First advice", "The finding with the largest expected saving.", choice=True, missing="–", width=230),
+    ]
+    workers: Annotated[int | None, Column("Workers", "Worker processes of the DataLoader.", terminal=False)]
+    gpu: Annotated[str, Column("GPU", "The GPU, or the CPU where none was used.", choice=True, width=150)]
+    precision_key: str
+    gpus: int
+    iterations: int
+    step_low_ns: int
+    step_high_ns: int
+    step_source: str
+    deviation_ns: int | None
+    no_base: str
+    low: float | None
+    high: float | None
+    by_samples: bool
+    peak_memory_of: str
+    watts: float | None
 
 
 class ManyRunsPage(msgspec.Struct, frozen=True):

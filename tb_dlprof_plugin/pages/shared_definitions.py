@@ -56,6 +56,8 @@ DEFINITIONS: dict[str, str] = {
     "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
     "opType": "The framework function behind the op.",
     "pass": "The part of the step that runs it: forward, backward, optimizer, dataloader or other.",
+    "tcEligible": "Whether Tensor Cores could run this op, given its type, shapes and data types.",
+    "kernelCalls": "Kernels, copies and sets that the op launched in the selected iterations.",
     "usingTc": "Whether a kernel of this op ran on Tensor Cores.",
     "precision": "Precision of the matrix math, as the kernels imply it.",
     "precisionMode": (
@@ -96,7 +98,6 @@ DEFINITIONS: dict[str, str] = {
         "Floating-point operations of the matrix routines, a multiply-add counted as two, as "
         "torch.utils.flop_counter counts them."
     ),
-    "leastBytes": "Least bytes to move: every input read once, every output written once.",
     "intensity": "FLOPs per byte: left of the roof's ridge point memory is the limit, right of it arithmetic.",
     "flopRate": "FLOPs over the time of all kernels that the matrix routines launched.",
     "matrixTime": "Time of the kernels that matrix products, convolutions and attention launched.",
@@ -206,7 +207,6 @@ DEFINITIONS: dict[str, str] = {
         "when they are done, asynchronous copies of pageable memory."
     ),
     "syncOp": "The outermost op around the call with its module; none for a call straight from Python.",
-    "runName": "The directory of the run, below the log directory.",
     "runModel": "The model's class, with its number of parameters (millions) where there are models of several sizes.",
     "runPrecision": (
         "What the run computed in: AMP with FP32 parameters, FP16 or BF16 with parameters in half precision."
@@ -235,12 +235,9 @@ DEFINITIONS: dict[str, str] = {
     ),
     "memoryPercent": "Share of what was allocated at the peak.",
     "memoryCategory": "Decided by the part of the step that allocated it and by how long it lived.",
-    "memoryAlive": "Allocations alive at the peak.",
     "memoryModule": (
         "Path of the module that the allocating op belongs to; backward ops belong to that of their forward op."
     ),
-    "memoryOp": "The outermost op that allocated it.",
-    "memorySize": "Allocated bytes: on a GPU rounded up to 512.",
     "memoryPeakAllocated": "Most bytes that tensors and workspace held at one moment.",
     "memoryKnownBefore": (
         "Freed bytes beyond those allocated since the recording began: they were allocated "
@@ -252,6 +249,68 @@ DEFINITIONS: dict[str, str] = {
     "supportedPrecisions": "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
     "gpuName": "The GPU as its driver names it.",
     "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
+    "energyShare": "Share of the measured energy of a step.",
+    "energyPart": (
+        "Estimated from kind, time and FLOPs of each kernel, then scaled so that all parts are what the counter "
+        "measured."
+    ),
+    "planInterval": (
+        "The likely figure, and what it lies between: the error of the replay of the recorded step, the spread of "
+        "forecasts of this kind of change, and workspaces at both ends of what they may be."
+    ),
+    "planBatch": "Samples of one forward pass.",
+    "planStep": "The step without the profiler, forecast by the simulation; unknown where it cannot be.",
+    "energyChoice": (
+        "Forecast: the power at rest for as long as the step then lasts, and what its kernels take in their new "
+        "times and precision."
+    ),
+    "energyInterval": (
+        "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
+        "from kernels."
+    ),
+    "joulesPerSample": "Energy of a step over the batch size of this process.",
+    "planPeakAllocated": "Most that tensors hold at one time, with the rounding of the allocator.",
+    "planPeakReserved": (
+        "Most that PyTorch's allocator takes of the GPU where nothing limits it; with less, some requests fail at "
+        "first, and the allocator gives back what it has cached, which waits for the GPU."
+    ),
+    "planSmallestLimit": (
+        "The least memory with which the training runs at all, with retries where the allocator needs them."
+    ),
+    "planCapacity": "What PyTorch's allocator can have of the GPU: its memory less the context and libraries.",
+    "planVerdict": (
+        "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest "
+        "limit does (with retries), not where the lower end of that does not; else it is not known."
+    ),
+    "planLargestBatch": "Most samples that fit on the GPU, with retries, and the forecast's error left.",
+    "triedRemedy": "A change that was switched on from outside; the script itself is as it was.",
+    "triedInterval": "The interval at 95 % over groups of four blocks: baseline, remedy, remedy, baseline.",
+    "modulePath": "The module; its numbers include those of the modules inside it.",
+    "couldSave": (
+        "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op "
+        "takes above the least time of its FLOPs and bytes. A bound is sorted as if all of it could be saved; unknown "
+        "where FLOPs or the GPU's rates are."
+    ),
+    "jobCompute": "The GPU computes: kernels that are no communication, those next to a collective too.",
+    "jobTransfer": (
+        "Nothing but communication runs on the GPU, and the data moves: as long as the collective takes on "
+        "the rank that comes last."
+    ),
+    "jobWaiting": (
+        "Nothing but communication runs on the GPU, and it waits for ranks that come later. The rank with "
+        "the longest collectives is the fastest one. Unknown where no other rank of a collective was "
+        "recorded: it is part of the transfer then."
+    ),
+    "jobBubble": "A pipeline stage waits for the microbatches of its neighbours.",
+    "jobHost": "The GPU has nothing to do, or copies: the CPU has not launched the next work yet.",
+    "jobStep": (
+        "Length of the job's step without the profiler. Ranks that wait for each other in every step have one length."
+    ),
+    "jobWinnable": "By how much the job's step gets shorter if this rank alone is as fast as the next one.",
+    "jobFlops": (
+        "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. It is MFU "
+        "where nothing is computed twice, and unknown where shapes or the GPU's peak are not known."
+    ),
 }
 """Keyed by the name in the frontend."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cor
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_reasons import LABELS, Reason
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains
@@ -65,25 +66,27 @@ class ReasonTotal(msgspec.Struct, frozen=True):
     """
 
     id: OffReason
-    label: str
-    text: str
+    label: Annotated[str, Column("Reason", "Why this kernel time is off the Tensor Cores.", missing="–")]
     remark: bool
-    ops: int
-    time_ns: int
-    percent: float | None
-    saved_ns: int | None
-    at_most_ns: int | None
+    ops: Annotated[int, Column("Ops", "Ops for which it is the reason of most time.")]
+    time_ns: Annotated[
+        int, Column("Time", "Kernel time of eligible ops that is off the Tensor Cores for this reason.", sums=True)
+    ]
+    percent: Annotated[float | None, Column("Share", "Share of the kernel time of eligible ops.")]
+    saved_ns: Annotated[int | None, Column("Should save", "saving", sums=True)]
+    at_most_ns: Annotated[int | None, Column("Could save at most", "couldSave", sums=True, terminal=False)]
+    text: Annotated[str, Column("Why", "The reason, and what to do.")]
 
 
 class IneligibleWork(msgspec.Struct, frozen=True):
     """Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason."""
 
-    op_type: str
     id: OffReason
+    op_type: Annotated[str, Column("Op type", "opType")]
+    ops: Annotated[int, Column("Ops", "Ops of this type.")]
+    time_ns: Annotated[int, Column("Time", "Kernel time of these ops.", sums=True)]
+    text: Annotated[str, Column("Why", "Why Tensor Cores cannot run them.")]
     label: str
-    text: str
-    ops: int
-    time_ns: int
 
 
 @dataclass(slots=True)
@@ -175,8 +178,8 @@ def reason_totals(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns
         text = largest.text if len({item.text for item in items}) == 1 else f"Most of all: {largest.text}"
         result.append(
             ReasonTotal(
-                id, largest.label, text, False, len(ops[id]), time, percent(time, eligible_ns),
-                sum(saved) if saved else None, _bound(items),
+                id, largest.label, False, len(ops[id]), time, percent(time, eligible_ns),
+                sum(saved) if saved else None, _bound(items), text,
             )
         )  # fmt: skip
     result.sort(key=lambda total: -total.time_ns)
@@ -323,7 +326,7 @@ def _remarks(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns: int
         ("helpers", _HELPERS, "Ops on Tensor Cores prepare the product or add up its parts.", helpers, None),
     )
     return [
-        ReasonTotal(id, label, text, True, len(times), sum(times), percent(sum(times), eligible_ns), None, at_most)
+        ReasonTotal(id, label, True, len(times), sum(times), percent(sum(times), eligible_ns), None, at_most, text)
         for id, label, text, times, at_most in texts
         if times
     ]

@@ -18,6 +18,7 @@ from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import NO_GPU, VERDICTS, SelectedRange, Slice, Verdict, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.measured_text import measured_sentences
@@ -48,32 +49,77 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
+    name: Annotated[str, Column("Op", "opName", width=280)]
+    direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
+    gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True)]
+    could_save_ns: Annotated[int | None, Column("Could save", "couldSave", "time tensor_cores", sums=True)]
+    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores")]
+    utilization_percent: Annotated[float | None, Column("TC %", "opUtilization", "time tensor_cores")]
+    precision: Annotated[str, Column("Precision", "precision", "tensor_cores", choice=True)]
+    reasons: Annotated[
+        list[TensorCoreReason],
+        Column(
+            "Reason",
+            "Kind of the reason of most time.",
+            "tensor_cores",
+            choice=True,
+            missing="–",
+            width=164,
+            terminal=False,
+        ),
+    ]
+    reason: Annotated[str, Column("Why not", "reason", "tensor_cores", missing="–", width=400)]
+    possible_precisions: Annotated[
+        list[str],
+        Column(
+            "Could run in",
+            "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 "
+            "or mixed precision.",
+            "shapes",
+            width=130,
+            terminal=False,
+        ),
+    ]
+    could_save: Annotated[
+        CouldSave,
+        Column("Saving is", "What stands under Could save: an estimate, a bound (at most), or both.", terminal=False),
+    ]
+    tc_ns: Annotated[int, Column("On TC", "tcTime", "time", sums=True, terminal=False)]
+    non_tc_ns: Annotated[int, Column("Off TC", "nonTcTime", "time", sums=True, terminal=False)]
+    unknown_ns: Annotated[int, Column("Unknown", "unknownTime", "time", sums=True, terminal=False)]
+    calls: Annotated[int, Column("Calls", "calls", "time", sums=True, terminal=False)]
+    op_type: Annotated[str, Column("Op type", "opType", "time", width=180, terminal=False)]
+    shapes: Annotated[str, Column("Shapes", "shapes", "shapes", width=220, terminal=False)]
+    dtypes: Annotated[str, Column("Types", "dtypes", "shapes", width=130, terminal=False)]
+    tc_kernels: Annotated[
+        list[str],
+        Column("TC kernels", "Kernels of the op that run on Tensor Cores.", missing="–", width=220, terminal=False),
+    ]
+    non_tc_kernels: Annotated[
+        list[str],
+        Column(
+            "Other kernels",
+            "Kernels of the op that do not run on Tensor Cores.",
+            missing="–",
+            width=220,
+            terminal=False,
+        ),
+    ]
+    unknown_kernels: Annotated[
+        list[str],
+        Column(
+            "Unknown kernels",
+            "Kernels of the op whose Tensor Core use is unknown.",
+            missing="–",
+            width=220,
+            terminal=False,
+        ),
+    ]
     module: str
-    op_type: str
-    direction: Direction
-    using_tc: Verdict
-    precision: str
-    calls: int
-    gpu_ns: int
-    tc_ns: int
-    non_tc_ns: int
-    unknown_ns: int
-    utilization_percent: float | None
-    tc_kernels: list[str]
-    non_tc_kernels: list[str]
-    unknown_kernels: list[str]
-    dtypes: str
-    shapes: str
-    possible_precisions: list[str]
-    reason: str
-    reasons: list[TensorCoreReason]
     layout_ns: int
     helpers_ns: int
     saved_ns: int | None
     at_most_ns: int | None
-    could_save_ns: int | None
-    could_save: CouldSave
 
 
 class TensorCoreKernel(msgspec.Struct, frozen=True):
@@ -83,22 +129,23 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
     """
 
     id: str
-    name: str
-    tensor_core: Verdict
-    precision: str
-    rule: str
-    family: str
-    calls: int
-    total_ns: int
-    percent: float | None
+    name: Annotated[str, Column("Kernel", "kernelName", width=320)]
+    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the kernel time of eligible ops.", terminal=False)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=False)]
+    tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc")]
+    precision: Annotated[str, Column("Precision", "kernelPrecision", choice=True, missing="–", terminal=False)]
+    family: Annotated[str, Column("Family", "kernelFamily", choice=True, width=120, terminal=False)]
     measured_percent: Annotated[
         float | None,
+        Column("Busy, measured", missing="not sampled"),
         Definition(
             "measuredTensorActivity",
             "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples in which this kernel "
             "alone ran, in all recorded iterations. Measured by Nsight Systems, not read out of the kernel's name.",
         ),
     ]
+    rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150, terminal=False)]
 
 
 class TensorCoresPage(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -20,52 +21,44 @@ _NS = 1e6
 class TriedRow(msgspec.Struct, frozen=True):
     """A remedy, or a set of them, that was run next to the baseline."""
 
-    remedy: Annotated[
-        str, Definition("triedRemedy", "A change that was switched on from outside; the script itself is as it was.")
-    ]
-    title: str
+    remedy: Annotated[str, Column("Remedy", "triedRemedy", width=260)]
     before_ns: Annotated[
         float | None,
-        Definition("triedBefore", "A step of the unchanged script, in the blocks between which the remedy's were run."),
+        Column("Before", "A step of the unchanged script, in the blocks between which the remedy's were run."),
     ]
     after_ns: Annotated[
         float | None,
+        Column("After"),
         Definition(
             "triedAfter",
             "A step with the remedy; where it changes how many samples a step has, of as many samples as before.",
         ),
     ]
     gain_percent: Annotated[
-        float | None,
-        Definition("triedGain", "Share of the step's time that the remedy saves; below 0 the step takes longer."),
+        float | None, Column("Gain", "Share of the step's time that the remedy saves; below 0 the step takes longer.")
     ]
-    low_percent: Annotated[
-        float | None,
-        Definition(
-            "triedInterval", "The interval at 95 % over groups of four blocks: baseline, remedy, remedy, baseline."
-        ),
-    ]
-    high_percent: float | None
-    is_gain: bool
+    low_percent: Annotated[float | None, Column("At least", "triedInterval")]
+    high_percent: Annotated[float | None, Column("At most", "triedInterval")]
     forecast_percent: Annotated[
-        float | None,
-        Definition("triedForecast", "What the advice expected from the baseline's recording alone."),
+        float | None, Column("Forecast", "What the advice expected from the baseline's recording alone.")
+    ]
+    memory_bytes: Annotated[int | None, Column("Memory", "The most that tensors held on the GPU.")]
+    joules: Annotated[float | None, Column("Energy", "Energy of a step by the GPU's own counter.", terminal=False)]
+    start_s: Annotated[
+        float | None, Column("Start", "From the start of the process to its first timed step, compilation included.")
     ]
     verdict: Annotated[
         str,
+        Column("Training", width=170),
         Definition(
             "triedVerdict",
-            "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, and "
-            "hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
+            "Whether the training computes the same: losses, norms of gradients and of updates of the first steps, "
+            "and hyperparameters, compared with the baseline's; the yardstick is a baseline with another seed.",
         ),
     ]
+    title: str
+    is_gain: bool
     verdict_text: str
-    start_s: Annotated[
-        float | None,
-        Definition("triedStart", "From the start of the process to its first timed step, compilation included."),
-    ]
-    memory_bytes: Annotated[int | None, Definition("triedMemory", "The most that tensors held on the GPU.")]
-    joules: Annotated[float | None, Definition("triedEnergy", "Energy of a step by the GPU's own counter.")]
     changes: str
     code: str
     run: str
@@ -74,11 +67,11 @@ class TriedRow(msgspec.Struct, frozen=True):
 class NotTriedRow(msgspec.Struct, frozen=True):
     """A remedy without a measurement, and why: it need not or cannot be tried, changed nothing, or failed."""
 
-    remedy: str
+    remedy: Annotated[str, Column("Remedy", "triedRemedy", width=260)]
     title: str
     why: Annotated[
         str,
-        Definition("triedWhyNot", "Why there is no figure: it does not fit this training, changed nothing, or failed."),
+        Column("Why", "Why there is no figure: it does not fit this training, changed nothing, or failed.", width=420),
     ]
     failed: bool
 
@@ -138,8 +131,8 @@ def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPag
         best_verdict=best.verdict or "",
         patch=best.patch,
         by_hand=best.by_hand,
-        rows=[_row(row) for row in measured],
-        sets=[_row(row) for row in trial.sets if row.gain_percent is not None],
+        rows=[tried_row(row) for row in measured],
+        sets=[tried_row(row) for row in trial.sets if row.gain_percent is not None],
         not_tried=[
             NotTriedRow(
                 row.remedy, row.title, row.error or row.not_tried or row.no_effect or row.stopped, bool(row.error)
@@ -174,7 +167,7 @@ def _interval(one: BestSet) -> str:
     return f" ({one.low_percent:.1f} to {one.high_percent:.1f} %)"
 
 
-def _row(row: TriedRemedy) -> TriedRow:
+def tried_row(row: TriedRemedy) -> TriedRow:
     return TriedRow(
         remedy=row.remedy,
         title=row.title,

@@ -20,6 +20,7 @@ from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, short_ke
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
+from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import VERDICTS, OpRow, SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
@@ -39,40 +40,38 @@ _MOST_OPS = 10
 class OpShapes(msgspec.Struct, frozen=True):
     """The calls with one set of input shapes and data types."""
 
-    shapes: str
-    dtypes: str
-    calls: int
-    cpu_total_ns: int
-    gpu_ns: int | None
+    shapes: Annotated[str, Column("Shapes", "shapes", width=240)]
+    dtypes: Annotated[str, Column("Types", "dtypes", width=140)]
+    calls: Annotated[int, Column("Calls", "calls", sums=True)]
+    gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", sums=True)]
+    cpu_total_ns: Annotated[int, Column("CPU total", "cpuTotal", sums=True)]
 
 
 class OpKernel(msgspec.Struct, frozen=True):
     """A kernel that was launched; ``percent`` is its share of all that was."""
 
     id: str
-    name: str
+    name: Annotated[str, Column("Kernel", "kernelName", width=190)]
+    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the kernel in the GPU time of what is selected.")]
+    tensor_core: Annotated[Verdict, Column("On TC", "kernelTc", width=80)]
+    precision: Annotated[str, Column("Precision", "kernelPrecision", absent=("tensor_core", "no"), width=80)]
+    average_ns: Annotated[int, Column("Mean", "averageTime")]
+    calls: Annotated[int, Column("Calls", "calls", sums=True)]
+    family: Annotated[str, Column("Family", "kernelFamily", width=110)]
+    bytes: Annotated[int | None, Column("Bytes", "bytes", sums=True, missing="–")]
     short_name: str
-    family: str
-    tensor_core: Verdict
-    precision: str
     rule: str
-    calls: int
-    total_ns: int
-    average_ns: int
-    percent: Annotated[
-        float | None, Definition("kernelShareOfWork", "Share of the kernel in the GPU time of what is selected.")
-    ]
-    bytes: int | None
 
 
 class WorkOp(msgspec.Struct, frozen=True):
     """An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time."""
 
     id: str
-    name: str
+    name: Annotated[str, Column("Op", "opName", width=280)]
+    time_ns: Annotated[int, Column("Time", "Time in calls by the op.", sums=True)]
+    percent: Annotated[float | None, Column("%", "Share of the op in all the time of what is selected.")]
     direction: Direction
-    time_ns: Annotated[int, Definition("timeInOp", "Time in calls by the op.")]
-    percent: Annotated[float | None, Definition("shareOfOp", "Share of the op in all the time of what is selected.")]
 
 
 class WorkIteration(msgspec.Struct, frozen=True):
@@ -134,8 +133,7 @@ class WorkLaunches(msgspec.Struct, frozen=True):
     max_delay_ns: int | None
     waits: int
     waited_ns: Annotated[
-        int,
-        Definition("waitedBefore", "Recorded time in which a GPU was idle right before work that this launched."),
+        int, Definition("waitedBefore", "Recorded time in which a GPU was idle right before work that this launched.")
     ]
 
 
@@ -145,8 +143,7 @@ class WorkMemory(msgspec.Struct, frozen=True):
 
     device: str
     bytes: Annotated[
-        int,
-        Definition("heldAtPeak", "Memory allocated in its ops and still in use when most memory was."),
+        int, Definition("heldAtPeak", "Memory allocated in its ops and still in use when most memory was.")
     ]
     percent: float | None
     allocations: int

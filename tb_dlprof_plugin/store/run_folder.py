@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TypeVar
 
 from tb_dlprof_plugin.model.profile import Source
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_files import RunFile, event_files_in, recorded_traces, remove_all
@@ -118,7 +118,7 @@ class RunFolder:
         return result, remove_all(old)
 
     def take(self, recorded: Path) -> None:
-        """Moves all files of a folder into this one, event files last; each has its name once it is whole.
+        """Copies all files of a folder into this one, event files last; each has its name once it is whole.
 
         Raises OSError.
         """
@@ -126,9 +126,8 @@ class RunFolder:
         for path in sorted(files, key=lambda path: "tfevents" in path.name):
             target = self.path / path.relative_to(recorded)
             target.parent.mkdir(exist_ok=True)
-            temporary = target.with_name(f".{secrets.token_hex(8)}.tb_dlprof.tmp")
-            shutil.move(path, temporary)
-            temporary.replace(target)
+            with whole_file(target) as file, path.open("rb") as source:
+                shutil.copyfileobj(source, file)
 
     def check_no_link(self) -> None:
         """Raises RunFolderError where the folder, or one between it and the log directory, is a link."""

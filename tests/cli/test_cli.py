@@ -104,7 +104,7 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
             ],
         ),
         ("ops", ["8 ops ran. conv1/conv2d (backward) takes most", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
-        ("op-types", ["conv2d takes", "op types ran", "forward", "on Tensor Cores"]),
+        ("op-types", ["conv2d takes", "op types ran", "Forward", "TC %"]),
         ("modules", ["2 modules ran", "whole model", "  conv1", "500 µs", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
         (
@@ -233,9 +233,9 @@ def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
     assert json.loads(run("compare", *paths, "--json").stdout) == json.loads(msgspec.json.encode(expected))
     assert run("compare", *paths, "--format", "json").stdout == run("compare", *paths, "--json").stdout
     text = run("compare", *paths).stdout
-    assert "fp32 -> fp16" in text
+    assert "Base precision" in text
     assert "5.00" in text
-    assert "where the step goes" in text
+    assert "Where the step goes" in text
     assert "Casts" in text
     assert "launched by no op" in text
 

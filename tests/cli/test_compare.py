@@ -29,9 +29,9 @@ def test_times_of_the_forecast(capsys: pytest.CaptureFixture[str]) -> None:
         "step without the profiler 1.20 ms ~1.50 ms -20 %",
         "kernels 500 µs 400 µs +25 %",
         "",
-        "kernels with the largest error direction base forecast measured error",
+        "Kernels with the largest error Pass Base Forecast Measured Error, %",
         "fc/linear forward 250 µs 125 µs 100 µs +25 %",
-        "relu backward 20.0 µs 20.0 µs absent -",
+        "relu backward 20.0 µs 20.0 µs not in run -",
     ]
 
 

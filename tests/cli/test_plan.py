@@ -49,7 +49,7 @@ def test_the_text_names_the_verdict_and_the_tables() -> None:
     assert code == 0
     assert text.startswith("Fits into ")
     assert "\\n" not in text
-    for words in ("largest batch", "checkpointed", "Assumed:", "step_ms: unknown"):
+    for words in ("Largest batch", "Checkpointed", "Assumed:", "step_ms: unknown"):
         assert words in text
 
 

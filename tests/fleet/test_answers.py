@@ -26,9 +26,9 @@ from support.simulated_job import (
 )
 
 from tb_dlprof_plugin.fleet.answers.account import recorded_account
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s
 from tb_dlprof_plugin.fleet.answers.calls import calls_of
-from tb_dlprof_plugin.fleet.answers.charges import charged
+from tb_dlprof_plugin.fleet.answers.collectives import bus_gb_s
+from tb_dlprof_plugin.fleet.answers.delays import charged
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.answers.pipeline import bubble_share
 from tb_dlprof_plugin.fleet.answers.replay import waves
@@ -411,3 +411,14 @@ def test_a_step_of_next_to_nothing_is_as_if_not_known(source: str, step_ns: int)
     damaged = [replace(one, step_length=length) for one in facts]
     assert job_of(damaged).step == job_of([replace(one, step_length=None) for one in facts]).step
     assert job_of([damaged[0], *facts[1:]]).step == job_of([replace(facts[0], step_length=None), *facts[1:]]).step
+
+
+def test_transfers_without_a_duration_are_hidden_by_no_bandwidth() -> None:
+    """As a damaged recording states them."""
+
+    def program(rank: int, step: int) -> list[Action]:
+        return [Work(2 * MS), Launch("c", (0, 1), Operation.ALL_REDUCE, 25_000_000, 0), Wait("c"), Work(1 * MS)]
+
+    (row,) = job_of(simulate(2, program)).collective_rows
+    assert row.transfer_ms == 0
+    assert row.hiding_gb_s is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.fleet.answers.collective_latency import ESTIMATE, all_reduce_ns, ring_ns, tree_ns
+from tb_dlprof_plugin.fleet.answers.collectives import ESTIMATE, all_reduce_ns, ring_ns, tree_ns
 
 NVLINK, NETWORK = 1900.0, 4000.0
 

@@ -12,9 +12,8 @@ from tb_dlprof_plugin import compare_jobs as compare_sources
 from tb_dlprof_plugin import job_table
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
-from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
+from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs, paired_ranks
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison
-from tb_dlprof_plugin.fleet.several_jobs.pairs_of_ranks import paired_ranks
 
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
 

@@ -10,7 +10,7 @@ import pytest
 from support.engine_tasks import work
 
 from tb_dlprof_plugin.fleet.engines import Engine, EngineError, Failure, engine_for
-from tb_dlprof_plugin.fleet.engines.here import Here
+from tb_dlprof_plugin.fleet.engines.engine import Here
 from tb_dlprof_plugin.fleet.engines.processes import InExecutor, Processes
 
 

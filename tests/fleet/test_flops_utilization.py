@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin import distributed
-from tb_dlprof_plugin.fleet.answers.efficiency import flops_utilization
+from tb_dlprof_plugin.fleet.answers.account import flops_utilization
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.job_files import read_job
 

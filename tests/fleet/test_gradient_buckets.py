@@ -12,10 +12,8 @@ import pytest
 from benchmarks.ranks.compare import measured_ms, truths
 from tb_dlprof_plugin.fleet.answers.bucketed_calls import Atoms, atoms_of, bucketed
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import bucket_row
-from tb_dlprof_plugin.fleet.answers.job_of import Replayed, replayed_job
-from tb_dlprof_plugin.fleet.answers.paced_replay import Course, Paced, paced_replay
-from tb_dlprof_plugin.fleet.answers.paced_scenarios import PacedScenarios
-from tb_dlprof_plugin.fleet.answers.replay import waves
+from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob, replayed_job
+from tb_dlprof_plugin.fleet.answers.replay import Course, Times, replay, waves
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.job_files import read_job
 from tb_dlprof_plugin.fleet.rank_facts import Gradients, RankFacts
@@ -32,14 +30,13 @@ def facts_of(folder: Path) -> tuple[RankFacts, ...]:
 
 
 @functools.cache
-def replayed(folder: Path) -> Replayed:
+def replayed(folder: Path) -> ReplayedJob:
     return replayed_job(facts_of(folder))
 
 
 def atoms_in(folder: Path) -> Atoms:
     scenarios = replayed(folder).scenarios
-    assert isinstance(scenarios, PacedScenarios)
-    found = atoms_of(scenarios.facts, scenarios.paced, scenarios.paths, scenarios.faster)
+    found = atoms_of(scenarios.facts, scenarios.replayed, scenarios.faster)
     assert isinstance(found, Atoms)
     return found
 
@@ -82,16 +79,15 @@ def test_recorded_buckets_are_those_of_a_job_that_is_replayed_as_it_is() -> None
     atoms = atoms_in(folder)
     same = bucketed(atoms, None)
     scenarios = replayed(folder).scenarios
-    assert isinstance(scenarios, PacedScenarios)
-    recorded = scenarios.paths.between(scenarios.faster).with_less_work(scenarios.paths.contended)
-    assert len(same.calls.rank) == len(scenarios.paced.rank)
-    later = scenarios.paced.step > 0
+    recorded = scenarios.replayed.paths.between(scenarios.faster).with_less_work(scenarios.replayed.paths.contended)
+    assert len(same.calls.rank) == len(scenarios.replayed.rank)
+    later = scenarios.replayed.step > 0
     for mine, its in ((same.paths.gpu, recorded.gpu), (same.paths.host, recorded.host)):
         # Parts are whole microseconds.
         assert np.allclose(mine[later], its[later], atol=20_000)
     steps = [
-        paced_replay(Course(calls, waves(calls)), Paced(paths, calls.transfer.astype(np.float64))).step
-        for calls, paths in ((same.calls, same.paths), (scenarios.paced, recorded))
+        replay(Course(calls, waves(calls)), Times(paths, calls.transfer.astype(np.float64))).step
+        for calls, paths in ((same.calls, same.paths), (scenarios.replayed, recorded))
     ]
     assert steps[0] == pytest.approx(steps[1], rel=0.005)
 

@@ -32,6 +32,10 @@ for n in range(60):
 """Its fields are looked at first, by way of `json_decoder`; and `json_decoder` itself."""
 
 
+_PREPARED = {"model/decoders.py": "Decoder"}
+"""`json_decoder` itself."""
+
+
 def test_threads_that_use_a_type_for_the_first_time_at_once_go_on() -> None:
     done = subprocess.run([sys.executable, "-c", _THREADS], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

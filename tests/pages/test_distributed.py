@@ -19,7 +19,7 @@ from tb_dlprof_plugin.fleet.job import (
     Heat,
     Job,
     JobStep,
-    Matching,
+    MatchedShare,
     RankAccount,
     WhatIf,
 )
@@ -51,7 +51,7 @@ def _job(world: int, ranks: list[int]) -> Job:
         delays=[Delay(rank, 123.456789, 12.3456, "slow_gpu", why, True) for rank in ranks[:100]],
         what_if=[WhatIf(f"change {number}", 1900.0, 1890.0, 1910.0) for number in range(10)],
         simulated_error_percent=0.5,
-        collectives=Matching(10_000, 10_000, 100.0, 0, "sequence"),
+        collectives=MatchedShare(10_000, 10_000, 100.0, 0, "sequence"),
         collective_rows=[
             CollectiveRow("reduce_scatter", "dp", "up to 16 MiB", f"model.layers.{layer}.attention.projection",
                           12.5, 123_456_789, 1.23456789, 2.3456789, 3.456789, 123.456789, 450.0, "transfer-bound")

@@ -98,7 +98,7 @@ def test_the_terminal_prints_promises() -> None:
     assert found is not None
     assert found.forecast is not None
     assert found.forecast.headline in text
-    assert "kernels with the largest error" in text
+    assert "Kernels with the largest error" in text
     assert found.savings[0].text in text
     page = msgspec.json.decode(CliRunner().invoke(app, ["compare", *runs, "--format", "json"]).output)
     assert page["promises"]["forecast"]["outcome"] == "within"

@@ -279,13 +279,13 @@ export interface Category {
 export interface GpuUse {
   id: number;
   name: string | null;
+  utilization_percent: number | null;
+  busy_ns: number;
+  tensor_core_percent: number | null;
   compute_capability: string | null;
   sm_count: number | null;
   memory_bytes: number | null;
-  busy_ns: number;
-  utilization_percent: number | null;
   tensor_core_ns: number;
-  tensor_core_percent: number | null;
 }
 
 /**
@@ -316,21 +316,21 @@ export interface IterationBar {
 export interface OpRow {
   id: string;
   name: string;
-  module: string;
-  op_type: string;
-  direction: Direction;
   role: Role;
-  calls: number;
-  cpu_total_ns: number | null;
-  cpu_self_ns: number | null;
   gpu_ns: number | null;
   gpu_percent: number | null;
-  kernel_calls: number;
+  calls: number;
   tc_eligible: Verdict;
   using_tc: Verdict;
+  kernel_calls: number;
   precision: string;
+  op_type: string;
+  cpu_total_ns: number | null;
+  cpu_self_ns: number | null;
+  module: string;
   shapes: string;
   dtypes: string;
+  direction: Direction;
 }
 
 /** One line of the system configuration; `value` is None for what was not recorded. */
@@ -446,20 +446,20 @@ export interface OpsPage {
  */
 export interface OpTypeRow {
   op_type: string;
-  ops: number;
-  calls: number;
-  kernel_calls: number;
   gpu_ns: number | null;
   percent: number | null;
   forward_ns: number;
   backward_ns: number;
-  rest_ns: number;
+  ops: number;
+  calls: number;
   tc_eligible: Verdict;
   eligible_ns: number | null;
   tc_ns: number | null;
   utilization_percent: number | null;
-  cpu_total_ns: number | null;
+  kernel_calls: number;
   cpu_self_ns: number | null;
+  cpu_total_ns: number | null;
+  rest_ns: number;
 }
 
 /**
@@ -579,9 +579,9 @@ export interface WorkSpot {
 export interface WorkOp {
   id: string;
   name: string;
-  direction: Direction;
   time_ns: number;
   percent: number | null;
+  direction: Direction;
 }
 
 /** The calls with one set of input shapes and data types. */
@@ -589,24 +589,24 @@ export interface OpShapes {
   shapes: string;
   dtypes: string;
   calls: number;
-  cpu_total_ns: number;
   gpu_ns: number | null;
+  cpu_total_ns: number;
 }
 
 /** A kernel that was launched; `percent` is its share of all that was. */
 export interface OpKernel {
   id: string;
   name: string;
-  short_name: string;
-  family: string;
+  total_ns: number;
+  percent: number | null;
   tensor_core: Verdict;
   precision: string;
-  rule: string;
-  calls: number;
-  total_ns: number;
   average_ns: number;
-  percent: number | null;
+  calls: number;
+  family: string;
   bytes: number | null;
+  short_name: string;
+  rule: string;
 }
 
 /**
@@ -668,37 +668,37 @@ export interface WorkDetail {
  */
 export interface ModuleRow {
   path: string;
-  order: number;
-  role: Role | null;
   type: string;
-  children: number;
-  calls: number | null;
-  calls_per_iteration: number | null;
   gpu_ns: number | null;
   gpu_percent: number | null;
   gpu_forward_ns: number | null;
   gpu_backward_ns: number | null;
   gpu_own_ns: number | null;
-  gpu_sum_ns: number | null;
-  gpu_average_ns: number | null;
-  gpu_min_ns: number | null;
-  gpu_max_ns: number | null;
+  calls: number | null;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+  tc_eligible_ops: number | null;
+  tc_using_ops: number | null;
+  kernel_calls: number | null;
   cpu_ns: number;
   cpu_percent: number | null;
   cpu_forward_ns: number | null;
   cpu_backward_ns: number | null;
   cpu_own_ns: number;
-  cpu_average_ns: number;
+  gpu_min_ns: number | null;
+  gpu_max_ns: number | null;
+  gpu_sum_ns: number | null;
   cpu_min_ns: number;
   cpu_max_ns: number;
-  kernel_calls: number | null;
   op_calls: number;
   ops: number;
-  tc_eligible_ops: number | null;
-  tc_using_ops: number | null;
-  eligible_ns: number | null;
-  tc_ns: number | null;
-  utilization_percent: number | null;
+  order: number;
+  role: Role | null;
+  children: number;
+  calls_per_iteration: number | null;
+  gpu_average_ns: number | null;
+  cpu_average_ns: number;
 }
 
 /**
@@ -753,27 +753,27 @@ export interface KernelOp {
 export interface KernelRow {
   id: string;
   name: string;
-  short_name: string;
-  told_by: string;
-  kind: string;
-  family: string;
+  total_ns: number;
+  percent: number | null;
+  calls: number;
+  average_ns: number;
   tensor_core: Verdict;
   precision: string;
-  rule: string;
-  calls: number;
-  total_ns: number;
-  average_ns: number;
+  family: string;
+  occupancy_percent: number | null;
   min_ns: number;
   max_ns: number;
-  percent: number | null;
-  occupancy_percent: number | null;
-  occupancy_measured: boolean;
-  counters: KernelCounters | null;
+  kind: string;
   grid: string;
   block: string;
   registers_per_thread: number | null;
   shared_memory_bytes: number | null;
   bytes: number | null;
+  rule: string;
+  short_name: string;
+  told_by: string;
+  occupancy_measured: boolean;
+  counters: KernelCounters | null;
   ops: KernelOp[];
 }
 
@@ -830,19 +830,19 @@ export interface IdleActivity {
  * `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
  */
 export interface PaceRow {
-  index: number;
   number: number;
   gpu: number;
   pace: Pace;
   duration_ns: number;
-  busy_ns: number;
-  idle_ns: number;
   idle_percent: number | null;
   late_percent: number | null;
   slack_percent: number | null;
-  idle_by_cause_ns: number[];
   gaps: number;
   longest_gap_ns: number;
+  idle_by_cause_ns: number[];
+  index: number;
+  busy_ns: number;
+  idle_ns: number;
 }
 
 /**
@@ -854,16 +854,16 @@ export interface PaceRow {
 export interface LaunchedKernel {
   id: string;
   name: string;
-  short_name: string;
-  kind: string;
-  calls: number;
-  average_ns: number;
   mean_delay_ns: number | null;
   max_delay_ns: number | null;
   mean_queue: number | null;
   max_queue: number | null;
+  calls: number;
   mean_call_ns: number | null;
+  average_ns: number;
   short_percent: number | null;
+  kind: string;
+  short_name: string;
 }
 
 /**
@@ -873,19 +873,19 @@ export interface LaunchedKernel {
  */
 export interface SyncRow {
   call: string;
-  kind: SyncKindName;
   op: string;
-  op_id: string;
-  inner_op: string;
-  module: string;
-  role: Role;
-  calls: number;
-  calls_per_iteration: number;
   time_ns: number;
-  ns_per_iteration: number;
+  percent: number | null;
+  calls: number;
   average_ns: number;
   max_ns: number;
-  percent: number | null;
+  kind: SyncKindName;
+  role: Role;
+  inner_op: string;
+  op_id: string;
+  module: string;
+  calls_per_iteration: number;
+  ns_per_iteration: number;
 }
 
 /**
@@ -894,18 +894,18 @@ export interface SyncRow {
  * ended it are "" if the iteration ended first. `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
-  index: number;
+  kernel: string;
+  duration_ns: number;
+  percent: number | null;
   number: number;
   gpu: number;
   start_ns: number;
-  duration_ns: number;
-  percent: number | null;
-  kind: GapKindName;
   cause: IdleCause;
-  cause_ns: number[];
-  kernel: string;
-  kernel_id: string;
+  kind: GapKindName;
   op: string;
+  index: number;
+  cause_ns: number[];
+  kernel_id: string;
   op_id: string;
   module: string;
   event: string;
@@ -1199,13 +1199,13 @@ export interface TimelineMatches {
 export interface ReasonTotal {
   id: OffReason;
   label: string;
-  text: string;
   remark: boolean;
   ops: number;
   time_ns: number;
   percent: number | null;
   saved_ns: number | null;
   at_most_ns: number | null;
+  text: string;
 }
 
 /**
@@ -1253,31 +1253,31 @@ export interface TensorCoreReason {
 export interface TensorCoreOp {
   id: string;
   name: string;
-  module: string;
-  op_type: string;
   direction: Direction;
-  using_tc: Verdict;
-  precision: string;
-  calls: number;
   gpu_ns: number;
+  could_save_ns: number | null;
+  using_tc: Verdict;
+  utilization_percent: number | null;
+  precision: string;
+  reasons: TensorCoreReason[];
+  reason: string;
+  possible_precisions: string[];
+  could_save: CouldSave;
   tc_ns: number;
   non_tc_ns: number;
   unknown_ns: number;
-  utilization_percent: number | null;
+  calls: number;
+  op_type: string;
+  shapes: string;
+  dtypes: string;
   tc_kernels: string[];
   non_tc_kernels: string[];
   unknown_kernels: string[];
-  dtypes: string;
-  shapes: string;
-  possible_precisions: string[];
-  reason: string;
-  reasons: TensorCoreReason[];
+  module: string;
   layout_ns: number;
   helpers_ns: number;
   saved_ns: number | null;
   at_most_ns: number | null;
-  could_save_ns: number | null;
-  could_save: CouldSave;
 }
 
 /**
@@ -1288,24 +1288,24 @@ export interface TensorCoreOp {
 export interface TensorCoreKernel {
   id: string;
   name: string;
-  tensor_core: Verdict;
-  precision: string;
-  rule: string;
-  family: string;
-  calls: number;
   total_ns: number;
   percent: number | null;
+  calls: number;
+  tensor_core: Verdict;
+  precision: string;
+  family: string;
   measured_percent: number | null;
+  rule: string;
 }
 
 /** Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason. */
 export interface IneligibleWork {
-  op_type: string;
   id: OffReason;
-  label: string;
-  text: string;
+  op_type: string;
   ops: number;
   time_ns: number;
+  text: string;
+  label: string;
 }
 
 /**
@@ -1360,26 +1360,26 @@ export interface Roof {
 export interface RooflineOp {
   id: string;
   name: string;
-  module: string;
-  op_type: string;
   direction: Direction;
-  calls: number;
   gpu_ns: number;
-  flops: number | null;
-  bytes: number | null;
-  flops_per_second: number | null;
-  flops_per_byte: number | null;
-  precision: string;
-  tensor_cores: Verdict;
-  ceiling_flops_per_second: number | null;
   percent_of_ceiling: number | null;
+  flops_per_second: number | null;
+  ceiling_flops_per_second: number | null;
+  precision: string;
   bound: Bound;
-  why_above_roof: string;
+  measured: boolean;
   possible_precision: string;
   percent_of_possible: number | null;
+  flops: number | null;
+  bytes: number | null;
+  flops_per_byte: number | null;
+  calls: number;
+  op_type: string;
   shapes: string;
   dtypes: string;
-  measured: boolean;
+  module: string;
+  tensor_cores: Verdict;
+  why_above_roof: string;
 }
 
 /**
@@ -1496,14 +1496,14 @@ export interface MemoryCurve {
 
 /** One selected iteration: from `start_ns` after the first; `category_bytes` at its own peak, or empty. */
 export interface MemoryIteration {
-  index: number;
   number: number;
-  start_ns: number;
   peak_allocated_bytes: number;
   peak_reserved_bytes: number | null;
-  category_bytes: (number | null)[];
   growth_bytes: number;
   allocations: number;
+  index: number;
+  start_ns: number;
+  category_bytes: (number | null)[];
 }
 
 /** What one category holds of one module at the peak; `module` is "" outside of all. */
@@ -1538,16 +1538,16 @@ export interface MemoryGroup {
  */
 export interface MemoryAllocation {
   id: number;
+  op: string;
   bytes: number;
   percent: number | null;
-  op: string;
-  op_id: string | null;
-  module: string;
   direction: Direction;
   category: MemoryCategoryKey;
   iteration: number | null;
   freed: string;
   lifetime_ns: number | null;
+  module: string;
+  op_id: string | null;
 }
 
 /**
@@ -1722,12 +1722,12 @@ export interface JobAccount {
 /** What a rank costs the others (ns per step). */
 export interface JobDelay {
   rank: number;
+  host: string;
   owed_ns: number;
   winnable_ns: number;
   cause: string;
-  why: string;
   significant: boolean;
-  host: string;
+  why: string;
 }
 
 /** The job's step after one change (ns). */
@@ -2207,13 +2207,14 @@ export interface RuleLine {
 export interface ForecastOp {
   id: string;
   name: string;
-  module: string;
-  op_type: string;
   direction: Direction;
   measured_ms: number;
   predicted_ms: number;
+  speedup: number | null;
   casts_ms: number;
   precision: string;
+  module: string;
+  op_type: string;
 }
 
 /**
@@ -2290,19 +2291,19 @@ export interface AdvicePage {
 /** A remedy, or a set of them, that was run next to the baseline. */
 export interface TriedRow {
   remedy: string;
-  title: string;
   before_ns: number | null;
   after_ns: number | null;
   gain_percent: number | null;
   low_percent: number | null;
   high_percent: number | null;
-  is_gain: boolean;
   forecast_percent: number | null;
-  verdict: string;
-  verdict_text: string;
-  start_s: number | null;
   memory_bytes: number | null;
   joules: number | null;
+  start_s: number | null;
+  verdict: string;
+  title: string;
+  is_gain: boolean;
+  verdict_text: string;
   changes: string;
   code: string;
   run: string;
@@ -2403,15 +2404,15 @@ export interface CompareSharesOfBoth {
  */
 export interface CompareBucket {
   key: string;
-  label: string;
-  base_ns: number;
-  candidate_ns: number;
-  difference_ns: number;
   base_outside_ns: number;
   candidate_outside_ns: number;
   base_ms: number;
   candidate_ms: number;
   difference_ms: number;
+  label: string;
+  base_ns: number;
+  candidate_ns: number;
+  difference_ns: number;
   low_ms: number | null;
   high_ms: number | null;
   noise: boolean | null;
@@ -2489,36 +2490,36 @@ export interface CompareModule {
 export interface CompareOp {
   id: string;
   name: string;
-  module: string;
-  b_module: string;
-  listed_in: string;
-  op_type: string;
-  direction: Direction;
   role: Role;
-  dims: string;
-  how: How;
-  reason: Reason;
-  a_id: string | null;
-  b_id: string | null;
   a_ns: number | null;
   b_ns: number | null;
   difference_ns: number | null;
-  low_ns: number | null;
-  high_ns: number | null;
-  noise: boolean | null;
   speedup: number | null;
-  change_ns: number;
   change_percent: number | null;
-  a_cast_ns: number | null;
-  b_cast_ns: number | null;
-  a_precision: string;
-  b_precision: string;
   a_using_tc: Verdict;
   b_using_tc: Verdict;
+  a_precision: string;
+  b_precision: string;
   a_kernels: number | null;
   b_kernels: number | null;
   a_roof_percent: number | null;
   b_roof_percent: number | null;
+  reason: Reason;
+  op_type: string;
+  module: string;
+  b_module: string;
+  listed_in: string;
+  direction: Direction;
+  dims: string;
+  how: How;
+  a_id: string | null;
+  b_id: string | null;
+  low_ns: number | null;
+  high_ns: number | null;
+  noise: boolean | null;
+  change_ns: number;
+  a_cast_ns: number | null;
+  b_cast_ns: number | null;
   a_buckets: Record<string, number>;
   b_buckets: Record<string, number>;
 }
@@ -2679,39 +2680,39 @@ export interface RunRow {
   ref: RunRef;
   model: string;
   precision: string;
-  precision_key: string;
   batch_size: number | null;
-  workers: number | null;
-  gpu: string;
-  gpus: number;
-  iterations: number;
   step_ns: number;
-  step_low_ns: number;
-  step_high_ns: number;
-  step_source: string;
-  step_words: string;
-  recorded_ns: number;
-  deviation_ns: number | null;
-  samples_per_second: number | null;
-  base: string;
-  no_base: string;
-  changes: string[];
   speedup: number | null;
-  low: number | null;
-  high: number | null;
-  by_samples: boolean;
   change: Change;
+  base: string;
+  changes: string[];
+  samples_per_second: number | null;
+  recorded_ns: number;
+  step_words: string;
   gpu_utilization: number | null;
   tensor_core_utilization: number | null;
   tensor_core_share: number | null;
   peak_memory_bytes: number | null;
-  peak_memory_of: string;
   joules_per_step: number | null;
   joules_per_sample: number | null;
-  watts: number | null;
   flops: number | null;
   launches: number | null;
   advice: RunAdvice | null;
+  workers: number | null;
+  gpu: string;
+  precision_key: string;
+  gpus: number;
+  iterations: number;
+  step_low_ns: number;
+  step_high_ns: number;
+  step_source: string;
+  deviation_ns: number | null;
+  no_base: string;
+  low: number | null;
+  high: number | null;
+  by_samples: boolean;
+  peak_memory_of: string;
+  watts: number | null;
 }
 
 /** A run whose profile cannot be read. */
@@ -2853,11 +2854,11 @@ export interface SweepPage {
 /** A kernel, copy or set that an op launched: launches and time (ns) per iteration; `cast` marks casts. */
 export interface CompareKernel {
   name: string;
-  short_name: string;
-  calls: number;
   ns: number;
+  calls: number;
   uses_tc: Verdict;
   precision: string;
+  short_name: string;
   cast: boolean;
 }
 

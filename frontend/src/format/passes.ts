@@ -11,6 +11,8 @@ export function directionWords(direction: Direction): string {
   return [direction, ...Object.keys(DLPROF).filter((word) => DLPROF[word] === direction)].join(" ");
 }
 
-/** A filter of a table of ops; the column of its pass was called direction or role. */
-export const passFilter = (filter: { id: string; query: string }): { id: string; query: string } =>
-  ["direction", "role"].includes(filter.id) ? { id: "pass", query: passOf(filter.query) } : filter;
+/** A filter of a table of ops by its pass, whose column was called otherwise, too. */
+export const passFilter =
+  (column: string) =>
+  (filter: { id: string; query: string }): { id: string; query: string } =>
+    ["direction", "role", "pass"].includes(filter.id) ? { id: column, query: passOf(filter.query) } : filter;

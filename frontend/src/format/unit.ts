@@ -1,6 +1,7 @@
 /** A value with the unit that the page data names, in; text out. */
 import { exactNs, formatNs } from "./duration";
 import {
+  formatByteRate,
   formatBytes,
   formatCount,
   formatCountPerStep,
@@ -19,6 +20,7 @@ export type Unit =
   | "count"
   | "count_per_step"
   | "bytes"
+  | "bytes_per_second"
   | "ratio"
   | "per_second"
   | "flops"
@@ -34,6 +36,8 @@ export function formatUnit(value: number | null, unit: Unit): string {
       return formatPercent(value);
     case "bytes":
       return formatBytes(value);
+    case "bytes_per_second":
+      return formatByteRate(value);
     case "ratio":
       return formatRatio(value);
     case "per_second":
@@ -60,6 +64,7 @@ export function exactUnit(value: number | null, unit: Unit): string {
   const suffix = {
     percent: " %",
     bytes: " bytes",
+    bytes_per_second: " bytes per second",
     ratio: "×",
     per_second: " per second",
     flops: " FLOP",

@@ -309,7 +309,7 @@ describe("each page draws its answer", () => {
       filter.value = bound;
       filter.dispatchEvent(new Event("input", { bubbles: true }));
     });
-    expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=calls&p.tb_dlprof.kernels.filter.total=%3E");
+    expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=calls&p.tb_dlprof.kernels.filter.total_ns=%3E");
     const shown = names();
     expect(shown.length).toBeGreaterThan(0);
     expect(shown.length).toBeLessThan(all.length);

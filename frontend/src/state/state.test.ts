@@ -105,10 +105,10 @@ describe("the address", () => {
       ["report.filter.direction", "bprop"],
     ]);
     expect(opsTable.value).toEqual({
-      sorting: { id: "pass", desc: true },
-      filters: [{ id: "pass", query: "backward" }],
+      sorting: { id: "role", desc: true },
+      filters: [{ id: "role", query: "backward" }],
     });
-    expect(syncsTable.value.filters).toEqual([{ id: "pass", query: "optimizer" }]);
+    expect(syncsTable.value.filters).toEqual([{ id: "role", query: "optimizer" }]);
     expect(reportTable.value.filters).toEqual([{ id: "direction", query: "bprop" }]);
   });
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, PathTimes
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.call_paths import PathTimes, lacks_paths
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATHS, UNPROFILED, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
@@ -34,7 +34,7 @@ class Atoms:
         contended: part of the GPU's path that communication makes longer.
     """
 
-    calls: Calls
+    calls: JobCalls
     row: Ints
     bytes: Ints
     exchange: Ints
@@ -54,7 +54,7 @@ class Atoms:
 
 @dataclass(frozen=True, slots=True)
 class Bucketed:
-    """The calls with other buckets, in the order of `Calls`.
+    """The calls with other buckets, in the order of `JobCalls`.
 
     Attributes:
         calls: with the collectives and streams of these; times only where a replay needs them.
@@ -64,27 +64,26 @@ class Bucketed:
         recorded: the call is a recorded one, with its transfer.
     """
 
-    calls: Calls
+    calls: JobCalls
     paths: PathTimes
     bytes: Ints
     exchange: Ints
     recorded: Bools
 
 
-def atoms_of(facts: Sequence[RankFacts], calls: Calls, paths: CallPaths, faster: Floats) -> Atoms | str:
+def atoms_of(facts: Sequence[RankFacts], calls: JobCalls, faster: Floats) -> Atoms | str:
     """The atoms of a job, or a sentence why they are not known.
 
     Args:
         facts: of all ranks.
         calls: of some steps, of which the first only begins the replay.
-        paths: of the calls.
         faster: of `CallPaths.between`.
     """
-    if any(not len(one.gradients) for one in facts):
+    if any(not len(rank.gradients) or lacks_paths(rank.gradients).any() for rank in facts):
         return "the recording does not show when each gradient was ready (it takes shapes and launches)"
-    if len(calls.rank) + sum(len(one.gradients) for one in facts) > MOST_ATOMS:
+    if len(calls.rank) + sum(len(rank.gradients) for rank in facts) > MOST_ATOMS:
         return "the job has too many calls"
-    of_rank = [_atoms_of_rank(one, calls, index) for index, one in enumerate(facts)]
+    of_rank = [_atoms_of_rank(rank, calls, index) for index, rank in enumerate(facts)]
     row, size, exchange, _ = of_rank[0]
     if not (exchange >= 0).any():
         return "gradients and steps of the recording do not fit together"
@@ -93,27 +92,33 @@ def atoms_of(facts: Sequence[RankFacts], calls: Calls, paths: CallPaths, faster:
         same = all(np.array_equal(mine, its) for mine, its in zip((row, size, exchange), other[:3], strict=True))
         if not same or not np.array_equal(calls.operation[at], calls.operation[calls.of_rank(0)]):
             return "the ranks exchange different gradients"
+    paths = calls.paths
     whole = paths.between(faster)
     columns: list[list[Floats]] = [[] for _ in PATHS]
     contended = []
-    for index, (one, (_, _, _, gradient)) in enumerate(zip(facts, of_rank, strict=True)):
+    for index, (rank, (_, _, _, gradient)) in enumerate(zip(facts, of_rank, strict=True)):
         at = calls.of_rank(index)
-        known = gradient >= 0
-        for found, name, column in zip(columns, PATHS, whole.columns, strict=True):
+        is_gradient = gradient >= 0
+        for of_column, name, column in zip(columns, PATHS, whole.columns, strict=True):
             recorded, expected = (
-                _known(getattr(one.gradients, prefix + name)[gradient[known]]) for prefix in ("", UNPROFILED)
+                _known(getattr(rank.gradients, prefix + name)[gradient[is_gradient]]) for prefix in ("", UNPROFILED)
             )
             here = column[at][row]
             both = np.isfinite(recorded) & np.isfinite(expected)
             moved = np.where(both, expected, 0.0) - np.where(both, recorded, 0.0)
-            here[known] = np.where(both, recorded + faster[index] * moved, -np.inf)
-            found.append(here)
+            here[is_gradient] = np.where(both, recorded + faster[index] * moved, -np.inf)
+            of_column.append(here)
         gpu = np.maximum(columns[0][-1], 0.0)
         whole_gpu = np.bincount(row, weights=gpu)[row]
-        share = np.divide(gpu, whole_gpu, out=np.ones(len(gpu)), where=known & (whole_gpu > 0))
+        share = np.divide(gpu, whole_gpu, out=np.ones(len(gpu)), where=is_gradient & (whole_gpu > 0))
         contended.append(paths.contended[at][row] * share)
     return Atoms(
-        calls, row, size, exchange, PathTimes(*(np.concatenate(one) for one in columns)), np.concatenate(contended)
+        calls,
+        row,
+        size,
+        exchange,
+        PathTimes(*(np.concatenate(column) for column in columns)),
+        np.concatenate(contended),
     )
 
 
@@ -121,11 +126,11 @@ def _known(column: Ints) -> Floats:
     return np.where(column == NO_PATH, -np.inf, column.astype(np.float64))
 
 
-def _atoms_of_rank(one: RankFacts, calls: Calls, index: int) -> tuple[Ints, Ints, Ints, Ints]:
+def _atoms_of_rank(rank: RankFacts, calls: JobCalls, index: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Of each atom its call, bytes, exchange and row of the gradients, -1 for none."""
-    at, parts = calls.of_rank(index), one.gradients
+    at, parts = calls.of_rank(index), rank.gradients
     rows, step = calls.row[at], calls.step[at]
-    iteration = one.collectives.iteration
+    iteration = rank.collectives.iteration
     order = np.argsort(iteration, kind="stable")
     sorted_iteration = iteration[order]
     place = np.empty(len(iteration), dtype=np.int64)
@@ -136,14 +141,14 @@ def _atoms_of_rank(one: RankFacts, calls: Calls, index: int) -> tuple[Ints, Ints
     numbers: dict[tuple[int, int], int] = {}
     result: list[tuple[int, int, int, int]] = []
     for row, (of_facts, of_step) in enumerate(zip(rows.tolist(), step.tolist(), strict=True)):
-        found = of_call.get((int(iteration[of_facts]), int(place[of_facts])), []) if of_step else []
-        if not 0 < int(parts.bytes[found].sum()) == one.collectives.bytes[of_facts]:
+        own = of_call.get((int(iteration[of_facts]), int(place[of_facts])), []) if of_step else []
+        if not 0 < int(parts.bytes[own].sum()) == rank.collectives.bytes[of_facts]:
             # Another call than the one whose gradients these are.
-            found = []
-        for part in found:
+            own = []
+        for part in own:
             exchange = numbers.setdefault((of_step, int(parts.exchange[part])), len(numbers))
             result.append((row, int(parts.bytes[part]), exchange, part))
-        if not found:
+        if not own:
             result.append((row, 0, -1, -1))
     columns = np.array(result, dtype=np.int64).reshape(-1, 4)
     return columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3]
@@ -184,8 +189,8 @@ def bucketed(atoms: Atoms, cap: int | None) -> Bucketed:
         **{
             name: getattr(calls, name)[source]
             for name in (
-                "rank", "row", "step", "coupled", "leads", "operation", "duration", "exposed", "transfer", "waiting",
-                "bubble", "ready", "gap", "idle", "stream", "stop", "lead",
+                "rank", "row", "step", "coupled", "leads", "operation", "bytes", "duration", "exposed", "transfer",
+                "waiting", "bubble", "ready", "gap", "idle", "stream", "stop", "lead",
             )
         },
     )  # fmt: skip
@@ -212,9 +217,9 @@ def _ends(atoms: Atoms, cap: int | None) -> Bools:
 
 def _last_of_exchange(exchange: Ints) -> Bools:
     result = np.zeros(len(exchange), dtype=np.bool_)
-    known = np.flatnonzero(exchange >= 0)
+    rows = np.flatnonzero(exchange >= 0)
     # Exchanges are one after the other.
-    result[known[np.r_[exchange[known][1:] != exchange[known][:-1], [True] * (len(known) > 0)].astype(np.bool_)]] = True
+    result[rows[np.r_[exchange[rows][1:] != exchange[rows][:-1], [True] * (len(rows) > 0)].astype(np.bool_)]] = True
     return result
 
 

@@ -8,18 +8,27 @@ rank's host does between launches (Python, its data loader) is no cost of record
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATH_COLUMNS, PATHS, UNPROFILED, RankFacts
-from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.fleet.rank_facts import (
+    NO_PATH,
+    PATH_COLUMNS,
+    PATHS,
+    UNPROFILED,
+    Collectives,
+    Gradients,
+    RankFacts,
+)
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 MOST_CALLS = 1_000_000
 """Calls of all ranks that are replayed with their hosts: more take minutes."""
 SLOWER_PACE = 2.0
 """Launching time over the median of ranks with the same work, up to which the profiler explains it. Ours: in 38
 recordings of even hosts it was at most 1.6."""
+_ALWAYS = ("gpu_ns", "host_ns", UNPROFILED + "gpu_ns", UNPROFILED + "host_ns")
 _LEAST_COST = 0.05
 """Of recording, as a share of launching, from which it tells launching from pauses."""
 
@@ -40,6 +49,8 @@ class PathTimes:
 
     def with_less_work(self, less: Floats) -> PathTimes:
         """With so much less for the GPU to do; its path from the host is no shorter than the host's own."""
+        if not less.any():
+            return self
         after, host = self.gpu_after_host, self.host
         shorter = np.where(np.isfinite(after), np.maximum(after - less, np.minimum(after, host)), after)
         return PathTimes(self.gpu - less, shorter, host, self.host_after_gpu)
@@ -61,6 +72,7 @@ class CallPaths:
         rank: index of each call's rank.
         recorded, expected: with the profiler, and as expected without it.
         share: the `launch_share` of each rank.
+        launches: whether launches are recorded; else the path of the GPU is all that there is.
     """
 
     rank: Ints
@@ -69,11 +81,15 @@ class CallPaths:
     recorded: PathTimes
     expected: PathTimes
     share: Floats
+    launches: bool = True
 
     def between(self, faster: Floats) -> PathTimes:
         """With launches between the recorded ones (``faster`` of their rank is 0) and the expected ones (1)."""
+        share = faster[self.rank]
+        if not self.launches:
+            return replace(self.recorded, gpu=_between(self.recorded.gpu, self.expected.gpu, share))
         pairs = zip(self.recorded.columns, self.expected.columns, strict=True)
-        return PathTimes(*(_between(recorded, expected, faster[self.rank]) for recorded, expected in pairs))
+        return PathTimes(*(_between(recorded, expected, share) for recorded, expected in pairs))
 
 
 def _between(recorded: Floats, expected: Floats, faster: Floats) -> Floats:
@@ -82,15 +98,30 @@ def _between(recorded: Floats, expected: Floats, faster: Floats) -> Floats:
     return np.where(known, np.where(known, recorded, 0.0) + faster * difference, -np.inf)
 
 
-def paced_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
+def own_time_paths(rank: Ints, gap: Ints, idle: Ints) -> CallPaths:
+    """Where launches are not recorded: the rank's own time, and expected is as much without idling for the host.
+
+    Args:
+        rank: of each call.
+        gap: own time since the call before was ready.
+        idle: the part of it in which the GPU idled.
+    """
+    nowhere, nothing = np.broadcast_to(-np.inf, len(rank)), np.broadcast_to(0.0, len(rank))
+    recorded, expected = (
+        PathTimes(column.astype(np.float64), nowhere, nowhere, nowhere) for column in (gap, gap - idle)
+    )
+    return CallPaths(rank, nothing, nothing, recorded, expected, np.zeros(0), launches=False)
+
+
+def steps_with_paths(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     """Of the numbers of steps those that all ranks have paths for, and one before; none where there are no paths."""
     has = np.ones(len(numbers), dtype=np.bool_)
-    for one in facts:
-        if not len(one.collectives):
+    for rank in facts:
+        if not len(rank.collectives):
             return numbers[:0]
-        unknown = one.collectives.host_ns == NO_PATH
+        unknown = lacks_paths(rank.collectives)
         if unknown.any():
-            has &= ~np.isin(numbers, one.steps.number[np.unique(one.collectives.iteration[unknown])])
+            has &= ~np.isin(numbers, rank.steps.number[np.unique(rank.collectives.iteration[unknown])])
     has[:1] = False
     if not has.any():
         return numbers[:0]
@@ -105,13 +136,14 @@ def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | 
     None where a rank has no paths, or there are more than `MOST_CALLS` rows.
     """
     many = sum(len(each) for each in rows) > MOST_CALLS
-    if many or any((one.collectives.host_ns == NO_PATH).all() for one in facts):
+    unknown_of = [lacks_paths(rank.collectives) for rank in facts]
+    if many or any(unknown.all() for unknown in unknown_of):
         return None
     columns = {
-        name: np.concatenate([getattr(one.collectives, name)[chosen] for one, chosen in zip(facts, rows, strict=True)])
+        name: np.concatenate([getattr(rank.collectives, name)[own] for rank, own in zip(facts, rows, strict=True)])
         for name in PATH_COLUMNS
     }
-    unknown = columns["host_ns"] == NO_PATH
+    unknown = np.concatenate([unknown[chosen] for unknown, chosen in zip(unknown_of, rows, strict=True)])
     times = {
         name: np.where(unknown, 0.0, np.where(values == NO_PATH, -np.inf, values.astype(np.float64)))
         for name, values in columns.items()
@@ -123,8 +155,14 @@ def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | 
         contended=np.where(np.isfinite(times["contended_ns"]), times["contended_ns"], 0.0),
         recorded=PathTimes(*(times[name] for name in PATHS)),
         expected=PathTimes(*(times[UNPROFILED + name] for name in PATHS)),
-        share=np.array([one.launch_share for one in facts]),
+        share=np.array([rank.launch_share for rank in facts]),
     )
+
+
+def lacks_paths(rows: Collectives | Gradients) -> Bools:
+    """Which rows have no paths: the GPU and the host each have one from their own time wherever anything is known."""
+    result: Bools = np.any([getattr(rows, name) == NO_PATH for name in _ALWAYS], axis=0)
+    return result
 
 
 def pauses(paths: CallPaths, classes: Ints, first: Ints, counted: Floats) -> Floats:
@@ -148,14 +186,14 @@ def pauses(paths: CallPaths, classes: Ints, first: Ints, counted: Floats) -> Flo
         if len(members) < 2:
             continue
         rows = [slice(int(first[rank]), int(first[rank + 1])) for rank in members]
-        usual, paused = (np.median([each[one] for one in rows], axis=0) for each in (launching, result))
+        usual, paused = (np.median([each[own] for own in rows], axis=0) for each in (launching, result))
         if len(members) == 2:
-            usual, paused = (np.min([each[one] for one in rows], axis=0) for each in (launching, result))
+            usual, paused = (np.min([each[own] for own in rows], axis=0) for each in (launching, result))
         at_all = float(usual.sum())
-        for rank, one in zip(members.tolist(), rows, strict=True):
+        for rank, own in zip(members.tolist(), rows, strict=True):
             pace = whole[rank] / at_all if at_all > 0 else 1.0
-            longer = np.maximum(paths.recorded.host[one] - pace * usual, paused)
-            result[one] = np.minimum(result[one], longer)
+            longer = np.maximum(paths.recorded.host[own] - pace * usual, paused)
+            result[own] = np.minimum(result[own], longer)
     return result
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, call_paths
+from tb_dlprof_plugin.fleet.answers.call_paths import CallPaths, call_paths, own_time_paths, steps_with_paths
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
@@ -30,7 +30,7 @@ are queued on one stream are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class JobCalls:
     """Calls of the chosen steps, in order of rank and start. Times in ns.
 
     Attributes:
@@ -40,7 +40,7 @@ class Calls:
         collective: calls with the same number are one collective; every other call has a number of its own.
         coupled: the members of the collective end together, or wait for its root.
         leads: whether the other members wait for this one to start: all, of a broadcast the root.
-        operation: `Operation`.
+        operation: `Operation`. bytes: as `Collectives.bytes`.
         duration, exposed: exposed parts of calls that overlap each other count once.
         transfer: what the collective takes when all have come: the shortest duration of its members.
         waiting: the exposed part that is no transfer.
@@ -48,12 +48,13 @@ class Calls:
         blocks: whether the rank waits for its end; calls that overlap may all be waited for.
         ready, block: own time when the call may start, and from when on the rank waits for its end.
         gap, idle: own time since the call before was ready, and the part of it in which the GPU idled.
-        own: of each rank, own time of all chosen steps. tail_idle: idle time after the last call.
-        length: of each rank, the sum of its chosen steps. first_step: own time at the end of the first of them.
+        tail: of each rank, own time after its last call was ready.
+        length: of each rank, the sum of its chosen steps. first_length: of the first of them.
         stream: small numbers for the streams of communication.
         stop: when the call ended, on the rank's own clock without the steps that are not chosen.
         lead: from the launch of the call to its start.
-        paths: of host and GPU; None where a rank's launches are not recorded, or there is one step.
+        paths: of host and GPU. Where launches are not recorded those of a rank's first call hold the time after its
+            last one, so that the steps may follow each other without end.
     """
 
     first: Ints
@@ -65,6 +66,7 @@ class Calls:
     coupled: Bools
     leads: Bools
     operation: Ints
+    bytes: Ints
     duration: Ints
     exposed: Ints
     transfer: Ints
@@ -76,21 +78,30 @@ class Calls:
     gap: Ints
     idle: Ints
     stream: Ints
-    own: Ints
-    tail_idle: Ints
+    tail: Ints
     length: Ints
-    first_step: Ints
+    first_length: Ints
     stop: Ints
     lead: Ints
-    paths: CallPaths | None
+    paths: CallPaths
 
     @property
     def ranks(self) -> int:
-        return len(self.own)
+        return len(self.tail)
 
     @property
     def steps(self) -> int:
         return len(self.numbers)
+
+    @property
+    def counted_steps(self) -> int:
+        """Steps that replays count: all but the first one, in which hosts have no path before their first launch."""
+        return max(self.steps - self.paths.launches, 1)
+
+    @property
+    def counted(self) -> Floats:
+        """Of each call 1 if its step counts, else 0."""
+        return np.where(self.step >= self.paths.launches, 1.0, 0.0)
 
     def of_rank(self, index: int) -> slice:
         """The rows of a rank."""
@@ -102,9 +113,9 @@ class Calls:
         return result
 
 
-def stage_of(one: RankFacts) -> int:
+def stage_of(rank: RankFacts) -> int:
     """Place of a rank in the pipeline, 0 without one."""
-    return dict(one.mesh).get("pp", 0)
+    return dict(rank.mesh).get("pp", 0)
 
 
 def stages_exchange(operation: Ints) -> bool:
@@ -113,7 +124,7 @@ def stages_exchange(operation: Ints) -> bool:
     return bool(np.isin(operation, (*POINT_TO_POINT, Operation.UNKNOWN)).any())
 
 
-def next_to_point_to_point(calls: Calls) -> Bools:
+def next_to_point_to_point(calls: JobCalls) -> Bools:
     """Per call whether it or the one before it on its rank is a send or receive: between is a stage's work."""
     own = np.isin(calls.operation, POINT_TO_POINT)
     before = np.r_[False, own[:-1]]
@@ -122,7 +133,7 @@ def next_to_point_to_point(calls: Calls) -> Bools:
     return result
 
 
-def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Calls:
+def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> JobCalls:
     """The calls of the steps with these numbers (rising). A rank that did not record one of them has fewer calls."""
     own, columns = _of_ranks(facts, numbers)
     count = np.array([len(each["row"]) for each in own])
@@ -143,9 +154,18 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         for begin, end in itertools.pairwise(first.tolist()):
             ready[begin:end] = np.maximum.accumulate(ready[begin:end])
     gap = np.diff(ready, prepend=0)
-    heads = first[:-1][count > 0]
+    heads, lasts = first[:-1][count > 0], first[1:][count > 0] - 1
     gap[heads] = ready[heads]
-    return Calls(
+    idle = np.minimum(columns["idle"], gap)
+    whole = {name: np.array([int(each[name][0]) for each in own]) for name in _PER_RANK}
+    tail = whole["own"]
+    tail[count > 0] -= ready[lasts]
+    ends = np.isin((0, len(numbers) - 1), columns["step"]).all()
+    if paths is None or not ends or len(steps_with_paths(facts, numbers)) < max(len(numbers), 2):
+        behind = np.zeros((2, len(rank)), dtype=np.int64)
+        behind[:, heads] = tail[count > 0], np.minimum(whole["tail_idle"], tail)[count > 0]
+        paths = own_time_paths(rank, gap + behind[0], idle + behind[1])
+    return JobCalls(
         first=first,
         rank=rank,
         row=columns["row"],
@@ -155,6 +175,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         coupled=coupled,
         leads=_leads(collective, rank, operation, duration),
         operation=operation,
+        bytes=columns["bytes"],
         duration=duration,
         exposed=columns["exposed"],
         transfer=np.where(waits, of_call, duration),
@@ -164,28 +185,27 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Cal
         ready=ready,
         block=columns["block"],
         gap=gap,
-        idle=np.minimum(columns["idle"], gap),
+        idle=idle,
         stream=columns["stream"],
-        own=np.array([int(each["own"][0]) for each in own]),
-        tail_idle=np.array([int(each["tail_idle"][0]) for each in own]),
-        length=np.array([int(each["length"][0]) for each in own]),
-        first_step=np.array([int(each["first_step"][0]) for each in own]),
+        tail=tail,
+        length=whole["length"],
+        first_length=whole["first_length"],
         stop=columns["stop"],
         lead=columns["lead"],
-        paths=paths if len(numbers) > 1 else None,
+        paths=paths,
     )
 
 
-_PER_RANK = frozenset({"own", "tail_idle", "length", "first_step"})
+_PER_RANK = frozenset({"own", "tail_idle", "length", "first_length"})
 
 
 def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str, Ints]], dict[str, Ints]]:
     """Of each rank its figures and the rows of its calls; the columns of all ranks, which are made once."""
     own: list[dict[str, Ints]] = []
     columns: dict[str, Ints] = {}
-    done, room = 0, sum(len(one.collectives) for one in facts)
-    for one in facts:
-        each = _of_rank(one, numbers)
+    done, room = 0, sum(len(rank.collectives) for rank in facts)
+    for rank in facts:
+        each = _of_rank(rank, numbers)
         stop = done + len(each["row"])
         for name in each.keys() - _PER_RANK:
             if not own:
@@ -196,8 +216,8 @@ def _of_ranks(facts: Sequence[RankFacts], numbers: Ints) -> tuple[list[dict[str,
     return own, {name: column[:done] for name, column in columns.items()}
 
 
-def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
-    calls, steps = one.collectives, one.steps
+def _of_rank(rank: RankFacts, numbers: Ints) -> dict[str, Ints]:
+    calls, steps = rank.collectives, rank.steps
     place = np.searchsorted(numbers, steps.number)
     place[np.append(numbers, -2)[place] != steps.number] = -1
     rows = np.flatnonzero(place[calls.iteration] >= 0)
@@ -231,7 +251,6 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
             idle[at] += rest[step]
         else:
             tail_idle += int(rest[step])
-    first_step = int(length[chosen[0]] - exposed[iteration == chosen[0]].sum()) if len(chosen) else 0
     return {
         "row": rows,
         "step": place[iteration],
@@ -251,7 +270,7 @@ def _of_rank(one: RankFacts, numbers: Ints) -> dict[str, Ints]:
         "own": np.array([own]),
         "tail_idle": np.array([min(tail_idle, own - (int(ready[-1]) if len(ready) else 0))]),
         "length": np.array([total]),
-        "first_step": np.array([min(max(first_step, 0), own)]),
+        "first_length": length[chosen[:1]] if len(chosen) else np.zeros(1, dtype=np.int64),
     }
 
 
@@ -277,22 +296,22 @@ def _collectives(
     slots = np.repeat(chosen, size)
     number = np.repeat(np.cumsum(chosen) - 1, size)[slots]
     # From (rank, row of its facts) to the row of this table: the chosen rows of a rank are rising.
-    lookup_first = np.r_[0, np.cumsum([len(one.collectives) for one in facts])]
+    lookup_first = np.r_[0, np.cumsum([len(rank_facts.collectives) for rank_facts in facts])]
     lookup = np.full(int(lookup_first[-1]), -1, dtype=np.int64)
     lookup[lookup_first[rank] + columns["row"]] = np.arange(len(rank))
     at = lookup[lookup_first[matched.rank_index[slots]] + matched.row[slots]]
     number, at = number[at >= 0], at[at >= 0]
     collective = np.full(len(rank), -1, dtype=np.int64)
     collective[at] = number
-    found = int(chosen.sum())
+    count = int(chosen.sum())
     alone = np.flatnonzero(collective < 0)
-    collective[alone] = found + np.arange(len(alone))
+    collective[alone] = count + np.arange(len(alone))
     kinds = np.isin(columns["operation"], [*map(int, (*SYNCHRONISING, *POINT_TO_POINT, *FROM_ROOT))])
-    coupled = kinds & (np.bincount(collective, minlength=found + len(alone))[collective] > 1)
+    coupled = kinds & (np.bincount(collective, minlength=count + len(alone))[collective] > 1)
     # Of a reduce only the root waits for the others, and nothing says which it is: each member is a call of its own.
-    loose = np.flatnonzero(~coupled & (collective < found))
-    collective[loose] = found + len(alone) + np.arange(len(loose))
-    used = np.zeros(found + len(alone) + len(loose), dtype=np.int64)
+    loose = np.flatnonzero(~coupled & (collective < count))
+    collective[loose] = count + len(alone) + np.arange(len(loose))
+    used = np.zeros(count + len(alone) + len(loose), dtype=np.int64)
     used[collective] = 1
     return (np.cumsum(used) - 1)[collective], coupled
 
@@ -314,7 +333,7 @@ def _leads(collective: Ints, rank: Ints, operation: Ints, duration: Ints) -> Boo
 
 def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints, operation: Ints) -> Bools:
     """Whether the members of a call's collective are in several stages of a pipeline."""
-    stage = np.array([stage_of(one) for one in facts])[rank]
+    stage = np.array([stage_of(rank_facts) for rank_facts in facts])[rank]
     if not stage.any() or not stages_exchange(operation):
         return np.zeros(len(rank), dtype=np.bool_)
     most = np.zeros(int(collective.max()) + 1 if len(collective) else 0, dtype=np.int64)
@@ -345,11 +364,11 @@ def _ready(first: Ints, columns: dict[str, Ints], collective: Ints, coupled: Boo
     held = coupled & (columns["queued"] == 1)
     if not free.any() or not held.any():
         return ready
-    known = np.full(int(collective.max()) + 1, np.iinfo(np.int64).max, dtype=np.int64)
+    earliest = np.full(int(collective.max()) + 1, np.iinfo(np.int64).max, dtype=np.int64)
     # Within the step: own times of ranks with more and with less work drift apart over several.
     begin = columns["begin"]
-    np.minimum.at(known, collective[free], ready[free] - begin[free])
-    result = np.where(held & (known[collective] < ready - begin), known[collective] + begin, ready)
+    np.minimum.at(earliest, collective[free], ready[free] - begin[free])
+    result = np.where(held & (earliest[collective] < ready - begin), earliest[collective] + begin, ready)
     # Not before the call in front of it was ready, which keeps the order of the calls on their rank.
     for begin, stop in itertools.pairwise(first.tolist()):
         result[begin:stop] = np.maximum.accumulate(result[begin:stop])

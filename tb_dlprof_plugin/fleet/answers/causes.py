@@ -2,7 +2,10 @@
 
 More GPU time at equal kernels is a slow GPU, more time in other kernels uneven data or experts, more idle time the
 host: its data loader, the garbage collector, or what it runs.
-"""
+
+A host that does not wait for its GPU runs ahead, and its lead stays for good: a rank that began 40 ms later is last in
+every collective though its host is as fast. The hosts' own pace tells them apart, or a host that waits for its GPU in
+every step, which has no lead."""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.host_lead import is_slower
-from tb_dlprof_plugin.fleet.answers.kernel_speed import kernel_speed
 from tb_dlprof_plugin.fleet.job import Cause
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -92,16 +93,16 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     return explained
 
 
-def of_slow_host(delay_ms: Floats, winnable_ms: float, step_ms: float) -> Explained:
+def of_slow_host(delay_ms: Floats, potential_ms: float, step_ms: float) -> Explained:
     """Whether a late host is slow, where its launches are recorded.
 
     Args:
         delay_ms: of `Scenarios.host_delay_ns`.
-        winnable_ms: what its repair wins.
+        potential_ms: what its repair wins.
         step_ms: the job's step.
     """
     mean = float(delay_ms.mean())
-    if mean < max(EXPLAINED * winnable_ms, EVEN_HOSTS * step_ms):
+    if mean < max(EXPLAINED * potential_ms, EVEN_HOSTS * step_ms):
         return Explained(
             "unknown",
             "Its GPU idles longer than the others', but its host does no more than theirs: while the profiler records, "
@@ -132,9 +133,9 @@ def _on_cpu(
         return Explained("unknown", "It computes no longer than the others, nor does it anything else longer.", False)
     if idle_ms >= work_ms:
         idle = f"{idle_ms:.2f} ms a step longer than the others it runs no tensor op"
-        found = _of_host(idle_ms, collector_ms, loading_ms, idle)
-        if found.cause != "slow_host":
-            return found
+        explained = _of_host(idle_ms, collector_ms, loading_ms, idle)
+        if explained.cause != "slow_host":
+            return explained
         return Explained("slow_host", f"Its process does something else: {idle}.", True)
     longer = f"its tensor ops take {work_ms:.2f} ms a step longer than the others'"
     own, *rest = (_by_step(facts[each], "work_hash", numbers) for each in (index, *others.tolist()))
@@ -185,29 +186,117 @@ def _of_experts(facts: Sequence[RankFacts], index: int, others: Ints, more: str)
     return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
 
 
-def _slower(slowdown: float, one: RankFacts, work_ms: float) -> bool:
-    compute_ms = float(one.steps.compute_ns.mean()) / 1e6
+def _slower(slowdown: float, rank: RankFacts, work_ms: float) -> bool:
+    compute_ms = float(rank.steps.compute_ns.mean()) / 1e6
     return slowdown >= SLOWER and compute_ms * (1 - 1 / slowdown) >= EXPLAINED * work_ms
 
 
-def _all_to_all(one: RankFacts) -> int:
-    calls = one.collectives
+def _all_to_all(rank: RankFacts) -> int:
+    calls = rank.collectives
     here = (calls.operation == Operation.ALL_TO_ALL) & (calls.bytes > 0)
     return int(calls.bytes[here].sum())
 
 
-def _by_step(one: RankFacts, column: str, numbers: Ints) -> Floats | None:
+def _by_step(rank: RankFacts, column: str, numbers: Ints) -> Floats | None:
     """A column of the steps with these numbers, or the GPU's work; None where one is not recorded."""
-    table = _work(one) if column == "work_ns" else getattr(one.steps, column)
-    values = table[np.isin(one.steps.number, numbers)]
+    table = _work(rank) if column == "work_ns" else getattr(rank.steps, column)
+    values = table[np.isin(rank.steps.number, numbers)]
     return None if len(values) != len(numbers) or (values < 0).any() else values.astype(np.float64)
 
 
-def _work(one: RankFacts) -> Ints:
+def _work(rank: RankFacts) -> Ints:
     """Compute by step, as if no communication had run at the same time where that is known of all calls."""
-    contended = one.collectives.contended_ns
+    contended = rank.collectives.contended_ns
     if (contended < 0).any():
-        return one.steps.compute_ns
-    lost = np.zeros(len(one.steps.number), dtype=np.int64)
-    np.add.at(lost, one.collectives.iteration, contended)
-    return one.steps.compute_ns - lost
+        return rank.steps.compute_ns
+    lost = np.zeros(len(rank.steps.number), dtype=np.int64)
+    np.add.at(lost, rank.collectives.iteration, contended)
+    return rank.steps.compute_ns - lost
+
+
+SLOWER_HOST = 1.1
+"""A host's time from step to step over the others', from which it is slower. Ours: while the profiler records, hosts of
+equal ranks differ by 7 %."""
+
+
+def is_slower(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints) -> bool | None:
+    """None where launches are not recorded, or there are too few steps.
+
+    True too where the others' hosts wait for their GPUs in most steps: then lateness in a step is made in that step.
+    """
+    pace = _pace(facts[index], numbers)
+    rest = [facts[other] for other in others.tolist()]
+    paces = [_pace(rank, numbers) for rank in rest]
+    if pace is None or any(paced is None for paced in paces):
+        return None
+    if 2 * sum(_waits_for_gpu(rank, numbers) for rank in rest) > len(rest):
+        return True
+    return pace >= SLOWER_HOST * float(np.median([paced for paced in paces if paced is not None]))
+
+
+def _first_launches(rank: RankFacts, numbers: Ints) -> tuple[Ints, Ints] | None:
+    """Rows of the first and the last call of each step; None where a step has none or launches are unknown."""
+    calls = rank.collectives
+    steps = np.flatnonzero(np.isin(rank.steps.number, numbers))
+    if len(steps) < 2 or (calls.launched_ns < 0).any() or not np.isin(steps, calls.iteration).all():
+        return None
+    first = np.array([np.flatnonzero(calls.iteration == step)[0] for step in steps])
+    last = np.array([np.flatnonzero(calls.iteration == step)[-1] for step in steps])
+    return first, last
+
+
+def _pace(rank: RankFacts, numbers: Ints) -> float | None:
+    """Mean time of the host from a step's first call to the next step's (ns)."""
+    rows = _first_launches(rank, numbers)
+    if rows is None:
+        return None
+    return float(np.diff(rank.collectives.launched_ns[rows[0]]).mean())
+
+
+def _waits_for_gpu(rank: RankFacts, numbers: Ints) -> bool:
+    """Whether the host launched most steps' first call after the last call of the step before had ended."""
+    rows = _first_launches(rank, numbers)
+    if rows is None:
+        return False
+    calls = rank.collectives
+    end = calls.start_ns[rows[1]] + calls.duration_ns[rows[1]]
+    return bool((calls.launched_ns[rows[0][1:]] >= end[:-1]).mean() > 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpeed:
+    """A rank's kernels compared with the median of the other ranks.
+
+    Attributes:
+        slowdown: time of the kernels in common over what they would take at the others' speed; 1 is as fast. None where
+            none of them ran outside of collectives.
+        shared: share of the others' launches that this rank makes too, at the same shapes.
+    """
+
+    slowdown: float | None
+    shared: float
+
+
+def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> KernelSpeed | None:
+    """None where no kernel is known, of the rank or of the others."""
+    counts: dict[int, list[int]] = {}
+    times: dict[int, list[int]] = {}
+    for other in others.tolist():
+        table = facts[other].kernels
+        for key, count, mean in zip(table.key.tolist(), table.count.tolist(), table.mean_ns.tolist(), strict=True):
+            counts.setdefault(key, []).append(count)
+            if mean > 0:
+                times.setdefault(key, []).append(mean)
+    table = facts[index].kernels
+    own = dict(zip(table.key.tolist(), table.count.tolist(), strict=True))
+    if not counts or not own:
+        return None
+    usual = {key: float(np.median(numbers)) for key, numbers in counts.items()}
+    shared = sum(min(own.get(key, 0), count) for key, count in usual.items()) / sum(usual.values())
+    both = [
+        (count * mean, count * float(np.median(times[key])))
+        for key, count, mean in zip(own, own.values(), table.mean_ns.tolist(), strict=True)
+        if mean > 0 and key in times
+    ]
+    slowdown = sum(mine for mine, _ in both) / sum(expected for _, expected in both) if both else None
+    return KernelSpeed(slowdown, shared)

@@ -1,7 +1,11 @@
-"""Who delays whom: GPU time owed and wall time winnable, by rank, with significance and cause.
+"""Who delays whom: GPU time that others wait and what repairs win, by rank, with significance and cause.
 
 A rank may owe much and win little: where many are nearly as late, repairing one does not shorten the step.
-"""
+
+The last member of a collective makes the others wait. Where it came late because it waited itself, in another group or
+for a send, its share of the debt goes on to those whom it waited for, and so on (delay costs of Böhme et al.,
+Identifying the root causes of wait states in large-scale parallel applications, ICPP 2010). The charges
+add up to the waiting."""
 
 from __future__ import annotations
 
@@ -11,12 +15,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.alike import numbered, others_of, rank_sets
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
-from tb_dlprof_plugin.fleet.answers.charges import charged
-from tb_dlprof_plugin.fleet.answers.links import SlowLink, slow_links
-from tb_dlprof_plugin.fleet.answers.peers import others_of
+from tb_dlprof_plugin.fleet.answers.collectives import SlowLink, slow_links
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
-from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.answers.replay import Wave
+from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -31,6 +36,8 @@ CHANCE = 0.01
 """Probability that a rank is last as often by chance, one in n each time, below which it is none."""
 _OF_GPU = ("slow_gpu", "uneven_data", "expert_load")
 LEAST_STEPS = 3
+_LEAST_MS = 1e-6
+"""That a repair wins: times are whole nanoseconds, and less is the error of floating point."""
 STANDARD_ERRORS = 4.5
 """Of a rank's mean excess over the next one, from which it is steady: 98 % with three steps, 99.9 % with ten (one-sided
 Student's t). Fewer steps show no spread."""
@@ -45,38 +52,38 @@ def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline 
         return []
     scale = step.ms / max(scenarios.recorded_ns / 1e6, 1e-9)
     charges = charged(calls, scenarios.order) / 1e6 * scale
-    owed = charges.mean(axis=0)
+    caused_ms = charges.mean(axis=0)
     # Links and stages have members that owe nothing by coming late.
-    linked = {one.index: one for one in slow_links(facts, calls)}
+    linked = {rank.index: rank for rank in slow_links(facts, calls)}
     most = MOST if len(calls.rank) < MANY_CALLS else FEWER
-    worst = [int(index) for index in np.argsort(-owed, kind="stable")[:most] if owed[index] > 0]
-    rows = [_of_rank(facts, scenarios, index, charges, owed) for index in worst]
+    worst = [int(index) for index in np.argsort(-caused_ms, kind="stable")[:most] if caused_ms[index] > 0]
+    rows = [_of_rank(facts, scenarios, index, charges, caused_ms) for index in worst]
     rows += _of_stage(facts, scenarios, pipeline)
     if linked:
         rows += _of_links(facts, scenarios, list(linked.values()))
     best: dict[int, Delay] = {}
     for row in sorted(rows, key=_order):
         best.setdefault(row.rank, row)
-    hosts = {one.rank: one.host for one in facts}
-    return [replace(one, host=hosts[one.rank]) for one in sorted(best.values(), key=_order)]
+    hosts = {rank.rank: rank.host for rank in facts}
+    return [replace(delay, host=hosts[delay.rank]) for delay in sorted(best.values(), key=_order)]
 
 
 def _order(row: Delay) -> tuple[bool, float, float]:
     return not row.significant, -row.winnable_ms if row.significant else 0.0, -row.owed_ms
 
 
-def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, owed: Floats) -> Delay:
+def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, caused_ms: Floats) -> Delay:
     step = scenarios.step
     assert step is not None
     same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
     others = others_of(scenarios.classes, index)
     explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
-    winnable = _won(scenarios, lambda one: one.repaired_ms(index, of_gpu=explained.cause in _OF_GPU))
-    worth = winnable >= WORTH * step.ms
+    potential_ms = _won(scenarios, lambda paced: paced.repaired_ms(index, of_gpu=explained.cause in _OF_GPU))
+    worth = potential_ms >= WORTH * step.ms
     certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
     delay = scenarios.host_delay_ns(index)
     if explained.cause == "slow_host" and delay is not None:
-        explained = of_slow_host(delay / 1e6, winnable, step.ms)
+        explained = of_slow_host(delay / 1e6, potential_ms, step.ms)
         # It is late by its own doing in each step.
         certain |= bool((delay / 1e6 >= WORTH * step.ms).all())
     # A pause that is measured, or work that differs, is no chance even if it comes in few steps.
@@ -85,11 +92,11 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
     certain |= explained.cause in ("garbage_collection", "slow_input") and late > 0
     if explained.cause == "slow_host" and delay is None:
         # The profiler delays each host by its own amount: what it added to the step may be all that is seen.
-        certain &= winnable > scenarios.recorder_ms
+        certain &= potential_ms > scenarios.recorder_ms
     return Delay(
         facts[index].rank,
-        float(owed[index]),
-        winnable,
+        float(caused_ms[index]),
+        potential_ms,
         explained.cause,
         explained.why,
         bool(worth and certain and explained.measured),
@@ -97,12 +104,13 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charg
 
 
 def _won(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> float:
-    return max(scenarios.won_ms(asked) or 0.0, 0.0)
+    won = scenarios.won_ms(asked) or 0.0
+    return won if won >= _LEAST_MS else 0.0
 
 
 def repaired_by(facts: Sequence[RankFacts], delay: Delay) -> Callable[[Scenarios], float | None]:
     """The step with this rank repaired."""
-    index = [one.rank for one in facts].index(delay.rank)
+    index = [rank.rank for rank in facts].index(delay.rank)
     return lambda scenarios: scenarios.repaired_ms(index, of_gpu=delay.cause in _OF_GPU)
 
 
@@ -137,10 +145,10 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     step = scenarios.step
     if pipeline is None or step is None or pipeline.slowest_stage is None:
         return []
-    winnable = _won(scenarios, lambda one: one.even_stages_ms)
+    potential_ms = _won(scenarios, lambda paced: paced.even_stages_ms)
     if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
         # A step is at least as long as the work of its longest stage.
-        winnable = min(winnable, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
+        potential_ms = min(potential_ms, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
     members = [index for index, stage in enumerate(pipeline.stages) if stage == pipeline.slowest_stage]
     others = len(facts) - len(members)
     more = 100 * (pipeline.imbalance - 1)
@@ -148,11 +156,11 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     return [
         Delay(
             facts[index].rank,
-            winnable * others / len(members),
-            winnable,
+            potential_ms * others / len(members),
+            potential_ms,
             "uneven_stage",
             why,
-            winnable >= WORTH * step.ms,
+            potential_ms >= WORTH * step.ms,
         )
         for index in members
     ]
@@ -162,18 +170,108 @@ def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[Slow
     step, calls = scenarios.step, scenarios.calls
     assert step is not None
     factor = np.ones(len(calls.rank))
-    for one in links:
-        factor[one.rows] = 1 / one.slowdown
-    winnable = _won(scenarios, lambda one: one.transfers_ms(factor))
+    for link in links:
+        factor[link.rows] = 1 / link.slowdown
+    potential_ms = _won(scenarios, lambda paced: paced.transfers_ms(factor))
     waits = len(facts) - 1
     return [
         Delay(
-            facts[one.index].rank,
-            winnable * waits / len(links),
-            winnable,
+            facts[link.index].rank,
+            potential_ms * waits / len(links),
+            potential_ms,
             "slow_link",
-            one.why,
-            winnable >= WORTH * step.ms,
+            link.why,
+            potential_ms >= WORTH * step.ms,
         )
-        for one in links
+        for link in links
     ]
+
+
+def charged(calls: JobCalls, order: list[Wave]) -> Floats:
+    """GPU time (ns) that others wait because of a rank, by step and rank; sums over the chosen steps.
+
+    Waiting of a pipeline's bubble is charged on only: by itself it is due to the schedule.
+    """
+    result = np.zeros((max(calls.steps, 1), calls.ranks))
+    waiting = np.where(calls.bubble, 0, calls.waiting).astype(np.float64)
+    if not waiting.any():
+        return result
+    late, lateness = _last_members(calls)
+    collectives = int(calls.collective.max()) + 1
+    debt = np.bincount(calls.collective, weights=np.where(calls.coupled, waiting, 0.0), minlength=collectives)
+    passed, since = _passed_on(calls, late, lateness)
+    if not passed.any():
+        rows = late[debt > 0]
+        np.add.at(result, (calls.step[rows], calls.rank[rows]), debt[debt > 0])
+        return result
+    # Debt per ns of waiting that a rank passes on to the calls before: charged from the last wave to the first.
+    density, change = np.zeros(calls.ranks), np.zeros(len(calls.rank) + 1)
+    whole = np.r_[0.0, np.cumsum(calls.waiting)]
+    for wave in reversed(order):
+        rows = wave.rows
+        density[wave.rank] += change[rows]
+        more = np.add.reduceat(density[wave.rank] * calls.waiting[rows], wave.begin)
+        at = calls.collective[rows[wave.begin]]
+        due = debt[at] + np.where(calls.coupled[rows[wave.begin]], more, 0.0)
+        some = due > 0
+        last, share = late[at[some]], passed[at[some]]
+        kept = due[some] * (1 - share)
+        np.add.at(result, (calls.step[last], calls.rank[last]), kept)
+        on = share > 0
+        last, share, debt_on = last[on], share[on], due[some][on]
+        begin = since[at[some][on]]
+        amount = debt_on * share / (whole[last] - whole[begin])
+        # The rows from ``begin`` to the one before ``last``, seen from behind.
+        np.add.at(change, last - 1, amount)
+        np.add.at(change, begin - 1, -amount)
+    return result
+
+
+def _last_members(calls: JobCalls) -> tuple[Ints, Floats]:
+    """Per collective the row of the member that came last, and by how much the others came earlier on average (ns)."""
+    size = np.bincount(calls.collective)
+    late = np.zeros(len(size), dtype=np.int64)
+    shortest = np.flatnonzero(~calls.coupled | (calls.duration == calls.transfer))
+    # Of equal ones the first: what is assigned last stays.
+    late[calls.collective[shortest[::-1]]] = shortest[::-1]
+    total = np.bincount(calls.collective, weights=calls.duration)
+    lateness = (total - size * calls.duration[late]) / np.maximum(size - 1, 1)
+    return late, lateness
+
+
+def _passed_on(calls: JobCalls, late: Ints, lateness: Floats) -> tuple[Floats, Ints]:
+    """Per collective the share of its debt that its last member passes on, and the row from which it waited for it.
+
+    That is the last member's waiting since the members last ended together, beyond the mean waiting of the others.
+    """
+    collectives = len(late)
+    passed, since = np.zeros(collectives), np.zeros(collectives, dtype=np.int64)
+    group, several = _groups(calls)
+    if not several:
+        return passed, since
+    before = _before_in_group(calls, group)
+    whole = np.r_[0.0, np.cumsum(calls.waiting)]
+    rows = np.arange(len(calls.rank))
+    waited = whole[rows] - whole[before]
+    size = np.bincount(calls.collective)
+    others = (np.bincount(calls.collective, weights=waited) - waited[late]) / np.maximum(size - 1, 1)
+    more = np.maximum(waited[late] - others, 0)
+    waits = (lateness > 0) & (size > 1) & (waited[late] > 0)
+    passed[waits] = np.minimum(more[waits] / lateness[waits], 1.0)
+    return passed, before[late]
+
+
+def _groups(calls: JobCalls) -> tuple[Ints, bool]:
+    """Per row a number for the set of ranks that share its collective; whether there are several sets."""
+    total = rank_sets(calls)
+    number, example = numbered(np.where(calls.coupled, total, -1))
+    return np.where(calls.coupled, number, -1), int((total[example] >= 0).sum()) > 1
+
+
+def _before_in_group(calls: JobCalls, group: Ints) -> Ints:
+    """Per row the row after the one in which the same group last met, on the same rank; else its rank's first row."""
+    order = np.lexsort((np.arange(len(group)), group, calls.rank))
+    same = np.r_[False, (group[order][1:] == group[order][:-1]) & (calls.rank[order][1:] == calls.rank[order][:-1])]
+    before = calls.first[:-1][calls.rank].copy()
+    before[order[same]] = order[np.flatnonzero(same) - 1] + 1
+    return before

@@ -11,13 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.answers.bucketed_calls import Atoms, Bucketed, atoms_of, bucketed
-from tb_dlprof_plugin.fleet.answers.collective_latency import all_reduce_ns
-from tb_dlprof_plugin.fleet.answers.paced_replay import Course, Paced, paced_replay
-from tb_dlprof_plugin.fleet.answers.paced_scenarios import PacedScenarios
-from tb_dlprof_plugin.fleet.answers.replay import waves
-from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
+from tb_dlprof_plugin.fleet.answers.collectives import all_reduce_ns, bus_gb_s, link_gb_s
+from tb_dlprof_plugin.fleet.answers.replay import Course, Times, replay, waves
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.job import WhatIf
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -52,16 +49,16 @@ class _Link:
 class _Replays:
     """Replays of a job with buckets of several sizes."""
 
-    def __init__(self, scenarios: PacedScenarios, atoms: Atoms) -> None:
+    def __init__(self, scenarios: Scenarios, atoms: Atoms) -> None:
         self._scenarios, self.atoms = scenarios, atoms
         self._prepared: dict[int | None, tuple[Bucketed, Course]] = {}
         self._before: dict[float, float] = {}
 
     def sizes(self, cap: int) -> list[tuple[int, ...]]:
         """Bytes of the buckets of each exchange."""
-        found = self._with(cap)[0]
-        count = len(found.bytes) // self.atoms.calls.ranks
-        size, exchange = found.bytes[:count], found.exchange[:count]
+        buckets = self._with(cap)[0]
+        count = len(buckets.bytes) // self.atoms.calls.ranks
+        size, exchange = buckets.bytes[:count], buckets.exchange[:count]
         return [tuple(size[exchange == number].tolist()) for number in range(int(exchange.max()) + 1)]
 
     def step_ms(self, cap: int, slowdown: float, link: _Link) -> float | None:
@@ -74,14 +71,14 @@ class _Replays:
 
     def _with(self, cap: int | None) -> tuple[Bucketed, Course]:
         if cap not in self._prepared:
-            found = bucketed(self.atoms, cap)
-            self._prepared[cap] = found, Course(found.calls, waves(found.calls))
+            buckets = bucketed(self.atoms, cap)
+            self._prepared[cap] = buckets, Course(buckets.calls, waves(buckets.calls))
         return self._prepared[cap]
 
 
 def other_buckets(facts: Sequence[RankFacts], scenarios: Scenarios) -> tuple[list[WhatIf], list[str]]:
     """The job's step with other buckets, and notes: why it is not known."""
-    if scenarios.step is None or len(facts) < 2 or any(one.wrapper != _DDP for one in facts):
+    if scenarios.step is None or len(facts) < 2 or any(rank.wrapper != _DDP for rank in facts):
         return [], []
     replays = _replays(scenarios)
     if isinstance(replays, str):
@@ -100,27 +97,27 @@ def bucket_row(scenarios: Scenarios, cap: int) -> WhatIf | None:
 def _replays(scenarios: Scenarios) -> dict[Scenarios, _Replays] | str:
     """Of each pace of the hosts, or why there are none."""
     result: dict[Scenarios, _Replays] = {}
-    for one in scenarios.paces:
-        if not isinstance(one, PacedScenarios):
+    for paced in scenarios.paces:
+        if not paced.replayed.paths.launches:
             return "launches on a GPU were not recorded, or only one step"
-        atoms = atoms_of(one.facts, one.paced, one.paths, one.faster)
+        atoms = atoms_of(paced.facts, paced.replayed, paced.faster)
         if isinstance(atoms, str):
             return atoms
-        result[one] = _Replays(one, atoms)
+        result[paced] = _Replays(paced, atoms)
     return result
 
 
 def _rows(facts: Sequence[RankFacts], scenarios: Scenarios, replays: dict[Scenarios, _Replays]) -> list[WhatIf]:
     replayed = replays[scenarios]
     recorded = replayed.atoms.buckets
-    whole = max(sum(one) for one in recorded)
+    whole = max(sum(exchange) for exchange in recorded)
     cap = facts[0].bucket_bytes
     if cap == UNKNOWN:
         # A bucket is full when it has at least so many bytes; the last one need not be.
-        cap = min((size for one in recorded for size in one[:-1]), default=whole)
+        cap = min((size for exchange in recorded for size in exchange[:-1]), default=whole)
     asked = sorted({cap // 2, min(cap * 2, whole), DEFAULT_BYTES, _LARGE_BYTES})
     done, rows = [_counts(recorded)], []
-    for each in (whole, *(one for one in asked if 0 < one < whole)):
+    for each in (whole, *(size for size in asked if 0 < size < whole)):
         counts = _counts(replayed.sizes(each))
         if counts in done:
             continue
@@ -132,7 +129,7 @@ def _rows(facts: Sequence[RankFacts], scenarios: Scenarios, replays: dict[Scenar
 
 
 def _counts(sizes: Sequence[tuple[int, ...]]) -> list[int]:
-    return [len(one) for one in sizes]
+    return [len(exchange) for exchange in sizes]
 
 
 def _row(scenarios: Scenarios, replays: dict[Scenarios, _Replays], cap: int) -> WhatIf | None:
@@ -140,7 +137,7 @@ def _row(scenarios: Scenarios, replays: dict[Scenarios, _Replays], cap: int) -> 
     slowdowns, links = _slowdowns(replayed.atoms), _links(scenarios.facts, replayed.atoms)
 
     def asked(slowdown: int, link: int) -> Callable[[Scenarios], float | None]:
-        return lambda one: replays[one].step_ms(cap, slowdowns[slowdown], links[link])
+        return lambda paced: replays[paced].step_ms(cap, slowdowns[slowdown], links[link])
 
     counts = max(_counts(replayed.sizes(cap))), max(_counts(replayed.atoms.buckets))
     middle = scenarios.row(_name(*counts, cap), asked(1, 1))
@@ -148,7 +145,7 @@ def _row(scenarios: Scenarios, replays: dict[Scenarios, _Replays], cap: int) -> 
     corners = [scenarios.won_ms(asked(slowdown, link)) for slowdown in (0, 2) for link in (0, 2)]
     if middle is None or scenarios.step is None:
         return None
-    ends = [scenarios.step.ms - one for one in corners if one is not None]
+    ends = [scenarios.step.ms - won for won in corners if won is not None]
     return replace(middle, low_ms=min(middle.low_ms, *ends), high_ms=max(middle.high_ms, *ends))
 
 
@@ -158,24 +155,24 @@ def _name(buckets: int, before: int, cap: int) -> str:
     return f"gradients in {buckets} buckets instead of {before} (bucket_cap_mb={max(round(cap / 2**20), 1)})"
 
 
-def _replayed_ns(found: Bucketed, course: Course, slowdown: float, link: _Link) -> float:
+def _replayed_ns(buckets: Bucketed, course: Course, slowdown: float, link: _Link) -> float:
     """The step, with kernels that are slower while gradients are exchanged."""
-    calls = found.calls
-    is_bucket = found.exchange >= 0
+    calls = buckets.calls
+    is_bucket = buckets.exchange >= 0
     own = calls.transfer.astype(np.float64)
-    transfer = np.where(is_bucket & ~found.recorded, link.latency_ns + found.bytes * link.ns_per_byte, own)
-    exchanges = int(found.exchange.max(initial=-1)) + 1
-    of = np.where(is_bucket, calls.rank * exchanges + found.exchange, -1)
+    transfer = np.where(is_bucket & ~buckets.recorded, link.latency_ns + buckets.bytes * link.ns_per_byte, own)
+    exchanges = int(buckets.exchange.max(initial=-1)) + 1
+    of = np.where(is_bucket, calls.rank * exchanges + buckets.exchange, -1)
     count = exchanges * calls.ranks
     # Kernels run next to an exchange from its first bucket to its last.
     beside = is_bucket.copy()
     beside[np.unique(of, return_index=True)[1]] = False
-    work = np.where(beside, np.maximum(found.paths.gpu, 0.0), 0.0)
+    work = np.where(beside, np.maximum(buckets.paths.gpu, 0.0), 0.0)
     whole = _sum(of, work, count)
     share = np.divide(work, whole[of], out=np.zeros(len(work)), where=beside & (whole[of] > 0))
     more, step = np.zeros(len(work)), 0.0
     for _ in range(_TURNS):
-        replayed = paced_replay(course, Paced(found.paths.with_less_work(-more), transfer))
+        replayed = replay(course, Times(buckets.paths.with_less_work(-more), transfer))
         step = replayed.step
         hidden = np.maximum(_sum(of, transfer, count) - _sum(of, replayed.stalled, count), 0.0)
         more = slowdown * np.where(is_bucket, hidden[of], 0.0) * share
@@ -184,8 +181,8 @@ def _replayed_ns(found: Bucketed, course: Course, slowdown: float, link: _Link) 
 
 def _sum(of: Ints, column: Floats, count: int) -> Floats:
     """By exchange."""
-    known = of >= 0
-    result: Floats = np.bincount(of[known], weights=column[known], minlength=count).astype(np.float64)
+    inside = of >= 0
+    result: Floats = np.bincount(of[inside], weights=column[inside], minlength=count).astype(np.float64)
     return result
 
 
@@ -209,7 +206,7 @@ def _links(facts: Sequence[RankFacts], atoms: Atoms) -> tuple[_Link, ...]:
     size = np.bincount(place, weights=atoms.bytes[atoms.exchange >= 0])
     taken = np.maximum(calls.transfer[calls.first[0] + own].astype(np.float64), 1.0)
     members = max(int(np.bincount(calls.collective).max()), 2)
-    least = all_reduce_ns(members, hosts=len({one.host for one in facts}))
+    least = all_reduce_ns(members, hosts=len({rank.host for rank in facts}))
     ns_per_byte = float(np.min(taken / size))
     latency = least
     if size.max() >= _APART * size.min():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, contradictions, ranks_behind
-from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, Matching
+from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, MatchedShare
 from tb_dlprof_plugin.fleet.world import missing_of, world_of
 
 _NAMED = 8
@@ -14,13 +14,13 @@ _NAMED = 8
 def hang_notes(records: Sequence[FlightRecord]) -> list[str]:
     """A sentence for each rank that others wait for, and for each call about which members disagree."""
     notes = [
-        f"Rank {one.rank} has not made call {one.sequence} of {one.group or 'its group'}, which ranks "
-        f"{_listed(one.waiting)} wait for, directly or through others."
-        for one in ranks_behind(records)
+        f"Rank {behind.rank} has not made call {behind.sequence} of {behind.group or 'its group'}, which ranks "
+        f"{_listed(behind.waiting)} wait for, directly or through others."
+        for behind in ranks_behind(records)
     ]
     return notes + [
-        f"{one.word}: ranks {_listed(one.ranks)} disagree about call {one.sequence} of {one.group or 'their group'}."
-        for one in contradictions(records)
+        f"{its.word}: ranks {_listed(its.ranks)} disagree about call {its.sequence} of {its.group or 'their group'}."
+        for its in contradictions(records)
     ]
 
 
@@ -29,7 +29,7 @@ def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
     ranks = sorted(record.rank for record in records)
     named = {rank for record in records for own in record.members.values() for rank in own}
     world = world_of((), [*ranks, *named])
-    behind = [one.rank for one in ranks_behind(records)]
+    behind = [late.rank for late in ranks_behind(records)]
     return Job(
         world_size=world,
         ranks=ranks,
@@ -42,7 +42,7 @@ def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
         delays=[],
         what_if=[],
         simulated_error_percent=None,
-        collectives=Matching(0, 0, None, len(contradictions(records)), "sequence"),
+        collectives=MatchedShare(0, 0, None, len(contradictions(records)), "sequence"),
         collective_rows=[],
         clock=Clocks(None, {}, 0),
         efficiency=Efficiency(None, None, None, None, None, None),

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.account import account, recorded_account, recorded_account_of_all, scaled
-from tb_dlprof_plugin.fleet.answers.calls import Calls, calls_of
-from tb_dlprof_plugin.fleet.answers.collective_table import collective_rows
+from tb_dlprof_plugin.fleet.answers.account import (
+    account,
+    efficiency,
+    heat,
+    job_work,
+    recorded_account,
+    recorded_account_of_all,
+    scaled,
+)
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of
+from tb_dlprof_plugin.fleet.answers.collectives import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
-from tb_dlprof_plugin.fleet.answers.efficiency import efficiency
-from tb_dlprof_plugin.fleet.answers.experts import expert_note
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import other_buckets
-from tb_dlprof_plugin.fleet.answers.heat import heat
-from tb_dlprof_plugin.fleet.answers.hosts import host_notes
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
-from tb_dlprof_plugin.fleet.answers.scenarios_of import scenarios_of
-from tb_dlprof_plugin.fleet.answers.sentence import sentence
-from tb_dlprof_plugin.fleet.answers.what_if import UNRELIABLE_PERCENT, Scenarios
-from tb_dlprof_plugin.fleet.answers.work import job_work
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.answers.sentences import host_notes, left_out, notes_on, sentence
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, whole_steps, with_calls_of
@@ -42,7 +44,7 @@ REPAIRED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedJob:
     """A job, and its replays for further questions: ``facts`` are those that `Scenarios.calls` refers to."""
 
     job: Job
@@ -65,7 +67,7 @@ def replayed_job(
     notes: Sequence[str] = (),
     numbers: Ints | None = None,
     growth: Growth = _DOUBLED,
-) -> Replayed:
+) -> ReplayedJob:
     """Everything about the job of these ranks.
 
     Args:
@@ -77,48 +79,34 @@ def replayed_job(
     Raises:
         ValueError: there is no rank, or two are the same one.
     """
-    facts = sorted(facts, key=lambda one: one.rank)
-    ranks = [one.rank for one in facts]
-    if not facts:
-        raise ValueError("A job has at least one rank.")
-    if len(set(ranks)) != len(ranks):
-        twice = sorted({rank for rank in ranks if ranks.count(rank) > 1})
-        raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
-    world = max(world_of((one.world_size for one in facts), ranks), len(facts))
+    facts = _by_rank(facts)
+    ranks = [rank.rank for rank in facts]
+    world = max(world_of((rank.world_size for rank in facts), ranks), len(facts))
     missing = missing_of(world, ranks)
-    common = common_steps(facts)
-    if numbers is None:
-        chosen = steps_with_room(facts[0], sum(len(one.collectives) for one in facts), common)
-        facts = facts if chosen is None else [with_calls_of(one, chosen) for one in facts]
-        numbers = common if chosen is None else chosen
-    else:
-        numbers = common[np.isin(common, numbers)]
-    chosen_ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
-    compared = facts if chosen_ranks is None else [facts[index] for index in chosen_ranks.tolist()]
-    recorded_steps = len(numbers)
-    numbers = whole_steps(compared, numbers)
+    chosen = _chosen(facts, numbers)
+    facts, compared, numbers = chosen.facts, chosen.compared, chosen.whole
     matched = match_alike(compared) or match(compared)
     calls = calls_of(compared, matched, numbers)
     recorded = recorded_account(compared, calls)
-    scenarios = scenarios_of(compared, matched, calls, _step(compared, calls))
+    scenarios = Scenarios(compared, matched, calls, _step(compared, calls))
     step = scenarios.step
     rows = account(compared, recorded, calls, step)
     stages = pipeline(compared, calls, recorded)
     worst = delays(compared, scenarios, stages)
-    if chosen_ranks is not None:
-        whole = recorded_account_of_all(facts, chosen_ranks, recorded, numbers)
+    if chosen.ranks is not None:
+        whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
         rows = scaled(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
-        share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1)
-        worst = [replace(one, owed_ms=one.owed_ms / share if share else one.owed_ms) for one in worst]
+        share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1) or 1.0
+        worst = [replace(delay, owed_ms=delay.owed_ms / share) for delay in worst]
     changes = _what_if(compared, scenarios, worst, stages)
     larger, of_larger = more_gpus(compared, scenarios, growth)
     buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
-    mesh = _mesh(facts)
+    mesh, places = _mesh(facts)
     job = Job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, changes, all(one.on_cpu for one in facts)),
+        sentence=sentence(step, rows, worst, changes, all(rank.on_cpu for rank in facts)),
         step=step,
         account=rows,
         delays=worst,
@@ -128,41 +116,82 @@ def replayed_job(
         collective_rows=collective_rows(compared, calls),
         clock=align(compared, matched).summary(),
         efficiency=efficiency(scenarios),
-        heat=heat(facts, common),
+        heat=heat(facts, chosen.common),
         mesh=mesh,
-        mesh_places=[tuple(own.get(name, UNKNOWN) for name, _ in mesh) for own in (dict(one.mesh) for one in facts)],
+        mesh_places=places,
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
-            *_notes(facts, missing, calls, scenarios, stages),
+            *notes_on(facts, missing, calls, scenarios, stages),
             *of_buckets,
             *of_larger,
-            *_of_fewer(len(common), recorded_steps),
-            *_of_lost(recorded_steps, len(numbers)),
-            *_of_fewer_ranks(len(facts), len(compared)),
+            *left_out((len(chosen.common), chosen.kept, len(numbers)), (len(facts), len(compared))),
         ],
         pipeline=None if stages is None else stages.shape,
         work=job_work(facts, dict(mesh), world),
     )
-    return Replayed(job, list(compared), scenarios)
+    return ReplayedJob(job, list(compared), scenarios)
 
 
-def _step(facts: Sequence[RankFacts], calls: Calls) -> JobStep | None:
+def _by_rank(facts: Sequence[RankFacts]) -> list[RankFacts]:
+    if not facts:
+        raise ValueError("A job has at least one rank.")
+    ranks = [rank.rank for rank in facts]
+    twice = sorted({rank for rank in ranks if ranks.count(rank) > 1}) if len(set(ranks)) != len(ranks) else []
+    if twice:
+        raise ValueError(f"Rank {twice[0]} is there {ranks.count(twice[0])} times; name one recording of each rank.")
+    return sorted(facts, key=lambda rank: rank.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What of a job is compared.
+
+    Attributes:
+        facts: of all ranks, with the calls of some steps.
+        compared: those whose calls are compared. ranks: their indices; None: all are.
+        common: numbers of the steps that all ranks have. kept: of how many of them ``facts`` has the calls. whole: of
+            those the ones in which no rank lacks calls.
+    """
+
+    facts: list[RankFacts]
+    compared: list[RankFacts]
+    ranks: Ints | None
+    common: Ints
+    kept: int
+    whole: Ints
+
+
+def _chosen(facts: list[RankFacts], numbers: Ints | None) -> _Chosen:
+    """As much as there is room for. ``numbers``: of the steps whose calls are among the facts; None: of all."""
+    common = common_steps(facts)
+    if numbers is None:
+        some = steps_with_room(facts[0], sum(len(rank.collectives) for rank in facts), common)
+        facts = facts if some is None else [with_calls_of(rank, some) for rank in facts]
+        numbers = common if some is None else some
+    else:
+        numbers = common[np.isin(common, numbers)]
+    ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
+    compared = facts if ranks is None else [facts[index] for index in ranks.tolist()]
+    return _Chosen(facts, compared, ranks, common, len(numbers), whole_steps(compared, numbers))
+
+
+def _step(facts: Sequence[RankFacts], calls: JobCalls) -> JobStep | None:
     """Of the ranks' estimates the median of those that were measured, else that of the rank that waits least.
 
     Synchronous ranks have one step. Where a rank waits, its own estimate holds what the profiler delays the others by.
     Without any estimate the step is as recorded, as its source says. A step of next to nothing is a damaged
     recording's, and as if not known.
     """
-    estimates = [(index, one.step_length) for index, one in enumerate(facts) if one.step_length is not None]
-    known = [(index, length) for index, length in estimates if length.ms * 1e6 >= SHORTEST_STEP_NS]
-    measured = sorted((one for _, one in known if one.source in _TIMED), key=lambda one: one.ms)
+    estimates = [(index, rank.step_length) for index, rank in enumerate(facts) if rank.step_length is not None]
+    plausible = [(index, length) for index, length in estimates if length.ms * 1e6 >= SHORTEST_STEP_NS]
+    measured = sorted((length for _, length in plausible if length.source in _TIMED), key=lambda length: length.ms)
     if measured:
         middle = measured[len(measured) // 2]
         return JobStep(middle.ms, measured[0].low_ms, measured[-1].high_ms, middle.source)
-    if known:
+    if plausible:
         waits = calls.per_rank(calls.waiting)
-        chosen = min(known, key=lambda one: waits[one[0]])[1]
+        chosen = min(plausible, key=lambda estimate: waits[estimate[0]])[1]
         return JobStep(chosen.ms, chosen.low_ms, chosen.high_ms, chosen.source)
     if not calls.steps or not calls.length.any():
         return None
@@ -176,98 +205,32 @@ def _what_if(
     step, calls = scenarios.step, scenarios.calls
     if step is None or not calls.coupled.any():
         return []
-    found = [
-        scenarios.row(f"rank {one.rank} as fast as the others", repaired_by(facts, one))
-        for one in worst[:REPAIRED]
+    rows = [
+        scenarios.row(f"rank {delay.rank} as fast as the others", repaired_by(facts, delay))
+        for delay in worst[:REPAIRED]
         # A rank that is faster than the others would become as slow as they are.
-        if one.cause not in ("uneven_stage", "slow_link") and one.winnable_ms > 0
+        if delay.cause not in ("uneven_stage", "slow_link") and delay.winnable_ms > 0
     ]
-    linked = [one for one in worst if one.cause == "slow_link"]
+    linked = [delay for delay in worst if delay.cause == "slow_link"]
     if linked:
-        ranks = ", ".join(str(one.rank) for one in linked[:8]) + (", ..." if len(linked) > 8 else "")
-        found.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].winnable_ms))
+        ranks = ", ".join(str(delay.rank) for delay in linked[:8]) + (", ..." if len(linked) > 8 else "")
+        rows.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].winnable_ms))
     if stages is not None:
-        found.append(scenarios.row("even pipeline stages", lambda one: one.even_stages_ms))
-    found += [
-        scenarios.row("all ranks with equal work", lambda one: one.even_ms),
-        scenarios.row("network twice as fast", lambda one: one.transfers_ms(0.5)),
-        scenarios.row("network without transfer time", lambda one: one.free_network_ms),
-        scenarios.row("no exposed communication", lambda one: one.hidden_ms),
+        rows.append(scenarios.row("even pipeline stages", lambda paced: paced.even_stages_ms))
+    rows += [
+        scenarios.row("all ranks with equal work", lambda paced: paced.even_ms),
+        scenarios.row("network twice as fast", lambda paced: paced.transfers_ms(0.5)),
+        scenarios.row("network without transfer time", lambda paced: paced.free_network_ms),
+        scenarios.row("no exposed communication", lambda paced: paced.hidden_ms),
     ]
-    return [one for one in found if one is not None]
+    return [row for row in rows if row is not None]
 
 
-def _of_fewer(steps: int, compared: int) -> list[str]:
-    if compared in (0, steps):
-        return []
-    return [f"Calls are compared in {compared} of the {steps} recorded steps: the job has too many for all of them."]
-
-
-def _of_lost(recorded: int, whole: int) -> list[str]:
-    if recorded == whole:
-        return []
-    sentence = (
-        f"In {recorded - whole} of {recorded} recorded steps some ranks lack calls that the others have: recorders "
-        "lose some. These steps are left out."
-    )
-    return [sentence]
-
-
-def _of_fewer_ranks(ranks: int, compared: int) -> list[str]:
-    if compared == ranks:
-        return []
-    sentence = (
-        f"Calls are compared on {compared:,} of {ranks:,} ranks, those that communicate least and most among them: one "
-        "step has too many for all. What other ranks wait follows from their own steps."
-    )
-    return [sentence]
-
-
-def _mesh(facts: Sequence[RankFacts]) -> list[tuple[str, int]]:
-    """Dimensions with their sizes, as far as the recorded ranks show them."""
+def _mesh(facts: Sequence[RankFacts]) -> tuple[list[tuple[str, int]], list[tuple[int, ...]]]:
+    """Dimensions with their sizes, as far as the recorded ranks show them, and each rank's place in them."""
     sizes: dict[str, int] = {}
-    for one in facts:
-        for name, place in one.mesh:
+    for rank in facts:
+        for name, place in rank.mesh:
             sizes[name] = max(sizes.get(name, 0), place + 1)
-    return list(sizes.items())
-
-
-def _notes(
-    facts: Sequence[RankFacts],
-    missing: Sequence[int],
-    calls: Calls,
-    scenarios: Scenarios,
-    stages: Pipeline | None,
-) -> list[str]:
-    notes = []
-    if len(facts) == 1:
-        notes.append(
-            "One rank alone does not show whether communication is transfer or waiting for others: exposed "
-            "communication is listed as transfer. Who delays whom, and what a repair wins, needs recordings of the "
-            "other ranks."
-        )
-    elif missing:
-        listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-        notes.append(
-            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed}). What is said holds among the "
-            "recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be named."
-        )
-    if len(facts) > 1 and not calls.steps:
-        notes.append("The ranks recorded no step in common, so nothing can be compared between them.")
-    elif len(facts) > 1 and not calls.coupled.any():
-        notes.append("No collective was found on two ranks: waiting cannot be separated from transfer.")
-    error = scenarios.error_percent
-    if error is not None and abs(error) > UNRELIABLE_PERCENT and len(calls.rank):
-        notes.append(
-            f"Replayed as recorded the step is {error:+.1f} % off: what changes would win is not reliable here."
-        )
-    if stages is not None:
-        formula = ""
-        if stages.formula_percent is not None:
-            formula = f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
-            formula += f", interleaved in {stages.chunks} chunks" if stages.chunks > 1 else ""
-        notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
-    experts = expert_note(facts)
-    if experts:
-        notes.append(experts)
-    return list(dict.fromkeys((*notes, *(note for one in facts for note in one.notes))))
+    own = [dict(rank.mesh) for rank in facts]
+    return list(sizes.items()), [tuple(place.get(name, UNKNOWN) for name in sizes) for place in own]

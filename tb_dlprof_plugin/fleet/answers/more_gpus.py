@@ -14,10 +14,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
-from tb_dlprof_plugin.fleet.answers.collective_latency import TREE_RATE, ring_ns, tree_ns
-from tb_dlprof_plugin.fleet.answers.numbering import numbered
-from tb_dlprof_plugin.fleet.answers.what_if import Scenarios
+from tb_dlprof_plugin.fleet.answers.alike import members_of
+from tb_dlprof_plugin.fleet.answers.collectives import TREE_RATE, bus_rates, link_gb_s, ring_ns, tree_ns
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import among
 from tb_dlprof_plugin.fleet.dimensions import UNNAMED
 from tb_dlprof_plugin.fleet.job import WhatIf
@@ -68,7 +67,7 @@ class _Exchanges:
 def more_gpus(facts: Sequence[RankFacts], scenarios: Scenarios, growth: Growth) -> tuple[list[WhatIf], list[str]]:
     """The job's step on other numbers of GPUs, and notes: what is assumed, or why it is not known."""
     calls, step = scenarios.calls, scenarios.step
-    world = max(max(one.world_size for one in facts), len(facts))
+    world = max(max(rank.world_size for rank in facts), len(facts))
     asked = growth.gpus or (tuple(world * factor for factor in _FACTORS) if len(calls.rank) <= _MOST_CALLS else ())
     if step is None or not asked or len(facts) < 2 or not calls.coupled.any():
         return [], [f"More GPUs: {_NOTHING}"] if growth.gpus else []
@@ -112,9 +111,9 @@ def _growing(facts: Sequence[RankFacts]) -> str | None:
     """
     there = {
         group.dimension
-        for one in facts
-        for group in one.groups
-        if len(group.members) != 1 and (one.wrapper or group.description.lower() not in UNNAMED)
+        for rank in facts
+        for group in rank.groups
+        if len(group.members) != 1 and (rank.wrapper or group.description.lower() not in UNNAMED)
     }
     return next((name for name in _GROWING if name in there), None)
 
@@ -122,29 +121,26 @@ def _growing(facts: Sequence[RankFacts]) -> str | None:
 def _exchanges(facts: Sequence[RankFacts], scenarios: Scenarios, dimension: str) -> _Exchanges | None:
     """The calls that grow; None where there are none, or the group makes others whose time is not known then."""
     calls = scenarios.calls
-    joined = np.bincount(calls.collective)[calls.collective]
-    size, members = np.full(len(calls.rank), -1), joined.copy()
     grows: Bools = np.zeros(len(calls.rank), dtype=np.bool_)
-    for index, one in enumerate(facts):
+    for index, rank in enumerate(facts):
         at = calls.of_rank(index)
-        group = one.collectives.group[calls.row[at]]
-        size[at] = one.collectives.bytes[calls.row[at]]
-        counts = np.array([len(each.members) for each in one.groups] + [0])
-        members[at] = np.maximum(counts[group], joined[at])
-        grows[at] = np.array([each.dimension == dimension for each in one.groups] + [False])[group]
+        inside = np.array([group.dimension == dimension for group in rank.groups] + [False])
+        grows[at] = inside[rank.collectives.group[calls.row[at]]]
     if np.isin(calls.operation[grows], _OTHER).any():
         return None
     rows = np.flatnonzero(grows & calls.coupled & np.isin(calls.operation, list(_STEPS)))
     if not len(rows):
         return None
-    return _Exchanges(rows, calls.operation[rows], size[rows], members[rows], _hosts_of_group(facts, dimension))
+    members = members_of(facts, calls)[rows]
+    return _Exchanges(rows, calls.operation[rows], calls.bytes[rows], members, _hosts_of_group(facts, dimension))
 
 
 def _hosts_of_group(facts: Sequence[RankFacts], dimension: str) -> float:
     """Of a group of the dimension, which are alike: as many for a member as its recorded members have."""
-    group = next(each for one in facts for each in one.groups if each.dimension == dimension and len(each.members) != 1)
+    groups = (group for rank in facts for group in rank.groups)
+    group = next(group for group in groups if group.dimension == dimension and len(group.members) != 1)
     inside = set(group.members)
-    hosts = [one.host for one in facts if not inside or one.rank in inside]
+    hosts = [rank.host for rank in facts if not inside or rank.rank in inside]
     return max(1.0, len(set(hosts)) / max(len(hosts), 1) * (len(inside) or len(facts)))
 
 
@@ -163,7 +159,7 @@ def _unknown_link(facts: Sequence[RankFacts], exchanges: _Exchanges, gpus: int, 
 
 
 def _hosts(facts: Sequence[RankFacts]) -> int:
-    return len({one.host for one in facts})
+    return len({rank.host for rank in facts})
 
 
 def _row(
@@ -179,17 +175,17 @@ def _row(
     assert step is not None
     hosts = _hosts(facts)
     crosses = hosts > 1 or worlds[1] > _GPUS_OF_HOST
-    found = []
+    steps_ms = []
     for point in range(3):
         factor = np.ones(len(scenarios.calls.rank))
         factor[exchanges.rows] = _stretch(scenarios, exchanges, worlds, growth, point, crosses and hosts == 1)
         longer = scenarios.transfers_ms(factor)
         waited = _SPREAD[point] * own_spread_ms * (_last_of(worlds[1]) - _last_of(worlds[0]))
-        found.append((step.ms if longer is None else longer) + waited)
+        steps_ms.append((step.ms if longer is None else longer) + waited)
     members = int(exchanges.members.max()) * worlds[1] // worlds[0]
     change = f"{worlds[1]} GPUs, {dimension} of {members}, the same batch on each"
-    row = scenarios.stated(change, step.ms - found[1])
-    return replace(row, low_ms=min(row.low_ms, found[0]), high_ms=max(row.high_ms, found[2]))
+    row = scenarios.stated(change, step.ms - steps_ms[1])
+    return replace(row, low_ms=min(row.low_ms, steps_ms[0]), high_ms=max(row.high_ms, steps_ms[2]))
 
 
 def _stretch(
@@ -216,8 +212,10 @@ def _stretch(
     passes = ((after - 1) / after) / ((before - 1) / before)
     transfer = now * passes
     if leaves_host and growth.network_gb_s is not None:
-        transfer *= np.maximum(_rates(exchanges, now) / growth.network_gb_s, 1.0)
-    steps = np.array([_STEPS.get(one, 0) for one in Operation])[exchanges.operation]
+        transfer *= np.maximum(
+            bus_rates(exchanges.operation, exchanges.bytes, exchanges.members, now) / growth.network_gb_s, 1.0
+        )
+    steps = np.array([_STEPS.get(operation, 0) for operation in Operation])[exchanges.operation]
     hosts = exchanges.hosts
     if leaves_host:
         later = np.minimum(np.ceil(worlds[1] / _GPUS_OF_HOST), after)
@@ -238,21 +236,11 @@ def _modelled(passes: Ints, transfer: Floats, members: Floats, hosts: Floats, po
     return result
 
 
-def _rates(exchanges: _Exchanges, transfer: Floats) -> Floats:
-    """Bus bandwidth of each call in GB/s."""
-    number, example = numbered(exchanges.operation, exchanges.members)
-    units = [
-        bus_gb_s(int(exchanges.operation[at]), 1, int(exchanges.members[at]), 1.0) or 0.0 for at in example.tolist()
-    ]
-    result: Floats = exchanges.bytes * np.array(units)[number] / transfer
-    return result
-
-
 def _own_spread_ms(facts: Sequence[RankFacts], scenarios: Scenarios) -> float:
     """Standard deviation of a rank's own time from step to step, mean over ranks, without the profiler."""
     deviations = []
-    for one, here in zip(facts, among(facts, scenarios.calls.numbers), strict=True):
-        steps = one.steps
+    for rank, here in zip(facts, among(facts, scenarios.calls.numbers), strict=True):
+        steps = rank.steps
         own = (steps.end_ns - steps.start_ns - np.maximum(steps.communication_ns, 0))[here]
         if len(own) > 1:
             deviations.append(float(own.std(ddof=1)))

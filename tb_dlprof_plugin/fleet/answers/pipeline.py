@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.account import Recorded
-from tb_dlprof_plugin.fleet.answers.calls import Calls, stage_of, stages_exchange
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.job import PipelineShape
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 
@@ -58,9 +58,9 @@ def bubble_share(stages: int, microbatches: int, chunks: int = 1) -> float:
     return idle / (microbatches + idle)
 
 
-def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pipeline | None:
+def pipeline(facts: Sequence[RankFacts], calls: JobCalls, recorded: Recorded) -> Pipeline | None:
     """None for jobs without a pipeline."""
-    stages = [stage_of(one) for one in facts]
+    stages = [stage_of(rank) for rank in facts]
     count = len(set(stages))
     if count < 2 or not recorded.step.sum() or not stages_exchange(calls.operation):
         return None
@@ -81,24 +81,24 @@ def pipeline(facts: Sequence[RankFacts], calls: Calls, recorded: Recorded) -> Pi
     )
 
 
-def _microbatches(facts: Sequence[RankFacts], calls: Calls, stages: Sequence[int]) -> tuple[int | None, int]:
+def _microbatches(facts: Sequence[RankFacts], calls: JobCalls, stages: Sequence[int]) -> tuple[int | None, int]:
     """Microbatches of a step and chunks, from what the first stage sends in a step, the same in all steps and ranks.
 
     With v chunks and m microbatches it sends v m activations to the next stage and (v - 1) m gradients to the last one:
     without interleaving none.
     """
     last = max(stages)
-    stage_of_rank = {one.rank: stage for one, stage in zip(facts, stages, strict=True)}
-    found = set()
-    for index, one in enumerate(facts):
+    stage_of_rank = {rank.rank: stage for rank, stage in zip(facts, stages, strict=True)}
+    counts = set()
+    for index, rank in enumerate(facts):
         if stages[index] == 0:
             rows = calls.row[calls.of_rank(index)]
-            sends = rows[one.collectives.operation[rows] == Operation.SEND]
-            to = [stage_of_rank.get(peer) for peer in one.collectives.peer[sends].tolist()]
+            sends = rows[rank.collectives.operation[rows] == Operation.SEND]
+            to = [stage_of_rank.get(peer) for peer in rank.collectives.peer[sends].tolist()]
             # Of two stages the next one is the last.
             back = to.count(last) if last > 1 else 0
-            found.add(((len(sends) - back) / max(calls.steps, 1), back / max(calls.steps, 1)))
-    ahead, returned = found.pop() if len(found) == 1 else (0.0, 0.0)
+            counts.add(((len(sends) - back) / max(calls.steps, 1), back / max(calls.steps, 1)))
+    ahead, returned = counts.pop() if len(counts) == 1 else (0.0, 0.0)
     count = ahead - returned
     if count <= 0 or count != int(count) or ahead % count:
         return None, 1

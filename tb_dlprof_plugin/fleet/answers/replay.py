@@ -1,8 +1,12 @@
-"""Replays a job: when each rank ends, if own times or transfers were other than recorded.
+"""Replays a job: when each call starts and ends, if paths or transfers were other than recorded.
 
-A call starts when it is ready and the stream is free, a collective ends one transfer after its last member has started,
-and a rank goes on from where it waits for a call when the call has ended. Calls that do not depend on each other are
-computed together, so a replay takes as many steps of numpy as the longest chain of calls.
+A collective ends one transfer after its last member has started. A member starts when its stream is free and its GPU
+and its host have come so far, each by the longer of its two paths from the call before (`rank_facts.PATHS`). Where
+launches are not recorded the only path is the rank's own time. A rank goes on from where it waits for a call when the
+call has ended. The steps are run again and again until the hosts have the lead that they have in a long training.
+
+Calls that do not depend on each other are computed together, so a replay takes as many steps of numpy as the longest
+chain of calls.
 
 Sources: Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis (OSDI'25), for the end of a
 collective; Liang et al., Lumos (MLSys'25), for streams.
@@ -10,17 +14,23 @@ collective; Liang et al., Lumos (MLSys'25), for streams.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.calls import Calls
+from tb_dlprof_plugin.fleet.answers.call_paths import PathTimes
+from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
+from tb_dlprof_plugin.simulation.replay import LAUNCH_LATENCY_NS
+
+ROUNDS, STEADY = 6, 0.001
+"""The steps are run so often, or until they take as long as the time before but for this share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Calls that can be computed together: rows of `Calls` in order of collective, and where each collective begins."""
+    """Calls that can be computed together: rows of `JobCalls` by collective, and where each collective begins."""
 
     rows: Ints
     rank: Ints
@@ -28,21 +38,7 @@ class Wave:
     member_of: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """Times in ns.
-
-    Attributes:
-        step: mean step of the job: the longest rank's, over the steps after the first one, where there are several. In
-            the first one ranks have not met yet.
-        of_rank: of each rank, all steps.
-    """
-
-    step: float
-    of_rank: Floats
-
-
-def waves(calls: Calls) -> list[Wave]:
+def waves(calls: JobCalls) -> list[Wave]:
     """The order of computation: each wave holds the collectives that are next on all of their members."""
     members = np.bincount(calls.collective)
     pointer, last = calls.first[:-1].copy(), calls.first[1:]
@@ -76,12 +72,12 @@ def waves(calls: Calls) -> list[Wave]:
         moved = moved[pointer[moved] < last[moved]]
 
 
-def _members(calls: Calls) -> tuple[Ints, Ints]:
+def _members(calls: JobCalls) -> tuple[Ints, Ints]:
     order = np.argsort(calls.collective, kind="stable")
     return order, np.r_[0, np.cumsum(np.bincount(calls.collective))]
 
 
-def _wave(calls: Calls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
+def _wave(calls: JobCalls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
     size = starts[collectives + 1] - starts[collectives]
     begin = np.cumsum(size) - size
     member_of = np.repeat(np.arange(len(collectives)), size)
@@ -89,7 +85,7 @@ def _wave(calls: Calls, collectives: Ints, rows_of: Ints, starts: Ints) -> Wave:
     return Wave(rows, calls.rank[rows], begin, member_of)
 
 
-def _stuck(calls: Calls, pointer: Ints, last: Ints, members: Ints) -> Ints:
+def _stuck(calls: JobCalls, pointer: Ints, last: Ints, members: Ints) -> Ints:
     """Where ranks started calls of several streams in other orders: the collective that is next on most members."""
     waiting = np.flatnonzero(pointer < last)
     if not len(waiting):
@@ -98,77 +94,264 @@ def _stuck(calls: Calls, pointer: Ints, last: Ints, members: Ints) -> Ints:
     return at[[int(np.argmax(count / members[at]))]]
 
 
-def replay(
-    calls: Calls,
-    order: list[Wave],
-    gap: Floats | None = None,
-    transfer: Floats | None = None,
-    tail: Floats | None = None,
-) -> Replayed:
-    """The job with these times in place of the recorded ones.
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times to replay, a row per call (ns). ``joined`` False: no rank waits for a call."""
 
-    Args:
-        calls: as recorded.
-        order: of `waves`.
-        gap: own time since the call before was ready (ns, a row per call).
-        transfer: of the call's collective (ns, a row per call).
-        tail: own time after a rank's last call was ready (ns, a row per rank).
+    paths: PathTimes
+    transfer: Floats
+    joined: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedStep:
+    """Times in ns.
+
+    Attributes:
+        step: mean step of the job, the longest rank's.
+        of_rank: mean step of each rank.
+        machine: its last round.
     """
-    if gap is None:
-        ready = calls.ready.astype(np.float64)
-    else:
-        whole = np.cumsum(gap)
-        before = np.r_[0.0, whole][calls.first[:-1]]
-        ready = whole - before[calls.rank]
-    transfer = calls.transfer.astype(np.float64) if transfer is None else transfer
-    recorded_tail = recorded_tails(calls)
-    tail = recorded_tail if tail is None else tail
-    end_of_calls = _last(calls, ready)
-    # Between ready and block lies own time of the following gap, which changes in the same proportion.
-    following = np.r_[calls.gap[1:], 0].astype(np.float64)
-    changed = following if gap is None else np.r_[gap[1:], 0.0]
-    heads = calls.first[1:][np.diff(calls.first) > 0] - 1
-    following[heads], changed[heads] = recorded_tail[calls.rank[heads]], tail[calls.rank[heads]]
-    ratio = np.divide(changed, following, out=np.ones_like(changed), where=following > 0)
-    block = ready + (calls.block - calls.ready) * ratio
-    first = np.minimum(calls.first_step, calls.own)
-    delay = np.zeros(calls.ranks)
-    delay_of_first = np.zeros(calls.ranks)
-    # In the order of computation, so that a wave reads what lies together.
-    rows = np.concatenate([np.zeros(0, dtype=np.int64), *(wave.rows for wave in order)])
-    ready_of, block_of, transfer_of = ready[rows], block[rows], transfer[rows]
-    stream_of, blocks_of, in_first = calls.stream[rows], calls.blocks[rows], (calls.step == 0)[rows]
-    leads_of = calls.leads[rows]
-    streams = int(calls.stream.max(initial=0)) + 1
-    free = np.zeros(calls.ranks * streams)
-    done = 0
-    for wave in order:
-        here, rank = slice(done, done + len(wave.rows)), wave.rank
-        done = here.stop
-        on = rank * streams + stream_of[here]
-        own = delay[rank]
-        start = np.maximum(ready_of[here] + own, free[on])
-        end = ends(wave, start, leads_of[here], transfer_of[here])
-        free[on] = end
-        longer = np.where(blocks_of[here], np.maximum(own, end - block_of[here]), own)
-        delay[rank] = longer
-        early = in_first[here]
-        if early.any():
-            delay_of_first[rank[early]] = longer[early]
-    of_rank = end_of_calls + tail + delay
-    if calls.steps < 2:
-        return Replayed(float(of_rank.max(initial=0.0)), of_rank)
-    rest = of_rank - _own_of_first(calls, ready, tail, first) - delay_of_first
-    return Replayed(float(rest.max(initial=0.0)) / (calls.steps - 1), of_rank)
+
+    step: float
+    of_rank: Floats
+    machine: _JobMachine
+
+    @property
+    def hidden(self) -> Floats:
+        """Of each call, how long its rank waits for others in it while the GPU works; 0 without launches."""
+        return self.machine.by_call(self.machine.hidden)
+
+    @property
+    def stalled(self) -> Floats:
+        """Of each call, how long its rank's GPU waits for its end."""
+        return self.machine.by_call(self.machine.stalled)
 
 
-def ends(wave: Wave, start: Floats, leads: Bools, transfer: Floats) -> Floats:
+class Course:
+    """What all replays of a job have in common.
+
+    Attributes:
+        calls: as recorded.
+        counted: the waves of the steps that count (`JobCalls.counted_steps`).
+        rows: of the calls in them, in that order.
+        leads, place: of each of ``rows``, `JobCalls.leads`, and the place of its stream among those of all ranks.
+        in_order: whether the calls of each rank are computed one after the other.
+    """
+
+    def __init__(self, calls: JobCalls, order: Sequence[Wave]) -> None:
+        self.calls, self.counted = calls, _later_waves(calls, order) if calls.paths.launches else order
+        self.rows: Ints = np.concatenate([np.zeros(0, dtype=np.int64), *(wave.rows for wave in self.counted)])
+        self.streams = int(calls.stream.max(initial=0)) + 1
+        self.place = calls.rank[self.rows] * self.streams + calls.stream[self.rows]
+        self.leads = calls.leads[self.rows]
+        turn = np.full(len(calls.rank), -1, dtype=np.int64)
+        turn[self.rows] = np.arange(len(self.rows))
+        later = np.flatnonzero((turn[1:] < turn[:-1]) & (turn[1:] >= 0)) + 1
+        self.in_order = bool(np.isin(later, calls.first).all())
+        old = np.empty(len(calls.rank))
+        for rank in range(calls.ranks):
+            rows = calls.of_rank(rank)
+            old[rows] = np.maximum.accumulate(calls.ready[rows])
+        self._gaps: Floats = np.diff(old, prepend=0.0)
+        self._gaps[calls.first[:-1][np.diff(calls.first) > 0]] = 0.0
+        self._known: tuple[Floats, Floats] | None = None
+        self._ready, self._block = _Moments.of(calls, old, calls.ready), _Moments.of(calls, old, calls.block)
+
+    def ways(self, path: Floats) -> tuple[Floats, Floats, Floats]:
+        """The way to each of ``rows`` along this path, from the call before it: that of the path, and none to subtract.
+
+        Where calls are not computed in order, both are the way from the rank's first call, so that the state between
+        two calls does not depend on which they are; and the whole way of each rank.
+        """
+        calls = self.calls
+        if self.in_order:
+            return path[self.rows], np.zeros(len(self.rows)), np.zeros(calls.ranks)
+        whole = np.r_[0.0, np.cumsum(path * calls.counted)]
+        begin = whole[calls.first]
+        way = (whole[1:] - begin[:-1][calls.rank])[self.rows]
+        return way, way, np.diff(begin)
+
+    def overlap(self, gpu: Floats) -> Floats:
+        """Own time from when a call is ready to where its rank waits for its end: the same work as recorded.
+
+        Args:
+            gpu: of each call, the GPU's work since the one before. Many replays have the same.
+        """
+        if self._known is not None and self._known[0] is gpu:
+            return self._known[1]
+        # Only differences within a rank count.
+        new = np.cumsum(np.maximum(np.minimum(gpu, self._gaps), 0.0))
+        result: Floats = np.maximum(self._block.among(new) - self._ready.among(new), 0.0)
+        self._known = gpu, result
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """Where moments of own time lie among those at which calls of the rank are ready.
+
+    Attributes:
+        before, after: the calls around it. share: of the way from one to the other.
+        beyond: own time after the last call, which goes on as recorded.
+    """
+
+    before: Ints
+    after: Ints
+    share: Floats
+    beyond: Floats
+
+    @staticmethod
+    def of(calls: JobCalls, old: Floats, moments: Ints) -> _Moments:
+        before, after = np.empty(len(old), dtype=np.int64), np.empty(len(old), dtype=np.int64)
+        for rank in range(calls.ranks):
+            rows = calls.of_rank(rank)
+            before[rows] = np.maximum(np.searchsorted(old[rows], moments[rows], side="right") - 1, 0) + rows.start
+            after[rows] = np.minimum(before[rows] + 1, rows.stop - 1)
+        since, way = np.maximum(moments - old[before], 0.0), old[after] - old[before]
+        share = np.divide(since, way, out=np.zeros(len(old)), where=way > 0)
+        return _Moments(before, after, share, np.where(after == before, since, 0.0))
+
+    def among(self, new: Floats) -> Floats:
+        """The moments, when calls are ready at other ones."""
+        result: Floats = new[self.before] + self.share * (new[self.after] - new[self.before]) + self.beyond
+        return result
+
+
+def replay(course: Course, times: Times) -> ReplayedStep:
+    """The step of a long training with these times."""
+    machine = _JobMachine(course, times)
+    before, length = machine.end, 0.0
+    for _ in range(ROUNDS):
+        last, before = length, machine.end.copy()
+        machine.run()
+        length = float((machine.end - before).max(initial=0.0))
+        if abs(length - last) <= STEADY * length:
+            break
+    of_rank = (machine.end - before) / course.calls.counted_steps
+    return ReplayedStep(float(of_rank.max(initial=0.0)), of_rank, machine)
+
+
+def replay_as_recorded(course: Course, times: Times) -> float:
+    """The mean step (ns) as `recorded_step` measures it, from the state in which the ranks began; see `replay`."""
+    machine = _JobMachine(course, times)
+    machine.begin_as_recorded()
+    machine.run()
+    return _mean_step(course.calls, machine.by_call(machine.stop))
+
+
+def recorded_step(calls: JobCalls) -> float:
+    """The mean step as recorded (ns), without the first one if there are several: in that ranks have not met yet.
+
+    Where launches are recorded a step is from the end of a last call to that of the next.
+    """
+    return _mean_step(calls, calls.stop.astype(np.float64))
+
+
+def _mean_step(calls: JobCalls, stop: Floats) -> float:
+    """That of the longest rank, if its calls end then; what comes after a rank's last call is as recorded."""
+    behind_first = calls.steps > 1 and bool((calls.step == 0).any())
+    whole = (calls.length - calls.first_length * behind_first).astype(np.float64)
+    for rank in range(calls.ranks):
+        rows = calls.of_rank(rank)
+        first = calls.step[rows] == 0
+        recorded, late = _last(calls.stop[rows], first & behind_first), _last(stop[rows], first & behind_first)
+        whole[rank] = late if calls.paths.launches else whole[rank] + late - recorded
+    return float(whole.max(initial=0.0)) / max(calls.steps - behind_first, 1)
+
+
+def _last(stop: Floats | Ints, first: Bools) -> float:
+    """When the last call of a rank ends, counted from the last of the first step's where some are chosen."""
+    return float(stop.max(initial=0)) - float(stop[first].max(initial=0))
+
+
+class _JobMachine:
+    """The state between rounds: the times of each rank's GPU and host at its last call, when its streams are free.
+
+    Ranks may start calls of several streams in different orders: then calls are computed in another order than that of
+    their rank (`Course.ways`).
+    """
+
+    def __init__(self, course: Course, times: Times) -> None:
+        calls, rows = course.calls, course.rows
+        self._course, self._times, self._hosts = course, times, calls.paths.launches
+        self.gpu, self.host, self.end = np.zeros(calls.ranks), np.zeros(calls.ranks), np.zeros(calls.ranks)
+        self._stream = np.zeros(calls.ranks * course.streams)
+        self._overlap_of_all = course.overlap(times.paths.gpu)
+        # In the order of computation, so that a wave reads what lies together.
+        self._overlap, self._transfer = self._overlap_of_all[rows], times.transfer[rows]
+        self._blocks: Bools = calls.blocks[rows] & times.joined
+        self.hidden, self.stalled, self.stop = (np.zeros(len(rows)) for _ in range(3))
+        self._to_gpu, self._gpu_back, self._gpu_way = course.ways(times.paths.gpu)
+        if self._hosts:
+            gpu, gpu_after_host, host, host_after_gpu = (column[rows] for column in times.paths.columns)
+            self._to_host_after_gpu = self._to_gpu - gpu + host_after_gpu
+            self._to_host, self._host_back, self._host_way = course.ways(times.paths.host)
+            self._to_gpu_after_host = self._to_host - host + gpu_after_host
+
+    def begin_as_recorded(self) -> None:
+        """The state at the end of each rank's last call in the first step; without launches at the begin of that."""
+        calls, times = self._course.calls, self._times
+        if not calls.paths.launches:
+            self.gpu = -calls.tail.astype(np.float64)
+            return
+        for rank in range(calls.ranks):
+            rows = np.arange(calls.first[rank], calls.first[rank + 1])
+            rows = rows[calls.step[rows] == 0]
+            if len(rows):
+                last = rows[-1]
+                self.host[rank] = -float(calls.lead[last] + calls.duration[last])
+                self.gpu[rank] = -float(
+                    self._overlap_of_all[last] if calls.blocks[last] and times.joined else calls.duration[last]
+                )
+
+    def run(self) -> None:
+        """The steps that count."""
+        course, done = self._course, 0
+        for wave in course.counted:
+            here, rank = slice(done, done + len(wave.rows)), wave.rank
+            done = here.stop
+            place = course.place[here]
+            gpu = self.gpu[rank]
+            ready = gpu + self._to_gpu[here]
+            start = self._stream[place]
+            if self._hosts:
+                host = self.host[rank]
+                ready = np.maximum(ready, host + self._to_gpu_after_host[here])
+                launched = np.maximum(host + self._to_host[here], gpu + self._to_host_after_gpu[here])
+                self.host[rank] = launched - self._host_back[here]
+                start = np.maximum(start, launched + LAUNCH_LATENCY_NS)
+            start = np.maximum(ready, start)
+            own = self._transfer[here]
+            end = _ends(wave, start, course.leads[here], own) if self._times.joined else start + own
+            self._stream[place] = end
+            goes_on = ready + self._overlap[here]
+            blocks = self._blocks[here]
+            stalled = np.where(blocks, np.maximum(end - goes_on, 0.0), 0.0)
+            self.gpu[rank] = ready + stalled - self._gpu_back[here]
+            self.end[rank] = np.maximum(self.end[rank], end)
+            if self._hosts:
+                waited = np.maximum(end - own - start, 0)
+                self.hidden[here] = np.where(blocks, np.minimum(np.maximum(goes_on - start, 0), waited), waited)
+            self.stalled[here], self.stop[here] = stalled, end
+        self.gpu += self._gpu_way
+        if self._hosts:
+            self.host += self._host_way
+
+    def by_call(self, column: Floats) -> Floats:
+        """A column of the calls that count in the order of all; 0 for the others."""
+        result = np.zeros(len(self._course.calls.rank))
+        result[self._course.rows] = column
+        return result
+
+
+def _ends(wave: Wave, start: Floats, leads: Bools, transfer: Floats) -> Floats:
     """When the calls of a wave end that start then: one transfer after the last member for which they wait.
 
     Args:
         wave: whose calls they are.
         start: of each of them.
-        leads: `Calls.leads`.
+        leads: `JobCalls.leads`.
         transfer: of the call's collective.
     """
     waited_for = np.where(leads, start, -np.inf)
@@ -180,44 +363,18 @@ def ends(wave: Wave, start: Floats, leads: Bools, transfer: Floats) -> Floats:
     return end
 
 
-def recorded_tails(calls: Calls) -> Floats:
-    """Own time of each rank after its last call was ready (ns)."""
-    return calls.own - _last(calls, calls.ready.astype(np.float64))
-
-
-def recorded_step(calls: Calls) -> float:
-    """Mean step as recorded (ns) over the steps that `Replayed.step` covers."""
-    if not calls.ranks or not calls.steps:
-        return 0.0
-    if calls.steps < 2:
-        return float(calls.length.max())
-    blocked = np.bincount(calls.rank, weights=np.where(calls.step == 0, calls.exposed, 0), minlength=calls.ranks)
-    return float((calls.length - calls.first_step - blocked).max()) / (calls.steps - 1)
-
-
-def _last(calls: Calls, ready: Floats) -> Floats:
-    result = np.zeros(calls.ranks)
-    some = np.diff(calls.first) > 0
-    result[some] = ready[calls.first[1:][some] - 1]
-    return result
-
-
-def _own_of_first(calls: Calls, ready: Floats, tail: Floats, first: Ints) -> Floats:
-    """Own time at the end of the first step, which lies between two calls, in the changed own time."""
-    begins, stops = calls.first[:-1], calls.first[1:]
-    # The last call that was ready by then, and the next: the moment lies between them in the same proportion.
-    passed = np.bincount(calls.rank, weights=calls.ready <= first[calls.rank], minlength=calls.ranks).astype(np.int64)
-    before, after = begins + passed - 1, begins + passed
-    empty = begins == stops
-    last_new = np.where(empty, 0.0, ready[np.where(empty, 0, stops - 1)] if len(ready) else 0.0)
-
-    def at(column: Floats | Ints, row: Ints, none_before: Floats, none_after: Floats) -> Floats:
-        known = column[np.clip(row, 0, len(column) - 1)] if len(column) else np.zeros(len(row))
-        return np.where(row < begins, none_before, np.where(row >= stops, none_after, known))
-
-    nothing = np.zeros(calls.ranks)
-    old_low, old_high = (at(calls.ready, row, nothing, calls.own.astype(np.float64)) for row in (before, after))
-    new_low, new_high = (at(ready, row, nothing, last_new + tail) for row in (before, after))
-    share = np.divide(first - old_low, old_high - old_low, out=np.ones(calls.ranks), where=old_high > old_low)
-    result: Floats = new_low + np.clip(share, 0, 1) * (new_high - new_low)
+def _later_waves(calls: JobCalls, order: Sequence[Wave]) -> list[Wave]:
+    """The waves without the first step."""
+    result: list[Wave] = []
+    for wave in order:
+        later = calls.step[wave.rows] > 0
+        if later.all():
+            result.append(wave)
+        elif later.any():
+            # A collective is one step's on all of its members.
+            number = np.cumsum(np.isin(np.arange(len(wave.rows)), wave.begin)) - 1
+            kept = number[later]
+            begin = np.flatnonzero(np.diff(kept, prepend=-1))
+            member_of = np.cumsum(np.diff(kept, prepend=kept[0]) != 0)
+            result.append(Wave(wave.rows[later], wave.rank[later], begin, member_of))
     return result

@@ -8,8 +8,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from tb_dlprof_plugin.fleet.engines.dask import Dask
-from tb_dlprof_plugin.fleet.engines.engine import Engine, EngineError
-from tb_dlprof_plugin.fleet.engines.here import Here
+from tb_dlprof_plugin.fleet.engines.engine import Engine, EngineError, Here
 from tb_dlprof_plugin.fleet.engines.processes import InExecutor, Processes
 
 NAMES = ("processes", "dask", "here")

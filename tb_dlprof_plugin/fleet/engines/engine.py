@@ -1,4 +1,4 @@
-"""What an engine is, and what it gives for an item whose function failed."""
+"""What an engine is, and what it gives for an item whose function failed; the one that works in this process."""
 
 from __future__ import annotations
 
@@ -42,3 +42,19 @@ class Engine(Protocol):
             EngineError: nothing can run.
         """
         ...
+
+
+class Here:
+    """Applies the function in this process, one item after the other: see `Engine`."""
+
+    def map_unordered(self, function: Callable[[T], R], items: Sequence[T]) -> Iterator[tuple[T, R | Failure]]:
+        """In the order of the items."""
+        for item in items:
+            yield item, _result(function, item)
+
+
+def _result(function: Callable[[T], R], item: T) -> R | Failure:
+    try:
+        return function(item)
+    except Exception as error:
+        return Failure.of(error)

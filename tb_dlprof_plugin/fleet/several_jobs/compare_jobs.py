@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from tb_dlprof_plugin.fleet.answers.sentences import CAUSES
 from tb_dlprof_plugin.fleet.job import CollectiveRow, Delay, Job
-from tb_dlprof_plugin.fleet.several_jobs.compared_sentence import compared_sentence
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN
 from tb_dlprof_plugin.fleet.several_jobs.comparison import (
     CollectiveChange,
     DelayChange,
     JobComparison,
     JobSide,
+    PairedBy,
     PartChange,
     RankChange,
 )
-from tb_dlprof_plugin.fleet.several_jobs.pairs_of_ranks import PairedRanks, paired_ranks
-from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, mean_parts, parts_of
-from tb_dlprof_plugin.fleet.several_jobs.relative_work import flops_per_sample_note, relative_work
+from tb_dlprof_plugin.fleet.several_jobs.parts import (
+    PARTS,
+    SAME,
+    TITLES,
+    flops_per_sample_note,
+    mean_parts,
+    parts_of,
+    relative_work,
+)
 
 
 def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "candidate")) -> JobComparison:
@@ -57,7 +65,7 @@ def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "c
         collectives=_collectives(base, candidate),
         notes=_notes(base, candidate, names, paired),
     )
-    return replace(found, sentence=compared_sentence(found))
+    return replace(found, sentence=_sentence(found))
 
 
 def _side(name: str, job: Job) -> JobSide:
@@ -195,3 +203,110 @@ def _named(ranks: Sequence[int], most: int = 8) -> str:
 
 def _mesh(job: Job) -> str:
     return " x ".join(f"{name} {size}" for name, size in job.mesh)
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """Of a rank of the candidate those of the base, with weights that sum to 1."""
+
+    rank: int
+    base: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedRanks:
+    """``by`` mesh: by the place in each dimension; by rank: by number; by share: by position among all ranks, where the
+    jobs have other numbers of ranks. Ranks without counterpart are left out and named in ``alone_base`` and
+    ``alone_candidate``.
+    """
+
+    by: PairedBy
+    pairs: tuple[Counterpart, ...]
+    alone_base: tuple[int, ...] = ()
+    alone_candidate: tuple[int, ...] = ()
+
+
+def paired_ranks(base: Job, candidate: Job) -> PairedRanks:
+    """The ranks that have an account, each with its counterpart."""
+    before, after = [row.rank for row in base.account], [row.rank for row in candidate.account]
+    if base.world_size != candidate.world_size:
+        return PairedRanks("share", _by_share(before, after))
+    places, others = _places(base), _places(candidate)
+    if base.mesh and base.mesh == candidate.mesh and places is not None and others is not None:
+        at = {place: rank for rank, place in places.items() if rank in before}
+        found = {rank: at[others[rank]] for rank in after if others[rank] in at}
+        return _paired("mesh", before, after, found)
+    return _paired("rank", before, after, {rank: rank for rank in after if rank in set(before)})
+
+
+def _paired(by: PairedBy, before: Sequence[int], after: Sequence[int], found: dict[int, int]) -> PairedRanks:
+    used = set(found.values())
+    return PairedRanks(
+        by,
+        tuple(Counterpart(rank, ((other, 1.0),)) for rank, other in found.items()),
+        tuple(rank for rank in before if rank not in used),
+        tuple(rank for rank in after if rank not in found),
+    )
+
+
+def _places(job: Job) -> dict[int, tuple[int, ...]] | None:
+    """The place of each rank; None where one is unknown or two ranks have the same."""
+    places = dict(zip(job.ranks, job.mesh_places, strict=True))
+    if any(UNKNOWN in place for place in places.values()) or len(set(places.values())) < len(places):
+        return None
+    return places
+
+
+def _by_share(before: Sequence[int], after: Sequence[int]) -> tuple[Counterpart, ...]:
+    """Each rank with those that lie at the same part of the list of ranks, so that each list counts whole."""
+    if not before:
+        return ()
+    pairs, own, other = [], len(after), len(before)
+    for position, rank in enumerate(after):
+        # In units of 1 / (own * other), so that the borders are exact.
+        low, high = position * other, (position + 1) * other
+        first, last = low // own, -(-high // own)
+        weights = [(before[at], (min(high, (at + 1) * own) - max(low, at * own)) / other) for at in range(first, last)]
+        pairs.append(Counterpart(rank, tuple(weights)))
+    return tuple(pairs)
+
+
+_NAMED = 0.01
+"""Of the base's step: a part that changes by less is not named."""
+_MOST = 3
+
+
+def _sentence(found: JobComparison) -> str:
+    """The steps, the parts that change most, the work where it differs, then delays that are new or gone."""
+    before, after, difference = found.base.step, found.candidate.step, found.difference_ms
+    steps = f"{after.ms:.2f} ms, that of {found.base.name} {before.ms:.2f} ms"
+    sizes = ""
+    if found.base.world_size != found.candidate.world_size:
+        sizes = f" on {found.candidate.world_size} GPUs in place of {found.base.world_size}"
+    text = f"A step of {found.candidate.name}{sizes} takes {steps}: "
+    percent, direction = abs(100 * difference / before.ms), "longer" if difference > 0 else "shorter"
+    text += f"{abs(difference):.2f} ms ({percent:.1f} %) {direction}" if difference else "equal"
+    changes = [
+        (part.part, part.difference_ms)
+        for part in sorted(found.parts, key=lambda one: -abs(one.difference_ms or 0.0))
+        if part.difference_ms is not None and abs(part.difference_ms) >= _NAMED * before.ms
+    ]
+    if changes:
+        text += " (" + ", ".join(f"{TITLES[part]} {value:+.2f} ms" for part, value in changes[:_MOST]) + ")"
+    text += "." if found.beyond_intervals or not difference else ", though the intervals of the two steps overlap."
+    if found.work is not None and found.throughput is not None and abs(found.work.ratio - 1) > SAME:
+        text += (
+            f" Its steps are {found.work.ratio:.2f} times the work, by {found.work.by}: it does {found.throughput:.2f} "
+            "times as much per time."
+        )
+    for what, title in (("new", "New"), ("gone", "Gone")):
+        listed = [_delay_text(one) for one in found.delays if one.what == what][:_MOST]
+        if listed:
+            text += f" {title}: {'; '.join(listed)}."
+    return text
+
+
+def _delay_text(one: DelayChange) -> str:
+    rank = one.rank if one.rank is not None else one.base_rank
+    cost = one.winnable_ms if one.winnable_ms is not None else one.base_winnable_ms or 0.0
+    return f"rank {rank} delays the others, because {CAUSES[one.cause]} ({cost:.2f} ms)"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tb_dlprof_plugin.fleet.job import Cause, JobStep
-from tb_dlprof_plugin.fleet.several_jobs.pairs_of_ranks import PairedBy
-from tb_dlprof_plugin.fleet.several_jobs.parts import StepParts
-from tb_dlprof_plugin.fleet.several_jobs.relative_work import RelativeWork
+from tb_dlprof_plugin.fleet.several_jobs.parts import RelativeWork, StepParts
+
+PairedBy = Literal["mesh", "rank", "share"]
 
 
 @dataclass(frozen=True, slots=True)

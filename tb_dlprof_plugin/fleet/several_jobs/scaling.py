@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tb_dlprof_plugin.fleet.job import Job
-from tb_dlprof_plugin.fleet.several_jobs.parts import StepParts, mean_parts, parts_of
-from tb_dlprof_plugin.fleet.several_jobs.relative_work import (
+from tb_dlprof_plugin.fleet.several_jobs.parts import (
     SAME,
     RelativeWork,
+    StepParts,
     WorkBasis,
     flops_per_sample_note,
+    mean_parts,
+    parts_of,
     relative_work,
 )
 

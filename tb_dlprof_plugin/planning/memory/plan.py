@@ -10,7 +10,7 @@ from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, UnknownAllocator, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
-from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
+from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
 from tb_dlprof_plugin.planning.memory.rewrite_gpus import exchanged
 from tb_dlprof_plugin.planning.memory.rewrites import (
@@ -297,7 +297,7 @@ class MemoryPlanner:
         return found
 
 
-def _scaled(found: Needs, end: Replayed) -> Needs:
+def _scaled(found: Needs, end: ReplayedMemory) -> Needs:
     """What another end of the classes needs: its limit keeps its distance to the peak."""
     share = found.smallest_limit / max(found.peak_allocated, 1)
     return Needs(end.peak_allocated, end.peak_reserved, round(share * end.peak_allocated), end.steady)

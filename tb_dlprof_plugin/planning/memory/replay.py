@@ -16,7 +16,7 @@ MOST_STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedMemory:
     """Bytes. ``fits`` is false where the limit stopped it: the peaks are those until then."""
 
     peak_allocated: int
@@ -49,7 +49,7 @@ def replay(
     limit: int | None = None,
     history: Sequence[Sequence[int]] = (),
     most_steps: int = MOST_STEPS,
-) -> Replayed:
+) -> ReplayedMemory:
     """Run a training from its first step until a step reserves nothing more.
 
     Args:
@@ -118,7 +118,7 @@ def runs_under(program: StepProgram, settings: AllocatorSettings | None, limit: 
     return replay(program, settings, limit, most_steps=_STEPS_UNDER_LIMIT).fits
 
 
-def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, free: Replayed) -> int:
+def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, free: ReplayedMemory) -> int:
     fails, works = free.peak_allocated - 1, free.peak_reserved
     while works - fails > max(MIB, int(LIMIT_SEARCH * free.peak_allocated)):
         middle = (fails + works) // 2
@@ -171,5 +171,7 @@ def _first_step(program: StepProgram, index: int, allocator: CachingAllocator) -
             allocator.allocate(state.bytes)
 
 
-def _result(allocator: CachingAllocator, fits: bool) -> Replayed:
-    return Replayed(allocator.peak_allocated, allocator.peak_reserved, allocator.allocated, allocator.retries, fits)
+def _result(allocator: CachingAllocator, fits: bool) -> ReplayedMemory:
+    return ReplayedMemory(
+        allocator.peak_allocated, allocator.peak_reserved, allocator.allocated, allocator.retries, fits
+    )

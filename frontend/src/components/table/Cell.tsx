@@ -1,7 +1,10 @@
 /** One cell of a table: the column's own drawing, or its value with the unit; a bar behind a share. */
 import type { ComponentChildren } from "preact";
+import type { Verdict as VerdictValue } from "../../api/types";
+import { exactNs, formatNsDifference } from "../../format/duration";
 import { CutName, isCut } from "../CutName";
 import { Value } from "../Value";
+import { Verdict } from "../Verdict";
 import type { Column } from "./columns";
 
 interface CellProps<Row> {
@@ -20,9 +23,16 @@ export function Cell<Row>({ column, row, first, onSelect, lead, whole }: CellPro
   const value = column.value(row);
   let content = column.cell?.(row);
   if (content === undefined) {
-    if (column.unit)
+    if (column.signed && typeof value === "number")
+      content = (
+        <span class="num" title={exactNs(value)}>
+          {formatNsDifference(value)}
+        </span>
+      );
+    else if (column.unit)
       content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
     else if (value === null) content = <span class="missing">{column.missing ?? "unknown"}</span>;
+    else if (column.verdict) content = <Verdict value={value as VerdictValue} />;
     else content = value;
   }
   let label: string | undefined;

@@ -28,6 +28,7 @@ export function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFi
     count: ">10",
     count_per_step: ">10",
     bytes: ">1MiB",
+    bytes_per_second: ">1G",
     ratio: ">1",
     per_second: ">1",
     flops: ">1T",

@@ -18,6 +18,10 @@ export interface Column<Row> {
   perStep?: boolean;
   /** Numbers carry the unit they are shown in. */
   unit?: Unit;
+  /** A difference, with its sign. */
+  signed?: boolean;
+  /** Its values are yes, no and unknown. */
+  verdict?: boolean;
   /** "choice" offers the values that occur, "text" a search box (the default). */
   filter?: "text" | "choice";
   /** The cell where it is more than the value. */

@@ -68,7 +68,7 @@ const known = (test: (value: number) => boolean): Filter =>
 
 function parse(text: string, unit: Unit): number | null {
   if (unit === "ns") return parseDuration(text);
-  if (unit === "flops" || unit === "flops_per_second") return parseFlops(text);
+  if (unit === "bytes_per_second" || unit === "flops" || unit === "flops_per_second") return parseFlops(text);
   const match = /^\s*([\d.]+)\s*(%|×|x|[kmgt]i?b?|b)?\s*$/i.exec(text);
   if (!match) return null;
   const power = unit === "bytes" ? " kmgt".indexOf((match[2] ?? " ").charAt(0).toLowerCase()) : 0;
@@ -78,7 +78,7 @@ function parse(text: string, unit: Unit): number | null {
 
 /** "1.5T", "1.5 TFLOP" and "1.5 TFLOP/s" as 1.5e12. */
 function parseFlops(text: string): number | null {
-  const match = /^\s*([\d.]+)\s*([kmgtp])?(flops?(\/s)?)?\s*$/i.exec(text);
+  const match = /^\s*([\d.]+)\s*([kmgtp])?(flops?|b)?(\/s)?\s*$/i.exec(text);
   if (!match) return null;
   const value = Number(match[1]) * 1000 ** Math.max(0, " kmgtp".indexOf((match[2] ?? " ").toLowerCase()));
   return Number.isFinite(value) ? value : null;

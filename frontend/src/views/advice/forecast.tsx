@@ -1,11 +1,11 @@
 /** Which forecast is shown at first, and the columns of its ops. */
+import * as columns from "../../api/columns";
 import type { ForecastOp, MixedPrecisionChoice } from "../../api/types";
 import { number, text } from "../../components/export/columns";
-import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
+import { tableColumns } from "../../components/table/declared";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNsDifference } from "../../format/duration";
-import { passColumn } from "../passColumn";
 
 /** The one reason why there is no forecast at all; null where there is one, or where the reasons differ. */
 export function sharedRefusal(choices: MixedPrecisionChoice[]): string | null {
@@ -58,72 +58,24 @@ export const CHOICES: Column<MixedPrecisionChoice>[] = [
   text("Why none", ({ refusal }) => refusal),
 ];
 
-export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
-  {
-    id: "name",
-    header: "Op",
-    definition: DEFINITIONS.opName,
-    value: (op) => op.name,
-    cell: (op) => <CutName name={op.name} />,
-    width: "260px",
-  },
-  passColumn((op) => op.direction, "100px"),
-  {
-    id: "now",
-    header: "Now",
-    definition: "Kernel time per iteration, as recorded.",
-    value: (op) => ns(op.measured_ms),
-    unit: "ns",
-    width: "96px",
-  },
-  {
-    id: "then",
-    header: "Forecast",
-    definition: "Kernel time per iteration in the new precision, its casts not counted.",
-    value: (op) => ns(op.predicted_ms),
-    unit: "ns",
-    width: "96px",
-  },
-  {
-    id: "casts",
-    header: "Casts",
-    definition: DEFINITIONS.forecastCasts,
-    value: (op) => ns(op.casts_ms),
-    unit: "ns",
-    cell: (op) => (op.casts_ms ? undefined : <span class="missing">–</span>),
-    width: "88px",
-  },
-  {
-    id: "change",
-    header: "Change",
-    definition: "Forecast and casts less now, per iteration: negative is faster.",
-    value: change,
-    unit: "ns",
-    cell: (op) => (
-      <span
-        class={`num ${Math.abs(change(op)) <= 0.01 * ns(op.measured_ms) ? "" : change(op) > 0 ? "change-worse" : "change-better"}`}
-        title={exactNs(change(op))}
-      >
-        {formatNsDifference(change(op))}
-      </span>
-    ),
-    width: "100px",
-  },
-  {
-    id: "speedup",
-    header: "Times as fast",
-    definition: "Kernel time now over the forecast, without casts.",
-    value: (op) => (op.predicted_ms ? op.measured_ms / op.predicted_ms : null),
-    unit: "ratio",
-    missing: "–",
-    width: "110px",
-  },
-  {
-    id: "precision",
-    header: "Would run in",
-    definition: DEFINITIONS.forecastPrecision,
-    value: (op) => (op.precision ? op.precision.toUpperCase() : "as now"),
-    filter: "choice",
-    width: "116px",
-  },
-];
+const CHANGE: Column<ForecastOp> = {
+  id: "change",
+  header: "Change",
+  definition: "Forecast and casts less now, per iteration: negative is faster.",
+  value: change,
+  unit: "ns",
+  cell: (op) => (
+    <span
+      class={`num ${Math.abs(change(op)) <= 0.01 * ns(op.measured_ms) ? "" : change(op) > 0 ? "change-worse" : "change-better"}`}
+      title={exactNs(change(op))}
+    >
+      {formatNsDifference(change(op))}
+    </span>
+  ),
+  width: "100px",
+};
+
+/** With what changes, after the casts. */
+export const FORECAST_COLUMNS: Column<ForecastOp>[] = tableColumns(columns.ForecastOp, {
+  precision: { value: (op) => op.precision.toUpperCase() || null },
+}).flatMap((column) => (column.id === "casts_ms" ? [column, CHANGE] : [column]));

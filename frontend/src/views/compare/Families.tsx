@@ -1,21 +1,12 @@
 /** Kernel time per iteration of each family in both runs: a pair of bars on one scale, the Tensor Core part in its colour. */
+import * as columns from "../../api/columns";
 import type { CompareKernelFamily } from "../../api/types";
-import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
-import type { Column } from "../../components/table/columns";
-import { DEFINITIONS } from "../../format/definitions";
+import { tableColumns } from "../../components/table/declared";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatCount } from "../../format/number";
 
-const COLUMNS: Column<CompareKernelFamily>[] = [
-  text("Family", (row) => row.family, DEFINITIONS.kernelFamily),
-  number("Base", "ns", (row) => row.a_ns, DEFINITIONS.perIteration),
-  number("Candidate", "ns", (row) => row.b_ns, DEFINITIONS.perIteration),
-  number("Base, on Tensor Cores", "ns", (row) => row.a_tensor_core_ns, "", "base_tensor_core_ns"),
-  number("Candidate, on Tensor Cores", "ns", (row) => row.b_tensor_core_ns, "", "candidate_tensor_core_ns"),
-  number("Base, calls", "count", (row) => row.a_calls, "", "base_calls"),
-  number("Candidate, calls", "count", (row) => row.b_calls, "", "candidate_calls"),
-];
+const COLUMNS = tableColumns(columns.CompareKernelFamily);
 
 export function Families({ families }: { families: CompareKernelFamily[] }) {
   if (families.length === 0) return <p class="muted">Neither run launched a kernel.</p>;

@@ -1,56 +1,25 @@
 /** One op of both runs: what it launched before and after. */
 import type { Query } from "../../api/source";
+import * as columns from "../../api/columns";
 import type { CompareKernel, CompareOpDetail } from "../../api/types";
 import { useResource } from "../../api/useResource";
 import { Facts } from "../../components/Facts";
 import { ResourceView } from "../../features/ResourceView";
-import type { Column } from "../../components/table/columns";
+import { tableColumns } from "../../components/table/declared";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
-import { Verdict } from "../../components/Verdict";
-import { DEFINITIONS } from "../../format/definitions";
 import { Difference } from "./drillColumns";
 
-const KERNELS: Column<CompareKernel>[] = [
-  {
-    id: "name",
-    header: "Kernel",
-    definition: "What ran on the GPU; casts are marked.",
-    value: (row) => row.name,
+const KERNELS = tableColumns(columns.CompareKernel, {
+  name: {
     cell: (row) => (
       <span title={row.name}>
         {row.short_name} {row.cast && <span class="compare-mark">cast</span>}
       </span>
     ),
-    width: "240px",
   },
-  { id: "time", header: "Time", definition: "Time per iteration.", value: (row) => row.ns, unit: "ns", width: "88px" },
-  {
-    id: "calls",
-    header: "Calls",
-    definition: "Launches per iteration.",
-    value: (row) => row.calls,
-    unit: "count",
-    width: "72px",
-  },
-  {
-    id: "tc",
-    header: "TC",
-    definition: DEFINITIONS.kernelTc,
-    value: (row) => row.uses_tc,
-    cell: (row) => <Verdict value={row.uses_tc} />,
-    width: "92px",
-  },
-  {
-    id: "precision",
-    header: "Precision",
-    definition: DEFINITIONS.kernelPrecision,
-    value: (row) => row.precision || null,
-    missing: "–",
-    width: "92px",
-  },
-];
+});
 
 export function OpKernels({ query, id }: { query: Query; id: string }) {
   const resource = useResource("compare_op", { ...query, id }, id);

@@ -1,21 +1,21 @@
 /** What was predicted from the base alone and what was measured: the forecast, and the savings that the advice stated. */
 import { useState } from "preact/hooks";
+import * as columns from "../../api/columns";
 import type { ComparePage, KeptForecastPanel, KeptOpRow, KeptSavingRow } from "../../api/types";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
-import { CutName } from "../../components/CutName";
 import { RangeBar } from "../../components/RangeBar";
 import type { Column } from "../../components/table/columns";
+import { tableColumns } from "../../components/table/declared";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
-import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
+import { formatNs } from "../../format/duration";
 import { exactUnit } from "../../format/unit";
 import { formatInterval, threeDigits } from "../../format/number";
-import { passColumn } from "../passColumn";
 import { keyOfModule } from "./drill";
 import { drill } from "./drillInto";
 import { pairModuleParam, pairParam } from "./params";
@@ -178,75 +178,10 @@ function Forecast({ panel, data }: { panel: KeptForecastPanel; data: ComparePage
   );
 }
 
-const COLUMNS: Column<KeptOpRow>[] = [
-  {
-    id: "name",
-    header: "Op",
-    definition: DEFINITIONS.opName,
-    value: (op) => op.name,
-    cell: (op) => <CutName name={op.name} />,
-    width: "250px",
-  },
-  passColumn((op) => op.direction, "100px"),
-  {
-    id: "before",
-    header: "Base",
-    definition: "Kernel time per iteration in the base.",
-    value: (op) => ns(op.before_ms),
-    unit: "ns",
-    width: "92px",
-  },
-  {
-    id: "said",
-    header: "Forecast",
-    definition: "Kernel time per iteration as forecast, without casts.",
-    value: (op) => ns(op.predicted_ms),
-    unit: "ns",
-    width: "96px",
-  },
-  {
-    id: "was",
-    header: "Measured",
-    definition: "Kernel time per iteration in the candidate, without casts.",
-    value: (op) => (op.measured_ms === null ? null : ns(op.measured_ms)),
-    unit: "ns",
-    missing: "not in run",
-    width: "100px",
-  },
-  {
-    id: "error",
-    header: "Error",
-    definition: DEFINITIONS.promiseError,
-    value: (op) => (op.error_ms === null ? null : ns(op.error_ms)),
-    unit: "ns",
-    cell: (op) =>
-      op.error_ms === null ? undefined : (
-        <span class="num" title={exactNs(ns(op.error_ms))}>
-          {formatNsDifference(ns(op.error_ms))}
-        </span>
-      ),
-    missing: "–",
-    width: "100px",
-  },
-  {
-    id: "percent",
-    header: "Error, %",
-    definition: DEFINITIONS.promiseError,
-    value: (op) => op.error_percent,
-    unit: "percent",
-    cell: (op) => <ErrorPercent value={op.error_percent} />,
-    missing: "–",
-    width: "92px",
-  },
-  {
-    id: "precision",
-    header: "Forecast in",
-    definition: DEFINITIONS.forecastPrecision,
-    value: (op) => (op.precision ? op.precision.toUpperCase() : "as in base"),
-    filter: "choice",
-    width: "108px",
-  },
-];
+const COLUMNS = tableColumns(columns.KeptOpRow, {
+  error_percent: { cell: (op) => <ErrorPercent value={op.error_percent} /> },
+  precision: { value: (op) => op.precision.toUpperCase() || null },
+});
 
 function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
   const [shown, setShown] = useState(false);

@@ -1,11 +1,10 @@
 /** How the base's step becomes the candidate's: a bar for each bucket that grew or shrank, each leading to its modules. */
+import * as columns from "../../api/columns";
 import type { CompareBucket, ComparePage } from "../../api/types";
-import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
-import type { Column } from "../../components/table/columns";
+import { tableColumns } from "../../components/table/declared";
 import { Term } from "../../components/Term";
 import { colourOf } from "../../format/colours";
-import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
 import { formatInterval } from "../../format/number";
 import { drill } from "./drillInto";
@@ -15,17 +14,7 @@ import { bucketParam, pairModuleParam, pairParam } from "./params";
 const WIDTH = 1000;
 const HEIGHT = 18;
 
-const COLUMNS: Column<CompareBucket>[] = [
-  text("Bucket", (bucket) => bucket.label),
-  number("Base", "ns", (bucket) => bucket.base_ns, DEFINITIONS.perIteration),
-  number("Candidate", "ns", (bucket) => bucket.candidate_ns, DEFINITIONS.perIteration),
-  number("Change", "ns", (bucket) => bucket.difference_ns, DEFINITIONS.difference),
-  number("Change, 95 % from", "ns", (bucket) => inNs(bucket.low_ms), DEFINITIONS.noise, "change_low_ns"),
-  number("Change, 95 % to", "ns", (bucket) => inNs(bucket.high_ms), DEFINITIONS.noise, "change_high_ns"),
-  text("Noise", (bucket) => (bucket.noise ? "yes" : "no"), DEFINITIONS.noise, "80px"),
-];
-
-const inNs = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * 1e6));
+const COLUMNS = tableColumns(columns.CompareBucket);
 
 export function Waterfall({ data }: { data: ComparePage }) {
   return (

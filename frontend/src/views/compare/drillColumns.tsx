@@ -1,12 +1,12 @@
 /** The columns of the modules and ops below a bar: times in the chosen bucket, or of all the op launched. */
+import * as columns from "../../api/columns";
 import type { CompareBucket, CompareModule, CompareOp, ComparePage } from "../../api/types";
 import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
-import { Value } from "../../components/Value";
+import { tableColumns } from "../../components/table/declared";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
 import { formatInterval } from "../../format/number";
-import { passColumn } from "../passColumn";
 import { moduleLabel, timesIn } from "./drill";
 
 interface Row {
@@ -62,7 +62,7 @@ const arrow = (before: string | number | null, after: string | number | null): s
 const whole = (percent: number | null): string | null => (percent === null ? null : `${percent.toFixed(0)} %`);
 
 /** What every row says about before and after, but for its name and times. */
-export function beforeAndAfter<R extends Row>(): Column<R>[] {
+function beforeAndAfter<R extends Row>(): Column<R>[] {
   return [
     {
       id: "share",
@@ -102,82 +102,55 @@ export function beforeAndAfter<R extends Row>(): Column<R>[] {
 }
 
 function times<R extends Row>(basis: ComparePage["basis"], bucket: CompareBucket | null): Column<R>[] {
-  if (bucket !== null) {
-    const each = `Time in "${bucket.label}", by the clock, per iteration`;
-    const change = (row: R): number => timesIn(row, bucket.key).b - timesIn(row, bucket.key).a;
-    return [
-      {
-        id: "a",
-        header: "Base",
-        definition: `${each}, in the base.`,
-        value: (row) => timesIn(row, bucket.key).a,
-        unit: "ns",
-        width: "96px",
-      },
-      {
-        id: "b",
-        header: "Candidate",
-        definition: `${each}, in the candidate.`,
-        value: (row) => timesIn(row, bucket.key).b,
-        unit: "ns",
-        width: "104px",
-      },
-      {
-        id: "difference",
-        header: "Change",
-        definition: DEFINITIONS.difference,
-        value: change,
-        unit: "ns",
-        cell: (row) => (
+  const each = bucket
+    ? `Time in "${bucket.label}", by the clock, per iteration`
+    : `${basis === "gpu" ? "GPU" : "CPU"} time per iteration`;
+  const of = (row: R) => (bucket ? timesIn(row, bucket.key) : { a: row.a_ns, b: row.b_ns });
+  const side = (id: "a" | "b", header: string): Column<R> => ({
+    id,
+    header,
+    definition: `${each}, in the ${header.toLowerCase()}.`,
+    value: (row) => of(row)[id],
+    unit: "ns",
+    missing: "not in run",
+    width: "104px",
+  });
+  const change = (row: R): number => (bucket ? (of(row).b ?? 0) - (of(row).a ?? 0) : row.difference_ns!);
+  return [
+    side("a", "Base"),
+    side("b", "Candidate"),
+    {
+      id: "difference",
+      header: "Change",
+      definition: DEFINITIONS.difference,
+      value: (row) => (bucket ? change(row) : row.difference_ns),
+      unit: "ns",
+      cell: (row) =>
+        bucket ? (
           <span
             class={`num ${change(row) > 0 ? "change-worse" : change(row) < 0 ? "change-better" : ""}`}
             title={exactNs(change(row))}
           >
             {formatNsDifference(change(row))}
           </span>
+        ) : (
+          <Difference row={row} />
         ),
-        width: "100px",
-      },
-    ];
-  }
-  const each = `${basis === "gpu" ? "GPU" : "CPU"} time per iteration`;
-  return [
-    {
-      id: "a",
-      header: "Base",
-      definition: `${each}, in the base.`,
-      value: (row) => row.a_ns,
-      unit: "ns",
-      cell: (row) => <Value value={row.a_ns} unit="ns" missing="not in run" />,
-      width: "96px",
-    },
-    {
-      id: "b",
-      header: "Candidate",
-      definition: `${each}, in the candidate.`,
-      value: (row) => row.b_ns,
-      unit: "ns",
-      cell: (row) => <Value value={row.b_ns} unit="ns" missing="not in run" />,
-      width: "104px",
-    },
-    {
-      id: "difference",
-      header: "Change",
-      definition: DEFINITIONS.difference,
-      value: (row) => row.difference_ns,
-      unit: "ns",
-      cell: (row) => <Difference row={row} />,
       width: "108px",
     },
-    {
-      id: "speedup",
-      header: "Speedup",
-      definition: DEFINITIONS.speedup,
-      value: (row) => row.speedup,
-      unit: "ratio",
-      missing: "–",
-      width: "88px",
-    },
+    ...(bucket
+      ? []
+      : [
+          {
+            id: "speedup",
+            header: "Speedup",
+            definition: DEFINITIONS.speedup,
+            value: (row: R) => row.speedup,
+            unit: "ratio" as const,
+            missing: "–",
+            width: "88px",
+          },
+        ]),
   ];
 }
 
@@ -201,27 +174,15 @@ export function moduleColumns(data: ComparePage, bucket: CompareBucket | null): 
 }
 
 export function opColumns(data: ComparePage, bucket: CompareBucket | null): Column<CompareOp>[] {
-  return [
-    {
-      id: "name",
-      header: "Op",
-      definition: DEFINITIONS.opName,
+  const [name, role, ...rest] = tableColumns(columns.CompareOp, {
+    name: {
       value: (row) => row.op_type,
       cell: (row) => <CutName name={row.dims ? `${row.op_type} ${row.dims}` : row.op_type} />,
-      width: "220px",
     },
-    passColumn((row) => row.role, "96px"),
-    ...times<CompareOp>(data.basis, bucket),
-    ...beforeAndAfter<CompareOp>(),
-    {
-      id: "reason",
-      header: "Match",
-      definition: "Why the op is in one run only, or how its partner was found.",
-      value: (row) => matchText(row, data),
-      filter: "choice",
-      width: "190px",
-    },
-  ];
+    reason: { value: (row) => matchText(row, data) },
+  });
+  const match = rest.filter(({ id }) => id === "reason");
+  return [name!, role!, ...times<CompareOp>(data.basis, bucket), ...beforeAndAfter<CompareOp>(), ...match];
 }
 
 /** How the pair was found, or why there is none. */

@@ -34,7 +34,7 @@ export const pairParam = textParam("pair");
 /** All of a run, as one side. */
 export const sideOf = (run: string): CompareChoice => ({ ...NO_PROFILE, range: null, run });
 
-export const compareTable = new TableParam("compare", passFilter);
+export const compareTable = new TableParam("compare", passFilter("role"));
 
 export const COMPARE_PARAMS = [
   baseParam,

@@ -1,17 +1,23 @@
 /** The page Energy: joules of a step as measured, where they go, what other configurations would take, and an epoch. */
+import * as columns from "../../api/columns";
 import type { EnergyPage as EnergyData } from "../../api/types";
 import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Figure } from "../../components/Figure";
 import { EmptyMessage } from "../../components/Message";
+import { tableColumns } from "../../components/table/declared";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { PageHead } from "../../features/PageHead";
 import { RequestControls } from "../../features/RequestControls";
 import { formatInterval, formatJoules, formatPercent, threeDigits } from "../../format/number";
-import { CHOICES, MODULES, OPS, PARTS } from "./columns";
 import { energyParams } from "./params";
+
+const PARTS = tableColumns(columns.EnergyPart);
+const MODULES = tableColumns(columns.EnergyModule);
+const OPS = tableColumns(columns.EnergyOp);
+const CHOICES = tableColumns(columns.EnergyChoice);
 
 const HOW_TO_RECORD = `with tb_dlprof_plugin.profile("runs/fp32", model=model) as prof:
     for batch in loader:

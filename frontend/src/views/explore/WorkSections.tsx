@@ -1,167 +1,32 @@
 /** What the side panel shows of a selected op, op type, kernel or module, the same for all of them. */
-import type {
-  OpKernel,
-  OpShapes,
-  WorkDetail,
-  WorkLaunches,
-  WorkMemory,
-  WorkOp,
-  WorkSpot,
-  WorkTensorCores,
-} from "../../api/types";
+import * as columns from "../../api/columns";
+import type { WorkDetail, WorkLaunches, WorkMemory, WorkSpot, WorkTensorCores } from "../../api/types";
 import { Facts } from "../../components/Facts";
-import type { Column } from "../../components/table/columns";
+import { tableColumns } from "../../components/table/declared";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Sum, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
-import { DEFINITIONS } from "../../format/definitions";
 import { formatCount, formatPercent } from "../../format/number";
 import { goTo, openPage } from "../../state/navigate";
 import { filterParam, kernelParam, opParam } from "../../state/sharedParams";
-import { precisionOf } from "../kernels/precision";
 import { eventParam, iterationParam } from "../timeline/params";
 import { WorkIterations } from "./WorkIterations";
 
-const KERNELS: Column<OpKernel>[] = [
-  {
-    id: "name",
-    header: "Kernel",
-    definition: DEFINITIONS.kernelName,
-    value: (row) => row.name,
-    cell: (row) => row.short_name,
-    width: "190px",
-  },
-  {
-    id: "total",
-    header: "Total",
-    definition: DEFINITIONS.totalTime,
-    value: (row) => row.total_ns,
-    sums: true,
-    unit: "ns",
-    width: "86px",
-  },
-  {
-    id: "share",
-    header: "%",
-    definition: DEFINITIONS.kernelShareOfWork,
-    value: (row) => row.percent,
-    unit: "percent",
-    width: "84px",
-  },
-  {
-    id: "tc",
-    header: "On TC",
-    definition: DEFINITIONS.kernelTc,
-    value: (row) => row.tensor_core,
+const KERNELS = tableColumns(columns.OpKernel, {
+  name: { cell: (row) => row.short_name },
+  tensor_core: {
     cell: (row) => (
       <span data-tip={`Decided by: ${row.rule || "unknown"}`} tabIndex={0}>
         <Verdict value={row.tensor_core} />
       </span>
     ),
-    width: "80px",
   },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: precisionOf, width: "80px" },
-  {
-    id: "average",
-    header: "Mean",
-    definition: DEFINITIONS.averageTime,
-    value: (row) => row.average_ns,
-    unit: "ns",
-    width: "86px",
-  },
-  {
-    id: "calls",
-    header: "Calls",
-    definition: DEFINITIONS.calls,
-    value: (row) => row.calls,
-    sums: true,
-    unit: "count",
-    width: "66px",
-  },
-  {
-    id: "family",
-    header: "Family",
-    definition: DEFINITIONS.kernelFamily,
-    value: (row) => row.family || null,
-    width: "110px",
-  },
-  {
-    id: "bytes",
-    header: "Bytes",
-    definition: DEFINITIONS.bytes,
-    value: (row) => row.bytes,
-    sums: true,
-    unit: "bytes",
-    missing: "–",
-    width: "86px",
-  },
-];
-
-const SHAPES: Column<OpShapes>[] = [
-  {
-    id: "shapes",
-    header: "Shapes",
-    definition: DEFINITIONS.shapes,
-    value: (row) => row.shapes || null,
-    width: "240px",
-  },
-  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "140px" },
-  {
-    id: "calls",
-    header: "Calls",
-    definition: DEFINITIONS.calls,
-    value: (row) => row.calls,
-    sums: true,
-    unit: "count",
-    width: "66px",
-  },
-  {
-    id: "gpu",
-    header: "GPU time",
-    definition: DEFINITIONS.gpuTime,
-    value: (row) => row.gpu_ns,
-    sums: true,
-    unit: "ns",
-    width: "90px",
-  },
-  {
-    id: "cpu",
-    header: "CPU total",
-    definition: DEFINITIONS.cpuTotal,
-    value: (row) => row.cpu_total_ns,
-    sums: true,
-    unit: "ns",
-    width: "90px",
-  },
-];
-
-const OPS: Column<WorkOp>[] = [
-  {
-    id: "name",
-    header: "Op",
-    definition: DEFINITIONS.opName,
-    value: (row) => (row.direction === "backward" ? `${row.name} (backward)` : row.name),
-    width: "280px",
-  },
-  {
-    id: "time",
-    header: "Time",
-    definition: DEFINITIONS.timeInOp,
-    value: (row) => row.time_ns,
-    sums: true,
-    unit: "ns",
-    width: "96px",
-  },
-  {
-    id: "share",
-    header: "%",
-    definition: DEFINITIONS.shareOfOp,
-    value: (row) => row.percent,
-    unit: "percent",
-    width: "84px",
-  },
-];
+});
+const SHAPES = tableColumns(columns.OpShapes);
+const OPS = tableColumns(columns.WorkOp, {
+  name: { value: (row) => (row.direction === "backward" ? `${row.name} (backward)` : row.name) },
+});
 
 /** All that the server says of it, for the unit of the page. */
 export function WorkSections({ data }: { data: WorkDetail }) {

@@ -5,7 +5,6 @@ import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Term } from "../../components/Term";
 import { Sum, Text, Value } from "../../components/Value";
-import { precisionOf } from "./precision";
 
 /** Nsight Compute's counters, where they were imported. */
 function measured(counters: KernelCounters): [ComponentChildren, ComponentChildren][] {
@@ -26,7 +25,10 @@ export function KernelFacts({ row }: { row: KernelRow }) {
       <Facts
         rows={[
           [<Term of="kernelRule">Decided by</Term>, <Text value={row.rule} />],
-          [<Term of="kernelPrecision">Precision</Term>, <Text value={precisionOf(row)} />],
+          [
+            <Term of="kernelPrecision">Precision</Term>,
+            <Text value={row.precision || (row.tensor_core === "no" ? "–" : null)} />,
+          ],
           [<Term of="kernelFamily">Family</Term>, <Text value={row.family} />],
           [<Term of="totalTime">Total</Term>, <Sum value={row.total_ns} unit="ns" />],
           [<Term of="calls">Calls</Term>, <Sum value={row.calls} unit="count" />],

@@ -1,5 +1,6 @@
 /** The Op types page: the ops by type as a table, above it as a bar, an icicle or their ops under the roofline; the selected one in a pane. */
 import { useMemo } from "preact/hooks";
+import { OpTypeRow } from "../../api/columns";
 import type { OpTypesPage as OpTypesData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
@@ -11,19 +12,22 @@ import { workView } from "../explore/workView";
 import { RooflineCard } from "../roofline/RooflineCard";
 import { assign } from "../../state/param";
 import { opTypeParam } from "../../state/sharedParams";
+import { tableColumns } from "../../components/table/declared";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { DEFINITIONS } from "../../format/definitions";
-import { opTypeColumns } from "./columns";
 import { opTypesTable } from "./params";
 import { OpTypeFacts } from "./OpTypeFacts";
 import { TypesIcicle } from "./TypesIcicle";
 
 export function OpTypesPage({ data }: { data: OpTypesData }) {
-  const columns = useMemo(() => opTypeColumns(data.has_gpu), [data.has_gpu]);
   const definition = data.has_gpu ? "opTypeGpu" : "opTypeCpu";
+  const columns = useMemo(() => {
+    const percent = data.has_gpu ? {} : { header: "CPU %", definition: DEFINITIONS.opTypeCpu };
+    return tableColumns(OpTypeRow, { percent }, data.has_gpu);
+  }, [data.has_gpu]);
   const definitions = useMemo(
     () => new Map(data.by_type.map(({ key }) => [key, DEFINITIONS[definition]])),
     [data.by_type, definition],

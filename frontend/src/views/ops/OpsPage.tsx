@@ -1,5 +1,6 @@
 /** The Ops page: every op in a table, above it as an icicle or under the roofline; the selected one in a pane next to it. */
 import { useMemo } from "preact/hooks";
+import { OpRow } from "../../api/columns";
 import type { OpsPage as OpsData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
@@ -14,7 +15,7 @@ import { opParts } from "../explore/workNodes";
 import { workView } from "../explore/workView";
 import { RooflineCard } from "../roofline/RooflineCard";
 import { DataTable } from "../../components/table/DataTable";
-import { opColumns } from "../opColumns";
+import { tableColumns } from "../../components/table/declared";
 import { holdsOp } from "../modules/tree";
 import { OpFacts } from "./OpFacts";
 import { assign } from "../../state/param";
@@ -22,7 +23,7 @@ import { opParam } from "../../state/sharedParams";
 import { opsTable } from "./params";
 
 export function OpsPage({ data }: { data: OpsData }) {
-  const columns = useMemo(() => opColumns(data.has_gpu), [data.has_gpu]);
+  const columns = useMemo(() => tableColumns(OpRow, {}, data.has_gpu), [data.has_gpu]);
   const filter = usePageFilter();
   const inModule = filter.subject?.kind === "module" ? filter.subject.id : null;
   // What a module holds can be seen on the rows, at once and in an exported file.

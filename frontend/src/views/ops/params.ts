@@ -2,4 +2,4 @@
 import { passFilter } from "../../format/passes";
 import { TableParam } from "../../state/tableParam";
 
-export const opsTable = new TableParam("ops", passFilter);
+export const opsTable = new TableParam("ops", passFilter("role"));

@@ -2,4 +2,4 @@
 import { passFilter } from "../../format/passes";
 import { TableParam } from "../../state/tableParam";
 
-export const rooflineTable = new TableParam("roofline", passFilter);
+export const rooflineTable = new TableParam("roofline", passFilter("direction"));

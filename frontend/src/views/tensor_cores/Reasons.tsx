@@ -1,9 +1,8 @@
 /** Why eligible kernel time is off the Tensor Cores: each reason with its time, and what the known remedies should save. */
+import * as columns from "../../api/columns";
 import type { IneligibleWork, ReasonTotal } from "../../api/types";
-import { number, text } from "../../components/export/columns";
 import { TableFiles } from "../../components/export/TableFiles";
-import type { Column } from "../../components/table/columns";
-import { DEFINITIONS } from "../../format/definitions";
+import { tableColumns } from "../../components/table/declared";
 import { formatNs } from "../../format/duration";
 import { useIterations } from "../../components/sums";
 import { Sum, Value } from "../../components/Value";
@@ -18,14 +17,7 @@ function saving({ id, saved_ns, at_most_ns }: ReasonTotal, iterations: number): 
   return ` ${text.charAt(0).toUpperCase()}${text.slice(1)} of this kernel time.`;
 }
 
-const COLUMNS: Column<ReasonTotal>[] = [
-  text("Reason", (total) => total.label),
-  number("Ops", "count", (total) => total.ops),
-  { ...number<ReasonTotal>("Time", "ns", (total) => total.time_ns), sums: true },
-  number("Share", "percent", (total) => total.percent),
-  { ...number<ReasonTotal>("Should save", "ns", (total) => total.saved_ns, DEFINITIONS.saving), sums: true },
-  { ...number<ReasonTotal>("Could save at most", "ns", (total) => total.at_most_ns), sums: true },
-];
+const COLUMNS = tableColumns(columns.ReasonTotal, { text: null });
 
 export function Reasons({ totals }: { totals: ReasonTotal[] }) {
   const iterations = useIterations();

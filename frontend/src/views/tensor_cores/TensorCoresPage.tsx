@@ -1,6 +1,7 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
 import { useMemo } from "preact/hooks";
-import type { ReasonTotal, TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
+import * as columns from "../../api/columns";
+import type { ReasonTotal, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
@@ -9,12 +10,11 @@ import { Facts } from "../../components/Facts";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
 import type { Column } from "../../components/table/columns";
+import { tableColumns } from "../../components/table/declared";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { useIterations } from "../../components/sums";
 import { Sum, Value } from "../../components/Value";
-import { Verdict } from "../../components/Verdict";
-import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { formatPercent } from "../../format/number";
 import { SavingBar } from "../advice/SavingBar";
@@ -23,9 +23,7 @@ import { CouldSave } from "./CouldSave";
 import { Ineligible, Reasons } from "./Reasons";
 import { goTo } from "../../state/navigate";
 import { kernelParam, opParam } from "../../state/sharedParams";
-import { passColumn } from "../passColumn";
 import { tensorCoresTable } from "./params";
-import { callsColumn, gpuTimeColumn, usingTcColumn } from "../sharedOpColumns";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
 function whyNot(row: TensorCoreOp, iterations: number): string | null {
@@ -41,242 +39,21 @@ function mainReason(row: TensorCoreOp): string | null {
   return row.reasons[0]?.label ?? (row.layout_ns ? "changing layouts" : null);
 }
 
-const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
-  {
-    id: "name",
-    header: "Op",
-    definition: DEFINITIONS.opName,
-    value: (row) => row.name,
-    width: "280px",
-  },
-  passColumn((row) => row.direction, "96px", ["time", "tensor_cores", "shapes"]),
-  gpuTimeColumn(["time", "tensor_cores", "shapes"]),
-  {
-    id: "saved",
-    tasks: ["time", "tensor_cores"],
-    header: "Could save",
-    definition:
-      "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
-      "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
-    value: (row) => row.could_save_ns,
-    sums: true,
-    cell: (row) =>
-      row.could_save === "nothing" ? (
-        <span class="missing">–</span>
-      ) : (
-        <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />
-      ),
-    unit: "ns",
-    width: "136px",
-  },
-  usingTcColumn(),
-  {
-    id: "utilization",
-    tasks: ["time", "tensor_cores"],
-    header: "TC %",
-    definition: DEFINITIONS.opUtilization,
-    value: (row) => row.utilization_percent,
-    unit: "percent",
-    width: "80px",
-  },
-  {
-    id: "precision",
-    tasks: ["tensor_cores"],
-    header: "Precision",
-    definition: DEFINITIONS.precision,
-    value: (row) => row.precision || null,
-    filter: "choice",
-    width: "104px",
-  },
-  {
-    id: "why",
-    tasks: ["tensor_cores"],
-    header: "Reason",
-    definition: "Kind of the reason of most time.",
-    value: mainReason,
-    missing: "–",
-    filter: "choice",
-    width: "164px",
-  },
-  {
-    id: "reason",
-    tasks: ["tensor_cores"],
-    header: "Why not",
-    definition: DEFINITIONS.reason,
-    value: (row) => whyNot(row, iterations),
-    missing: "–",
-    width: "400px",
-  },
-  {
-    id: "possible",
-    tasks: ["shapes"],
-    header: "Could run in",
-    definition:
-      "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.",
-    value: (row) => row.possible_precisions.join(", ") || null,
-    width: "130px",
-  },
-  {
-    id: "savingkind",
-    header: "Saving is",
-    definition: "What stands under Could save: an estimate, a bound (at most), or both.",
-    value: (row) => row.could_save,
-    filter: "choice",
-    width: "104px",
-  },
-  {
-    id: "tc",
-    tasks: ["time"],
-    header: "On TC",
-    definition: DEFINITIONS.tcTime,
-    value: (row) => row.tc_ns,
-    sums: true,
-    unit: "ns",
-    width: "90px",
-  },
-  {
-    id: "off",
-    tasks: ["time"],
-    header: "Off TC",
-    definition: DEFINITIONS.nonTcTime,
-    value: (row) => row.non_tc_ns,
-    sums: true,
-    unit: "ns",
-    width: "90px",
-  },
-  {
-    id: "unknown",
-    tasks: ["time"],
-    header: "Unknown",
-    definition: DEFINITIONS.unknownTime,
-    value: (row) => row.unknown_ns,
-    sums: true,
-    unit: "ns",
-    width: "90px",
-  },
-  {
-    id: "type",
-    tasks: ["time"],
-    header: "Op type",
-    definition: DEFINITIONS.opType,
-    value: (row) => row.op_type,
-    width: "180px",
-  },
-  callsColumn(["time"]),
-  {
-    id: "shapes",
-    tasks: ["shapes"],
-    header: "Shapes",
-    definition: DEFINITIONS.shapes,
-    value: (row) => row.shapes || null,
-    width: "220px",
-  },
-  {
-    id: "dtypes",
-    tasks: ["shapes"],
-    header: "Types",
-    definition: DEFINITIONS.dtypes,
-    value: (row) => row.dtypes || null,
-    width: "130px",
-  },
-  {
-    id: "tckernels",
-    header: "TC kernels",
-    definition: "Kernels of the op that run on Tensor Cores.",
-    value: (row) => row.tc_kernels.join(", ") || null,
-    missing: "–",
-    width: "220px",
-  },
-  {
-    id: "otherkernels",
-    header: "Other kernels",
-    definition: "Kernels of the op that do not run on Tensor Cores.",
-    value: (row) => row.non_tc_kernels.join(", ") || null,
-    missing: "–",
-    width: "220px",
-  },
-  {
-    id: "unknownkernels",
-    header: "Unknown kernels",
-    definition: "Kernels of the op whose Tensor Core use is unknown.",
-    value: (row) => row.unknown_kernels.join(", ") || null,
-    missing: "–",
-    width: "220px",
-  },
-];
+const opColumns = (iterations: number): Column<TensorCoreOp>[] =>
+  tableColumns(columns.TensorCoreOp, {
+    could_save_ns: {
+      cell: (row) =>
+        row.could_save === "nothing" ? (
+          <span class="missing">–</span>
+        ) : (
+          <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />
+        ),
+    },
+    reasons: { value: mainReason },
+    reason: { value: (row) => whyNot(row, iterations) },
+  });
 
-const KERNELS: Column<TensorCoreKernel>[] = [
-  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, width: "320px" },
-  {
-    id: "total",
-    header: "Total",
-    definition: DEFINITIONS.totalTime,
-    value: (row) => row.total_ns,
-    sums: true,
-    unit: "ns",
-    width: "96px",
-  },
-  {
-    id: "share",
-    header: "%",
-    definition: "Share of the kernel time of eligible ops.",
-    value: (row) => row.percent,
-    unit: "percent",
-    width: "76px",
-  },
-  {
-    id: "calls",
-    header: "Calls",
-    definition: DEFINITIONS.calls,
-    value: (row) => row.calls,
-    sums: true,
-    unit: "count",
-    width: "76px",
-  },
-  {
-    id: "tc",
-    header: "Tensor Cores",
-    definition: DEFINITIONS.kernelTc,
-    value: (row) => row.tensor_core,
-    filter: "choice",
-    cell: (row) => <Verdict value={row.tensor_core} />,
-    width: "112px",
-  },
-  {
-    id: "precision",
-    header: "Precision",
-    definition: DEFINITIONS.kernelPrecision,
-    value: (row) => row.precision || null,
-    missing: "–",
-    filter: "choice",
-    width: "100px",
-  },
-  {
-    id: "family",
-    header: "Family",
-    definition: DEFINITIONS.kernelFamily,
-    value: (row) => row.family || null,
-    filter: "choice",
-    width: "120px",
-  },
-  {
-    id: "measured",
-    header: "Busy, measured",
-    definition: DEFINITIONS.measuredTensorActivity,
-    value: (row) => row.measured_percent,
-    unit: "percent",
-    missing: "not sampled",
-    width: "120px",
-  },
-  {
-    id: "rule",
-    header: "Rule",
-    definition: DEFINITIONS.kernelRule,
-    value: (row) => row.rule || null,
-    filter: "choice",
-    width: "150px",
-  },
-];
+const KERNELS = tableColumns(columns.TensorCoreKernel);
 
 /** The reason of most time in one line; the others are counted. */
 function whyInShort(totals: ReasonTotal[]): string {
@@ -289,7 +66,7 @@ function whyInShort(totals: ReasonTotal[]): string {
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const filter = usePageFilter();
   const iterations = useIterations();
-  const columns = useMemo(() => opColumns(iterations), [iterations]);
+  const opTable = useMemo(() => opColumns(iterations), [iterations]);
   const ops = useOwn(data.ops, filter, (row, own) => own.ops.has(row.id));
   const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
   return (
@@ -331,7 +108,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           fill
           firstTask="tensor_cores"
           options={tensorCoresTable}
-          columns={columns}
+          columns={opTable}
           rows={ops}
           rowId={(row) => row.id}
           onSelect={(row) => goTo("ops", opParam.to(row.id))}

@@ -2,4 +2,4 @@
 import { passFilter } from "../../format/passes";
 import { TableParam } from "../../state/tableParam";
 
-export const tensorCoresTable = new TableParam("tc", passFilter);
+export const tensorCoresTable = new TableParam("tc", passFilter("direction"));

@@ -35,8 +35,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     worthwhile,
 )
 from tb_dlprof_plugin.advice.savings import Saving
-from tb_dlprof_plugin.fleet.answers.bandwidth import bus_gb_s, link_gb_s
-from tb_dlprof_plugin.fleet.answers.links import LARGE_BYTES, USUAL
+from tb_dlprof_plugin.fleet.answers.collectives import LARGE_BYTES, USUAL, bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.model.profile import Floats
 from tb_dlprof_plugin.profile_view import ProfileView

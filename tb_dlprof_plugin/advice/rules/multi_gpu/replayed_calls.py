@@ -15,8 +15,8 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
-from tb_dlprof_plugin.fleet.answers.job_of import Replayed
-from tb_dlprof_plugin.fleet.answers.what_if import LEAST_ERROR
+from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob
+from tb_dlprof_plugin.fleet.answers.scenarios import LEAST_ERROR
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
@@ -34,7 +34,7 @@ class ReplayedCalls:
         work: own work of the rank between the call before and this one, without idle time.
     """
 
-    replayed: Replayed
+    replayed: ReplayedJob
     modules: list[str]
     module: Ints
     dimensions: list[str]
@@ -111,7 +111,7 @@ def replayed_calls(context: RuleContext) -> ReplayedCalls | None:
         return None
     calls = replayed.scenarios.calls
     modules, dimensions = _Names(), _Names()
-    module, dimension, size = (np.zeros(len(calls.rank), dtype=np.int64) for _ in range(3))
+    module, dimension = (np.zeros(len(calls.rank), dtype=np.int64) for _ in range(2))
     for index, one in enumerate(replayed.facts):
         at = calls.of_rank(index)
         table, rows = one.collectives, calls.row[at]
@@ -119,7 +119,6 @@ def replayed_calls(context: RuleContext) -> ReplayedCalls | None:
         of_group = np.array([dimensions.add(group.dimension) for group in one.groups] + [dimensions.add("")])
         # UNKNOWN is the last one, which has no name.
         module[at], dimension[at] = of_module[table.module[rows]], of_group[table.group[rows]]
-        size[at] = table.bytes[rows]
     assert UNKNOWN == -1
     transfer = calls.transfer.astype(np.float64)
     return ReplayedCalls(
@@ -128,7 +127,7 @@ def replayed_calls(context: RuleContext) -> ReplayedCalls | None:
         module=module,
         dimensions=dimensions.names,
         dimension=dimension,
-        bytes=size,
+        bytes=calls.bytes,
         transfer=transfer,
         exposed=np.clip(calls.exposed - calls.waiting, 0, transfer),
         work=np.maximum(calls.gap - calls.idle, 0).astype(np.float64),

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
-from tb_dlprof_plugin.fleet.answers.links import USED
+from tb_dlprof_plugin.fleet.answers.collectives import USED
 from tb_dlprof_plugin.fleet.job import Delay, Job
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.simulated_job import Work, ddp, simulate
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
-from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, Operation, RankFacts, StepLength
+from tb_dlprof_plugin.fleet.rank_facts import NO_PATH, PATH_COLUMNS, Operation, RankFacts, StepLength
 
 MS = 1_000_000
 STEPS = 5
@@ -145,3 +146,29 @@ def test_of_steps_without_paths_the_others_are_replayed(new_rank: NewRank) -> No
         ranks[index] = replace(one, collectives=replace(one.collectives, **columns))
     assert left_ms(job_of(ranks)) == pytest.approx(left_ms(whole), rel=1e-6)
     assert len(job_of(ranks).collective_rows) == len(whole.collective_rows)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "names",
+    [("gpu_ns", "gpu_after_host_ns"), ("host_ns",), ("unprofiled_gpu_ns",), ("unprofiled_host_ns",)],
+)
+def test_half_recorded_paths_are_none(new_rank: NewRank, names: tuple[str, ...]) -> None:
+    """As a damaged recording states them: the GPU has a path wherever the host has one."""
+    ranks = [rank_of(new_rank, rank, 20, duration=10 - 9 * rank, gpu=10, unprofiled=19) for rank in (0, 1)]
+    damaged, without = (
+        [replace(one, collectives=replace(one.collectives, **columns)) for one in ranks]
+        for columns in ({name: np.full(STEPS, NO_PATH) for name in chosen} for chosen in (names, PATH_COLUMNS))
+    )
+    assert job_of(damaged).what_if == job_of(without).what_if != []
+
+
+def test_ranks_that_meet_in_some_steps_only_are_replayed() -> None:
+    """As with local SGD; the first step has no call."""
+    slow, even = (
+        job_of(simulate(4, lambda rank, step, own=own: own(rank, step) if step % 2 else [Work(20 * MS)]))
+        for own in (ddp(4, slower={2: 1.2}), ddp(4))
+    )
+    assert slow.simulated_error_percent == pytest.approx(0, abs=0.1)
+    assert even.step is not None
+    assert left_ms(slow) == pytest.approx(even.step.ms, rel=0.01)
