@@ -154,6 +154,7 @@ def test_work_of_over_a_second_shows_a_bar_on_a_terminal(new_trace, tmp_path: Pa
         [sys.executable, "-c", impatient, "import", path, "--logdir", tmp_path / "out"],
         stderr=terminal,
         stdout=subprocess.PIPE,
+        env={**os.environ, "TERM": "xterm"},
     )
     os.close(terminal)
     seen = b""

@@ -13,7 +13,7 @@ from invariants.properties import Properties
 
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.kernels import kernels_page
+from tb_dlprof_plugin.pages.kernels import kernels_of_any
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
@@ -61,7 +61,7 @@ def no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording) -> 
         # Its shares are those on the page; a finding's title has its own, and the timeline draws parts of a time.
         if page not in (advice_page, timeline_page):
             shares = [value for path, value in _numbers(content) if "percent" in path]
-            if page in (kernels_page, ops_page):
+            if page in (kernels_of_any, ops_page):
                 shares += _shares_of_rows(content["rows"])
             if page is overview:
                 recorded_ns = content["summary"]["recorded_wall_clock_ns"]
