@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.profile_view import op_label
@@ -15,7 +16,7 @@ _ROWS = 5
 
 def of_recorded_step(context: RuleContext, time_ns: float) -> str:
     """ "12.04 of the 29.41 ms of a recorded step", for CPU times and gaps, which recording makes longer."""
-    return f"{time_ns / 1e6:.2f} of the {context.recorded_step_ns / 1e6:.2f} ms of a recorded step"
+    return f"{time_ns / 1e6:.2f} of the {ms(context.recorded_step_ns)} of a recorded step"
 
 
 def call_site_of(context: RuleContext, calls: Bools) -> str:

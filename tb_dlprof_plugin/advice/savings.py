@@ -16,6 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import SavingItem, Severity
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
@@ -128,7 +129,7 @@ def shorter_step(
         else ""
     )
     text = (
-        f"{derivation} Without the profiler the step takes {step / 1e6:.2f} ms ({known.estimate.words}). {how} become "
+        f"{derivation} Without the profiler the step takes {ms(step)} ({known.estimate.words}). {how} become "
         f"{percent(middle, step) or 0.0:.0f} % shorter by the change.{part}"
     )
     return _saving(context, (least, middle, best), most, text, expected, high)
@@ -241,7 +242,7 @@ def of_forecast(context: RuleContext, found: Forecast) -> Saving:
     # The uncertainty of the step itself widens the interval.
     low, high = (round(low * step.low_ns / step.ns) if low > 0 else low), round(high * step.high_ns / step.ns)
     high = max(expected, min(high, round(found.base_ns)))
-    casts = f" Casts take {found.cast_ns / 1e6:.2f} ms of it." if found.casts else ""
+    casts = f" Casts take {ms(found.cast_ns)} of it." if found.casts else ""
     derivation = (
         "Forecast: the launches of this run replayed with the kernel times of similar measured ops. "
         f"{headline(found)}{casts} Steps are without the profiler."

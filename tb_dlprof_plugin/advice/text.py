@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
+def ms(time_ns: float, digits: int = 2) -> str:
+    """ "1.25 ms"."""
+    return f"{time_ns / 1e6:.{digits}f} ms"
+
+
 def milliseconds(launches_ns: int) -> str:
     """ "1.25 ms", "38 us" for less than a tenth of one."""
-    return f"{launches_ns / 1e6:.2f} ms" if launches_ns >= 100_000 else f"{launches_ns / 1e3:.0f} us"
+    return ms(launches_ns) if launches_ns >= 100_000 else f"{launches_ns / 1e3:.0f} us"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
 from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
@@ -66,7 +67,7 @@ def check(context: RuleContext) -> Finding | Silent:
     waits = found.waits(context)
     waited = int(context.profile.calls.duration_ns[waits].sum()) // count
     idle = context.idle_ns
-    seen = f"The CPU waits for {per_step:.3g} copies a step, {waited / 1e6:.2f} ms in all"
+    seen = f"The CPU waits for {per_step:.3g} copies a step, {ms(waited)} in all"
     share = percent(idle, context.step_ns) or 0.0
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
@@ -83,7 +84,7 @@ def check(context: RuleContext) -> Finding | Silent:
     return RULE.finding(
         title=f"The CPU waits for {per_step:.3g} copies a step",
         seen=f"{seen}: {to_gpu / count:.3g} to the GPU and {from_gpu / count:.3g} from it. The GPU is idle for "
-        f"{idle / 1e6:.2f} of the {context.step_ns / 1e6:.2f} ms of a step."
+        f"{idle / 1e6:.2f} of the {ms(context.step_ns)} of a step."
         + (f" Most of them are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Copies that the CPU waits for, per step", per_step, "count", thresholds.READS_PER_STEP),

@@ -24,6 +24,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.simulation.waits import waiting_sets
 
@@ -56,7 +57,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("No set of pinned or managed memory made the CPU wait.")
     waited = int(context.profile.calls.duration_ns[sets].sum()) // count
     idle = context.idle_ns
-    seen = f"{number / count:.3g} sets a step make the CPU wait for {waited / 1e6:.2f} ms"
+    seen = f"{number / count:.3g} sets a step make the CPU wait for {ms(waited)}"
     share = percent(idle, context.step_ns) or 0.0
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
@@ -71,7 +72,7 @@ def check(context: RuleContext) -> Finding | Silent:
     return RULE.finding(
         title=f"The CPU waits {number / count:.3g} times a step until pinned memory is set",
         seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the "
-        f"{context.step_ns / 1e6:.2f} ms of "
+        f"{ms(context.step_ns)} of "
         "a step." + (f" Most of them are called in {call_site}." if call_site else ""),
         readings=[
             Reading("Sets that wait, per step", number / count, "count"),

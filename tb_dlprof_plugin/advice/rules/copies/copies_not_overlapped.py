@@ -24,6 +24,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
 from tb_dlprof_plugin.advice.savings import saved
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import Ints, KernelKind
@@ -81,7 +82,7 @@ def check(context: RuleContext) -> Finding | Silent:
     time = int(found.duration_ns.sum()) // count
     exposed = int(_alone_ns(context, found).sum()) // count
     share = percent(exposed, context.step_ns) or 0.0
-    seen = f"{time / 1e6:.2f} ms of copies to the GPU a step, of which {exposed / 1e6:.2f} ms run while no kernel does"
+    seen = f"{ms(time)} of copies to the GPU a step, of which {ms(exposed)} run while no kernel does"
     if share < OVERLAP_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the step.")
     launches = found.launches(context)
@@ -94,8 +95,8 @@ def check(context: RuleContext) -> Finding | Silent:
     if estimate.percent < OVERLAP_SAVING_PERCENT:
         return Silent(f"{seen}; with them aside the step would be {estimate.percent:.1f} % shorter.")
     return RULE.finding(
-        title=f"The GPU computes nothing for {exposed / 1e6:.1f} ms a step while it copies",
-        seen=f"{seen}. The step takes {context.step_ns / 1e6:.2f} ms.",
+        title=f"The GPU computes nothing for {ms(exposed, 1)} a step while it copies",
+        seen=f"{seen}. The step takes {ms(context.step_ns)}.",
         readings=[
             Reading("Copies to the GPU, per step", time, "ns"),
             Reading("Of them while no kernel runs", exposed, "ns"),

@@ -27,6 +27,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import copy_waits
 from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
@@ -70,7 +71,7 @@ def check(context: RuleContext) -> Finding | Silent:
     waited = int(context.profile.calls.duration_ns[waits].sum()) // count
     idle = context.idle_ns
     share = percent(idle, context.step_ns) or 0.0
-    seen = f"{per_step:.3g} reads a step make the CPU wait for {waited / 1e6:.2f} ms"
+    seen = f"{per_step:.3g} reads a step make the CPU wait for {ms(waited)}"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
     scalars = np.zeros(len(waits), dtype=np.bool_)
@@ -87,7 +88,7 @@ def check(context: RuleContext) -> Finding | Silent:
     call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"The CPU reads values off the GPU {per_step:.3g} times a step and waits for them",
-        seen=f"{seen}. The GPU is idle for {idle / 1e6:.2f} of the {context.step_ns / 1e6:.2f} ms of a step."
+        seen=f"{seen}. The GPU is idle for {idle / 1e6:.2f} of the {ms(context.step_ns)} of a step."
         + (f" Most of them are in {call_site}." if call_site else ""),
         readings=[
             Reading("Reads per step", per_step, "count", thresholds.READS_PER_STEP),

@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import GIGABYTE, Fault, copies, link_bytes_per_second, new_times
 from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -65,7 +66,7 @@ def check(context: RuleContext) -> Finding | Silent:
     time = int(found.duration_ns.sum()) // count
     size = int(np.maximum(found.bytes, 0).sum()) // count
     share = percent(time, context.step_ns) or 0.0
-    seen = f"{size / 1e6:.1f} MB a step are copied to the GPU from pageable memory, in {time / 1e6:.2f} ms"
+    seen = f"{size / 1e6:.1f} MB a step are copied to the GPU from pageable memory, in {ms(time)}"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the step.")
     link = link_bytes_per_second(context.view)
@@ -91,8 +92,7 @@ def check(context: RuleContext) -> Finding | Silent:
     return RULE.finding(
         title=f"{size / 1e6:.0f} MB a step are copied from pageable memory at {rate / GIGABYTE:.1f} GB/s",
         seen=f"{seen}: {rate / GIGABYTE:.1f} GB/s, where copies of pinned memory reach {link / GIGABYTE:.0f}. The step "
-        f"takes {context.step_ns / 1e6:.2f} ms.{pinned}"
-        + (f" The copies are made in {call_site}." if call_site else ""),
+        f"takes {ms(context.step_ns)}.{pinned}" + (f" The copies are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Copies from pageable memory, per step", time, "ns"),
             Reading("Share of the step", share, "percent"),

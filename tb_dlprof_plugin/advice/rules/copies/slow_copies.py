@@ -38,6 +38,7 @@ from tb_dlprof_plugin.advice.rules.copies.copies import (
     new_times,
 )
 from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
@@ -88,7 +89,7 @@ def check(context: RuleContext) -> Finding | Silent:
     size = int(np.maximum(found.bytes, 0).sum()) // count
     rate = size / time * GIGABYTE if time else 0.0
     share = percent(time, context.step_ns) or 0.0
-    seen = f"{size / 1e6:.1f} MB a step are copied at {rate / GIGABYTE:.1f} GB/s, in {time / 1e6:.2f} ms"
+    seen = f"{size / 1e6:.1f} MB a step are copied at {rate / GIGABYTE:.1f} GB/s, in {ms(time)}"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the step.")
     waits, faster = found.waits(context), new_times(context, found, link)
@@ -104,7 +105,7 @@ def check(context: RuleContext) -> Finding | Silent:
     call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"{size / 1e6:.0f} MB a step are copied at {rate / GIGABYTE:.1f} of {link / GIGABYTE:.0f} GB/s",
-        seen=f"{seen}, {_which(found)}. The step takes {context.step_ns / 1e6:.2f} ms."
+        seen=f"{seen}, {_which(found)}. The step takes {ms(context.step_ns)}."
         + (f" The copies are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Slow copies, per step", time, "ns"),

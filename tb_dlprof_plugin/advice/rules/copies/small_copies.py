@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import SMALL_COPIES_PER_STEP, SMALL_COPY_BYTES, Fault, copies
 from tb_dlprof_plugin.advice.savings import saved
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.simulation.change import without_calls
@@ -69,7 +70,7 @@ def check(context: RuleContext) -> Finding | Silent:
     size = int(np.median(found.bytes))
     per_step = len(found) / count
     share = percent(time, context.step_ns) or 0.0
-    seen = f"{per_step:.0f} copies a step, {size / 1e3:.1f} kB at the median, take {time / 1e6:.2f} ms of the CPU"
+    seen = f"{per_step:.0f} copies a step, {size / 1e3:.1f} kB at the median, take {ms(time)} of the CPU"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the step.")
     estimate = saved(
@@ -83,8 +84,8 @@ def check(context: RuleContext) -> Finding | Silent:
     call_site = call_site_of(context, found.waits(context) | _calls(context, found.call))
     to_gpu = bool(found.to_gpu.mean() >= 0.5)
     return RULE.finding(
-        title=f"{per_step:.0f} small copies a step take {time / 1e6:.1f} ms of the CPU",
-        seen=f"{seen}. The step takes {context.step_ns / 1e6:.2f} ms."
+        title=f"{per_step:.0f} small copies a step take {ms(time, 1)} of the CPU",
+        seen=f"{seen}. The step takes {ms(context.step_ns)}."
         + (f" Most of the copies are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Small copies per step", per_step, "count", SMALL_COPIES_PER_STEP),

@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.model.tree import inherit
@@ -81,7 +82,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"The training loop waited {number} times in {count} steps.")
     waited = int(context.profile.calls.duration_ns[waits].sum()) // count
     idle = context.idle_ns
-    seen = f"{per_step:.3g} calls a step make the CPU wait for {waited / 1e6:.2f} ms"
+    seen = f"{per_step:.3g} calls a step make the CPU wait for {ms(waited)}"
     share = percent(idle, context.step_ns) or 0.0
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
@@ -96,7 +97,7 @@ def check(context: RuleContext) -> Finding | Silent:
     return RULE.finding(
         title=f"The training loop waits for the GPU {per_step:.3g} times a step",
         seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the "
-        f"{context.step_ns / 1e6:.2f} ms of "
+        f"{ms(context.step_ns)} of "
         "a step." + (f" Most of the calls are in {call_site}." if call_site else ""),
         readings=[
             Reading("Waiting calls per step", per_step, "count", thresholds.READS_PER_STEP),

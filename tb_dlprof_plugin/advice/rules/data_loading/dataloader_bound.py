@@ -27,6 +27,7 @@ from tb_dlprof_plugin.advice.savings import (
     less_cpu,
     partly,
 )
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -73,7 +74,7 @@ def check(context: RuleContext) -> Finding | Silent:
     workers = worker_processes(context)
     if workers == 0:
         return Silent(
-            f"{time / 1e6:.2f} ms of the step are spent waiting in the DataLoader {subject}, which has no worker "
+            f"{ms(time)} of the step are spent waiting in the DataLoader {subject}, which has no worker "
             "processes: see synchronous_dataloader."
         )
     starts = epoch_starts(context)
@@ -88,7 +89,7 @@ def check(context: RuleContext) -> Finding | Silent:
     settings = "not recorded" if workers is None else f"num_workers={workers}"
     return RULE.finding(
         title=f"The step waits {share:.0f} % of its time for the DataLoader",
-        seen=f"{time / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step are spent in the DataLoader {subject}. "
+        seen=f"{ms(time)} of each {ms(context.step_ns)} step are spent in the DataLoader {subject}. "
         f"DataLoader settings: {settings}.",
         readings=[
             Reading("Share of the step", share, "percent", thresholds.DATALOADER_SHARE_PERCENT),
@@ -115,7 +116,7 @@ def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Sav
     more = "twice as many workers take half the time for a batch" if spread else "the workers have all cores already"
     if not context.profile.has_gpu:
         text = (
-            f"At most the {waiting_ns / 1e6:.2f} ms in which the step waits; a fifth to all of it goes, by how well "
+            f"At most the {ms(waiting_ns)} in which the step waits; a fifth to all of it goes, by how well "
             "more or faster workers keep up."
         )
         return partly(context, less_cpu(loading), 0.2 * waiting_ns, 0.5 * waiting_ns, waiting_ns, text)
@@ -129,9 +130,9 @@ def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Sav
     high = max(expected, (1 + thresholds.STEP_NOISE) * step_ns - least)
     text = (
         f"The recorded launches, replayed as without the profiler and without waiting for a batch, take "
-        f"{middle / 1e6:.2f} ms a step, {least / 1e6:.2f} ms at least, of {step_ns / 1e6:.2f} ms: nothing that loading "
+        f"{ms(middle)} a step, {ms(least)} at least, of {ms(step_ns)}: nothing that loading "
         f"does can save more. Expected: {more}, until something else sets the pace. At least a fifth of the "
-        f"{waiting_ns / 1e6:.2f} ms goes in which the GPU waits."
+        f"{ms(waiting_ns)} goes in which the GPU waits."
     )
     return partly(context, less_cpu(loading), low, expected, high, text)
 

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import loading_ns, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly, saved
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -75,15 +76,13 @@ def check(context: RuleContext) -> Finding | Silent:
     time = waiting // context.selection.count
     share = percent(time, context.step_ns) or 0.0
     subject = "with the GPU idle" if context.profile.has_gpu else "of the CPU run"
-    seen = (
-        f"{loading / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step are spent loading in the training process"
-    )
+    seen = f"{ms(loading)} of each {ms(context.step_ns)} step are spent loading in the training process"
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
     estimate, count = _estimate(context, time, loading)
     return RULE.finding(
-        title=f"The training process loads its batches itself, {loading / 1e6:.1f} ms a step",
-        seen=f"{seen}, {time / 1e6:.2f} ms ({share:.0f} %) {subject}: num_workers=0.",
+        title=f"The training process loads its batches itself, {ms(loading, 1)} a step",
+        seen=f"{seen}, {ms(time)} ({share:.0f} %) {subject}: num_workers=0.",
         readings=[
             Reading("Share of the step", share, "percent", thresholds.DATALOADER_SHARE_PERCENT),
             Reading("Waiting per step", time, "ns"),
@@ -112,7 +111,7 @@ def _estimate(context: RuleContext, waiting_ns: int, loading_ns: int) -> tuple[S
     spare = max(1, cores - 1) if cores else None
     if not context.profile.has_gpu:
         # The workers take the cores that the training computes on.
-        text = f"At most the {waiting_ns / 1e6:.2f} ms of loading; between half and all of it overlaps with training."
+        text = f"At most the {ms(waiting_ns)} of loading; between half and all of it overlaps with training."
         estimate = partly(context, less_cpu(loading), 0.5 * waiting_ns, 0.9 * waiting_ns, waiting_ns, text)
         return estimate, min(_USUAL_WORKERS, cores or _USUAL_WORKERS)
     best = saved(context, Change(cpu=loading, keep_cpu=0.0), "Without any loading in the training process.")
@@ -124,7 +123,7 @@ def _estimate(context: RuleContext, waiting_ns: int, loading_ns: int) -> tuple[S
         count = min(count, spare)
     expected = max(0, step_ns - max(after_ns, round(work_ns / count)))
     text = (
-        f"{best.derivation} {count} workers deliver a batch every {work_ns / count / 1e6:.2f} ms, if a worker takes "
+        f"{best.derivation} {count} workers deliver a batch every {ms(work_ns / count)}, if a worker takes "
         f"{WORKER_OVERHEAD:g} times as long for a batch as the training process."
     )
     return partly(

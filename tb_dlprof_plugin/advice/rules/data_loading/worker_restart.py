@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, worker_processes
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -76,7 +77,7 @@ def check(context: RuleContext) -> Finding | Silent:
         length = f"{len(starts)} of {context.selection.count} recorded steps begin an epoch"
     per_step = each / steps
     share = percent(per_step, context.recorded_step_ns) or 0.0
-    seen = f"At the start of an epoch the GPU is idle for {each / 1e6:.2f} ms while workers stop and start; {length}"
+    seen = f"At the start of an epoch the GPU is idle for {ms(each)} while workers stop and start; {length}"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the time per step.")
     kept = WORKERS_KEPT
@@ -85,14 +86,14 @@ def check(context: RuleContext) -> Finding | Silent:
         per_step * kept.low,
         per_step * kept.expected + FIRST_BATCH_SOONER * waiting / steps,
         per_step + waiting / steps,
-        f"{each / 1e6:.2f} ms of each epoch go, of which {100 * kept.low:.0f} to 100 % (expected "
+        f"{ms(each)} of each epoch go, of which {100 * kept.low:.0f} to 100 % (expected "
         f"{100 * kept.expected:.0f} %) are saved: workers that are kept only reset their iterators. Of the "
-        f"{waiting / 1e6:.2f} ms that the first batch keeps the GPU waiting as much as all may be the new workers' "
+        f"{ms(waiting)} that the first batch keeps the GPU waiting as much as all may be the new workers' "
         f"({100 * FIRST_BATCH_SOONER:.0f} % expected), or none. {length[0].upper()}{length[1:]}.",
     )
     settings = "not recorded" if persistent is None else f"persistent_workers={persistent}"
     return RULE.finding(
-        title=f"Each epoch begins with {each / 1e6:.0f} ms in which worker processes are started",
+        title=f"Each epoch begins with {ms(each, 0)} in which worker processes are started",
         seen=f"{seen}. DataLoader settings: num_workers={'not recorded' if workers is None else workers}, {settings}.",
         readings=[
             Reading("Stopping and starting workers, per epoch", each, "ns"),

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.advice.memory_headroom import gigabytes
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
@@ -77,7 +78,7 @@ def _finding(context: RuleContext, name: str, gpu: str, found: Forecast, busy: f
     rates = ""
     if own is not None and other is not None:
         rates = f", which moves {100 * other.bytes_per_second / own.bytes_per_second:.0f} % as many bytes a second"
-    step, there = f"{found.base_ns / 1e6:.2f} ms", f"{found.predicted_ns / 1e6:.2f} ms"
+    step, there = f"{ms(found.base_ns)}", f"{ms(found.predicted_ns)}"
     return RULE.finding(
         title=f"A smaller GPU would train nearly as fast: {gpu} in place of {name}",
         seen=f"The GPU works {busy:.0f} % of the step, and the allocator took {gigabytes(peak)} of its memory. The "

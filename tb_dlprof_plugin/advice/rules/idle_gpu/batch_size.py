@@ -21,6 +21,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, LargerBatch, larger_batch
 from tb_dlprof_plugin.planning.memory.plan import batch_that_fits
@@ -81,7 +82,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"A batch of {batch * factor} instead of {batch} would train {times} times as many samples a second",
         seen=f"{held} by batches of {batch}; about {fits:,} samples would fit. The GPU works "
         f"{context.steps.gpu_utilization or 0:.0f} % of the step. Without the profiler a step takes "
-        f"{known.ns / 1e6:.2f} ms ({known.words}): {rate:,.0f} samples a second.",
+        f"{ms(known.ns)} ({known.words}): {rate:,.0f} samples a second.",
         readings=[
             Reading("Times as many samples a second, at the least", least, "ratio", BATCH_GAIN),
             Reading("Times as many samples a second, at best", most, "ratio"),

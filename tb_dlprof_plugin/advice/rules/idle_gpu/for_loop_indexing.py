@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.index_loops import LOOP_REPEATS, IndexLoop, IndexLoops, index_loops
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
@@ -67,20 +68,20 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(found.windows, _CPU_LEFT["low"]),
         Change(found.windows, 2 / longest.turns, _kernels_left(context, launches)),
         Change(found.windows, _CPU_LEFT["high"], np.where(launches, 0.0, 1.0)),
-        f"The CPU is in these loops for {spent / 1e6:.2f} ms of a recorded step. Half to all of that goes; expected is "
+        f"The CPU is in these loops for {ms(spent)} of a recorded step. Half to all of that goes; expected is "
         "that one turn over all rows takes the CPU as long as two over one row. Of kernels below "
         f"{_SHORT_NS / 1e3:.0f} us {100 * _SHORT_LEFT:.0f} % are left, at best nothing.",
     )
     if estimate.percent < LOOP_SAVING_PERCENT:
         return Silent(
-            f"Loops over rows take the CPU {spent / 1e6:.2f} ms of a step; without them it should get only "
+            f"Loops over rows take the CPU {ms(spent)} of a step; without them it should get only "
             f"{estimate.percent:.1f} % shorter."
         )
     turn, call_site = _turn(context, longest), call_site_of(context, _members(context, found))
     where = f", in {call_site}" if call_site else ""
     kernels = int(launches.sum()) // count
     return RULE.finding(
-        title=f"A Python loop of {longest.turns} turns over the rows of a tensor takes the CPU {spent / 1e6:.1f} ms of "
+        title=f"A Python loop of {longest.turns} turns over the rows of a tensor takes the CPU {ms(spent, 1)} of "
         "each step",
         seen=f"{found.turns / count:.0f} times a step the ops {turn} follow each other{where}. They launch {kernels} "
         f"kernels and copies, {context.per_step(launches) / max(kernels, 1) / 1e3:.1f} us each, and take the CPU "

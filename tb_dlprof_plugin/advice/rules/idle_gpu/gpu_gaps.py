@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.long_gaps import LONG_GAP_PERCENT, LongGaps, long_gaps
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -87,9 +88,9 @@ def check(context: RuleContext) -> Finding | Silent:
     does = ACTIVITIES[int(np.bincount(gaps.activity, weights=gaps.duration_ns).argmax())]
     where = _where(context, gaps)
     return RULE.finding(
-        title=f"The GPU idles {idle / 1e6:.1f} ms of each step in long gaps, in which the CPU {_DOES[does]}",
+        title=f"The GPU idles {ms(idle, 1)} of each step in long gaps, in which the CPU {_DOES[does]}",
         seen=f"{len(gaps)} gaps of {LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
-        f"{count} iterations, {gaps.duration_ns.mean() / 1e6:.2f} ms each on average: "
+        f"{count} iterations, {ms(gaps.duration_ns.mean())} each on average: "
         f"{of_recorded_step(context, idle)}. "
         f"In most of that time the CPU {_DOES[does]}{where}.",
         readings=[
@@ -112,7 +113,7 @@ def _saving(context: RuleContext, gaps: LongGaps, idle: int) -> Saving:
         Change(gaps.pauses, left.high),
         Change(gaps.pauses, left.expected),
         Change(gaps.pauses, left.low),
-        f"At most the {idle / 1e6:.2f} ms of the gaps. Of what the CPU does in and before them {that_goes(left)} can "
+        f"At most the {ms(idle)} of the gaps. Of what the CPU does in and before them {that_goes(left)} can "
         "leave the training thread.",
     )
 

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.rules.data_loading import dataloader_bound
 from tb_dlprof_plugin.advice.rules.idle_gpu import gpu_gaps, launch_bound, low_utilization_stretch
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import launching
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.intervals import merge
@@ -82,7 +83,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if without >= thresholds.UNDERUTILIZED_GPU_PERCENT:
         return Silent(
             f"The GPU is busy {utilization:.0f} % of the recorded step, but the profiler slows the CPU down: without "
-            f"it the GPU should be busy {min(without, 100.0):.0f} % of {step / 1e6:.2f} ms."
+            f"it the GPU should be busy {min(without, 100.0):.0f} % of {ms(step)}."
         )
     idle = context.idle_ns
     waits = {name: (context.steps.category_ns[name] or 0) // count for name in _LABELS}
@@ -100,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"The GPU is busy only {utilization:.0f} % of each step",
         seen=f"Kernels, copies and sets cover {busy / count / 1e6:.2f} of {context.step_ns / 1e6:.2f} "
         f"ms. For most of the "
-        f"rest, {waits[worst] / 1e6:.2f} ms, the GPU {_LABELS[worst]}. A step launches {calls} kernels.",
+        f"rest, {ms(waits[worst])}, the GPU {_LABELS[worst]}. A step launches {calls} kernels.",
         readings=[
             Reading("GPU utilization", utilization, "percent", thresholds.UNDERUTILIZED_GPU_PERCENT),
             Reading("GPU idle per step", idle, "ns"),
@@ -128,8 +129,8 @@ def _saving(context: RuleContext, idle: int, busy: float) -> Saving:
         Change(times.pauses, left.high),
         Change(times.pauses, left.expected),
         Change(merge(times.pauses, times.launching), left.low),
-        f"The GPU is idle {idle / 1e6:.2f} ms of a step. In pauses of {thresholds.PAUSE_NS / 1e6:.0f} ms or more the "
-        f"CPU does other things than launch for {pausing / 1e6:.2f} ms, of which "
+        f"The GPU is idle {ms(idle)} of a step. In pauses of {ms(thresholds.PAUSE_NS, 0)} or more the "
+        f"CPU does other things than launch for {ms(pausing)}, of which "
         f"{that_goes(left)} can go, and at best launching as well.",
         at_most_ns=context.step_ns - busy,
     )

@@ -29,6 +29,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_modules import Branches, branches
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import Filling, filling
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
@@ -150,19 +151,19 @@ def _finding(
         Change(gpu=np.where(mine, np.minimum(3 * one, 1.0), 1.0)),
         Change(gpu=np.where(mine, np.minimum(1.2 * one, 1.0), 1.0)),
         Change(gpu=np.where(mine, one, 1.0)),
-        f"{time / 1e6:.2f} ms of kernels could run {side_by_side[mine].max():.0f} at a time. Side by side they take as "
+        f"{ms(time)} of kernels could run {side_by_side[mine].max():.0f} at a time. Side by side they take as "
         "long as one of them, up to three times as long where they compete for memory.",
     )
     if estimate.percent < thresholds.SMALL_KERNELS_SAVING_PERCENT:
         return Silent(
-            f"Independent small kernels take {time / 1e6:.2f} ms of a step; side by side they should save only "
+            f"Independent small kernels take {ms(time)} of a step; side by side they should save only "
             f"{estimate.percent:.1f} % of it."
         )
     number = int(mine.sum()) // count
     return RULE.finding(
-        title=f"Independent small kernels run one after another for {time / 1e6:.1f} ms of each step",
+        title=f"Independent small kernels run one after another for {ms(time, 1)} of each step",
         seen=f"{_who(group)} {number} such kernels a step fill less than half of the GPU each and take "
-        f"{time / 1e6:.2f} of {context.step_ns / 1e6:.2f} ms.",
+        f"{time / 1e6:.2f} of {ms(context.step_ns)}.",
         readings=[
             Reading("Small kernels, of the kernels' time", share, "percent", thresholds.SMALL_KERNELS_SHARE_PERCENT),
             Reading("Independent ones per step", time, "ns"),

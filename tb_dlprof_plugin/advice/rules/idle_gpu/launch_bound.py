@@ -29,6 +29,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import launching
 from tb_dlprof_plugin.advice.rules.idle_gpu.low_utilization_window import low_stretch
 from tb_dlprof_plugin.advice.savings import shorter_step, that_goes
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
@@ -97,7 +98,7 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.high),
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.expected, keep_gaps=0.5),
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.low, keep_gaps=0.0),
-        f"Launching takes the CPU {times.launching_ns / 1e6:.2f} ms of a recorded step, of which "
+        f"Launching takes the CPU {ms(times.launching_ns)} of a recorded step, of which "
         f"{that_goes(thresholds.LAUNCHING_LEFT)} go: least by torch.compile alone, most with all of the step in CUDA "
         "graphs. Kernels stay as they are, and graphs shorten the gaps between them.",
     )
@@ -117,7 +118,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"The CPU's launching sets the pace: the GPU waits "
         f"{context.steps.gpu_idle_percent or 0:.0f} % of each step",
         seen=f"A step launches {launches} kernels, copies and sets, which keep the GPU busy for {busy / 1e6:.2f} of "
-        f"{context.step_ns / 1e6:.2f} ms: {busy / max(launches, 1) / 1e3:.0f} us each. The CPU takes "
+        f"{ms(context.step_ns)}: {busy / max(launches, 1) / 1e3:.0f} us each. The CPU takes "
         f"{times.launching_ns / max(launches, 1) / 1e3:.0f} us to launch one, as recorded.",
         readings=[
             Reading("Launching, of the CPU's time", share, "percent", LAUNCHING_SHARE_PERCENT),

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching
 from tb_dlprof_plugin.advice.rules.idle_gpu.long_gaps import long_gaps
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import LAUNCHING_LEFT
 from tb_dlprof_plugin.metrics.iteration_pace import iteration_pace
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
@@ -168,7 +169,7 @@ def _saving(context: RuleContext, launches: Intervals) -> Saving:
         Change(launches, left.high),
         Change(launches, left.expected),
         Change(launches, left.low, stays),
-        f"The CPU launches for {spent / 1e6:.2f} ms of a recorded step in this stretch. Of it {that_goes(left)} go if "
+        f"The CPU launches for {ms(spent)} of a recorded step in this stretch. Of it {that_goes(left)} go if "
         "its work is launched by fewer and larger ops; at best its kernels become negligible as well.",
     )
 

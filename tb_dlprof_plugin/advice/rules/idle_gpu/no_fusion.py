@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.pointwise_chains import CHAIN_KERNELS, Chains, chains
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.lookup import take_or
@@ -72,14 +73,14 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(gpu=_left(found, _WORST)),
         Change(gpu=_left(found, _EXPECTED)),
         Change(gpu=_left(found, _BEST)),
-        f"Chains of pointwise kernels take {time / 1e6:.2f} ms. Fused they would take "
+        f"Chains of pointwise kernels take {ms(time)}. Fused they would take "
         + " to ".join(f"{found.fused_ns[:, at].sum() / count / 1e6:.2f}" for at in (_BEST, _WORST))
         + f" ms (expected {found.fused_ns[:, _EXPECTED].sum() / count / 1e6:.2f}), by what comes in from outside of "
         "each chain and what the backward pass needs of it.",
     )
     if estimate.percent < NO_FUSION_SAVING_PERCENT:
         return Silent(
-            f"Chains of pointwise kernels take {time / 1e6:.2f} ms of a step; fused they should save "
+            f"Chains of pointwise kernels take {ms(time)} of a step; fused they should save "
             f"{estimate.percent:.1f} % of it."
         )
     share = percent(time, context.step_ns) or 0.0

@@ -29,6 +29,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_calls import independent_calls
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import Filling, filling
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.names.occupancy import occupancy
@@ -86,7 +87,7 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(gpu=np.where(alone, 1.0, np.minimum(4 * one, 1.0))),
         Change(gpu=np.where(alone, (1 + part) / 2, np.minimum(1.5 * one, 1.0))),
         Change(gpu=np.where(small, 0.5 * spread, 1.0)),
-        f"These kernels take {time / 1e6:.2f} ms. Those of calls that do not depend on each other could run as one, "
+        f"These kernels take {ms(time)}. Those of calls that do not depend on each other could run as one, "
         "as long as their blocks fit on the GPU together; that takes 0.5 to 4 times (expected 1.5) as long as one of "
         "them. Others could at best be spread over all multiprocessors; half of that is expected, and nothing is "
         "certain.",
@@ -103,7 +104,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"Kernels that use {100 * used:.0f} % of the multiprocessors take {share:.0f} % of the kernels' time",
         seen=f"{int(small.sum()) // count} kernels a step have too few thread blocks for the "
         f"{int(filled.multiprocessors.max())} multiprocessors: on average they use {100 * used:.1f} % of them, for "
-        f"{time / 1e6:.2f} of {every / 1e6:.2f} ms of kernel time. {_most(context, small, filled)}",
+        f"{time / 1e6:.2f} of {ms(every)} of kernel time. {_most(context, small, filled)}",
         readings=[
             Reading("Share of the kernels' time", share, "percent", thresholds.SMALL_KERNELS_SHARE_PERCENT),
             Reading("Time in such kernels per step", time, "ns"),

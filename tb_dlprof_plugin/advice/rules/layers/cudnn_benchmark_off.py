@@ -24,6 +24,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import faster_kernels
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.lookup import take_or
@@ -78,7 +79,7 @@ def check(context: RuleContext) -> Finding | Silent:
         context,
         [(part, factor) for _, part, factor in parts],
         ", ".join(
-            f"{context.per_step(part) / 1e6:.2f} ms of {name} become {factor.low:g} to {factor.high:g} (expected "
+            f"{ms(context.per_step(part))} of {name} become {factor.low:g} to {factor.high:g} (expected "
             f"{factor.expected:g})"
             for name, part, factor in parts
             if part.any()
@@ -91,7 +92,7 @@ def check(context: RuleContext) -> Finding | Silent:
     shapes = _input_shapes(context, launches)
     return RULE.finding(
         title=f"cudnn.benchmark is off while convolutions take {share:.0f} % of the step",
-        seen=f"Convolutions take {time / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step, in {shapes} shapes; "
+        seen=f"Convolutions take {ms(time)} of each {ms(context.step_ns)} step, in {shapes} shapes; "
         "cuDNN chose their algorithms by its heuristics.",
         readings=[
             Reading("Convolution share of the step", share, "percent", CONVOLUTION_SHARE_PERCENT),

@@ -24,6 +24,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
@@ -88,7 +89,7 @@ def check(context: RuleContext) -> Finding | Silent:
         )
     number_of_frees = int(frees.sum())
     return RULE.finding(
-        title=f"Each step allocates and frees GPU memory: {time / 1e6:.1f} ms in the driver",
+        title=f"Each step allocates and frees GPU memory: {ms(time, 1)} in the driver",
         seen=f"{int(allocates.sum()) / count:.3g} calls a step allocate, {number_of_frees / count:.3g} free; together "
         f"they take {of_recorded_step(context, time)}. They are in {steps} of {count} steps.",
         readings=[
@@ -130,8 +131,8 @@ def _saving(context: RuleContext, every: Bools) -> Saving:
         _CERTAIN * least,
         expected,
         idle,
-        f"The GPU is idle for {inside / 1e6:.2f} ms of a recorded step while the CPU is in these calls, and "
-        f"for {idle / 1e6:.2f} of {base / 1e6:.2f} ms without the profiler. {100 * _CERTAIN:.0f} % of the first is "
+        f"The GPU is idle for {ms(inside)} of a recorded step while the CPU is in these calls, and "
+        f"for {idle / 1e6:.2f} of {ms(base)} without the profiler. {100 * _CERTAIN:.0f} % of the first is "
         "certain, all of the second possible; the middle of both is expected.",
     )
 

@@ -29,6 +29,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import replayed_calls
 from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation
@@ -114,23 +115,19 @@ def check(context: RuleContext) -> Finding | Silent:
     seen = _seen(context, found)
     share = percent(seen.exposed_ns, context.step_ns) or 0.0
     numbers = (
-        f"Collectives take {seen.collective_ns / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step, "
-        f"{seen.exposed_ns / 1e6:.2f} ms ({share:.1f} %) with nothing else running"
+        f"Collectives take {ms(seen.collective_ns)} of each {ms(context.step_ns)} step, "
+        f"{ms(seen.exposed_ns)} ({share:.1f} %) with nothing else running"
     )
     if seen.transfer_ns is not None:
         share = percent(seen.transfer_ns, context.step_ns) or 0.0
-        numbers += (
-            f"; {seen.transfer_ns / 1e6:.2f} ms ({share:.1f} %) of that move data, the rest waits for other ranks"
-        )
+        numbers += f"; {ms(seen.transfer_ns)} ({share:.1f} %) of that move data, the rest waits for other ranks"
     accumulates = seen.rounds is not None and seen.rounds > 1
     # What is exchanged too often costs time also where kernels hide it.
     if share < COMMUNICATION_SHARE_PERCENT and not accumulates:
         return Silent(f"{numbers}.")
     estimate = _of_rounds(context, seen) if accumulates else _of_compression(context, seen)
     if (percent(estimate.high_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(
-            f"{numbers}. The CPU sets the pace: hiding it would save at most {estimate.high_ns / 1e6:.2f} ms."
-        )
+        return Silent(f"{numbers}. The CPU sets the pace: hiding it would save at most {ms(estimate.high_ns)}.")
     change, code = _change(context, seen)
     size = ""
     if seen.bytes is not None:
@@ -251,8 +248,8 @@ def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
         low,
         expected,
         high,
-        f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They "
-        f"also run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: "
+        f"All exchanges but the last one take {ms(seen.early_ns)} a step with nothing else running. They "
+        f"also run for {ms(seen.early_hidden_ns)} in parallel with kernels, whose multiprocessors they share: "
         f"{100 * slower.low:.0f} to {100 * slower.high:.0f} % of that, expected {100 * slower.expected:.0f} %, is "
         "added. At the least six tenths of the exposed time, because launches may come late.",
     )
@@ -276,11 +273,11 @@ def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
         low,
         expected,
         high,
-        f"{moved / 1e6:.2f} ms of communication are not hidden"
+        f"{ms(moved)} of communication are not hidden"
         + (", in which waiting for other ranks is not separated" if seen.transfer_ns is None else "")
         + f". With half the bytes {100 * factor.expected:.0f} % stay, {100 * factor.high:.0f} % at worst because "
         "casts come on top; at best more work hides all of it. A step cannot get shorter than the CPU needs for it, "
-        f"{least_cpu / 1e6:.2f} ms or more.",
+        f"{ms(least_cpu)} or more.",
     )
 
 

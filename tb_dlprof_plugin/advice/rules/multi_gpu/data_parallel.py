@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.communication import other_work
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
@@ -91,10 +92,10 @@ def check(context: RuleContext) -> Finding | Silent:
         0.6 * expected,
         expected,
         max(high, expected),
-        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {recorded_ns / 1e6:.2f} ms step, is not "
-        f"there with DistributedDataParallel: {own * shorter / 1e6:.2f} of {step / 1e6:.2f} ms without the profiler. "
-        f"At best the passes of the replicas, {parts.passes_ns / 1e6:.2f} ms that one process launches for {gpus} "
-        f"GPUs, run side by side as well. The GPU with most to do works {work / 1e6:.2f} ms. Exchanging gradients "
+        f"DataParallel's own work, {ms(own)} of the recorded {ms(recorded_ns)} step, is not "
+        f"there with DistributedDataParallel: {own * shorter / 1e6:.2f} of {ms(step)} without the profiler. "
+        f"At best the passes of the replicas, {ms(parts.passes_ns)} that one process launches for {gpus} "
+        f"GPUs, run side by side as well. The GPU with most to do works {ms(work)}. Exchanging gradients "
         "takes some of it back.",
     )
     names = {
@@ -104,8 +105,8 @@ def check(context: RuleContext) -> Finding | Silent:
     return RULE.finding(
         title=f"nn.DataParallel spends {percent(own, recorded_ns) or 0:.0f} % of the step on copying the model to "
         f"{gpus} GPUs",
-        seen=f"Of each recorded {recorded_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to "
-        f"DataParallel's forward pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of "
+        seen=f"Of each recorded {ms(recorded_ns)} step, {ms(parts.forward_ns)} go to "
+        f"DataParallel's forward pass outside of the replicas' own, {ms(parts.backward_ns)} to its part of "
         "the backward pass. The "
         f"GPUs work {context.steps.gpu_utilization or 0:.0f} % of the step.",
         readings=[

@@ -28,6 +28,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.fsdp_units import hooks_ns_per_step
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import fsdp_calls, replayed_calls, worthwhile
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -79,19 +80,19 @@ def check(context: RuleContext) -> Finding | Silent:
     estimate = calls.saving(
         context,
         [hideable * (1 - left) for left in (kept.high, kept.expected, kept.low)],
-        f"As {blocks} units {blocks - 1} of {blocks} parts of the {exposed_ns / 1e6:.2f} ms would be exchanged next to "
+        f"As {blocks} units {blocks - 1} of {blocks} parts of the {ms(exposed_ns)} would be exchanged next to "
         f"the work of other blocks; {100 * kept.low:.0f} to {100 * kept.high:.0f} % of that stay, because kernels next "
         f"to an exchange take longer.",
     )
     seen = (
         f"One call gathers {100 * share:.0f} % of the {whole / 2**20:,.0f} MiB of parameters; its gathers and "
-        f"reductions take {exposed_ns / 1e6:.2f} ms of a step with nothing else running"
+        f"reductions take {ms(exposed_ns)} of a step with nothing else running"
     )
     room = _room_ns(context, settings.units, blocks)
     if room is not None and estimate.expected_ns > room:
         return Silent(f"{seen}. The CPU sets the pace: {blocks} units would take it longer than that.")
     if not worthwhile(context, estimate):
-        return Silent(f"{seen}; as {blocks} units the step is {estimate.expected_ns / 1e6:.2f} ms shorter.")
+        return Silent(f"{seen}; as {blocks} units the step is {ms(estimate.expected_ns)} shorter.")
     return RULE.finding(
         title=f"One unit of FSDP has {100 * share:.0f} % of the parameters: nothing hides its exchange",
         seen=f"{seen}. The model has {blocks} blocks.",

@@ -32,6 +32,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     replayed_calls,
     worthwhile,
 )
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.run_facts import FsdpFacts
@@ -83,19 +84,17 @@ def check(context: RuleContext) -> Finding | Silent:
         context,
         [hidden * (1 - share) for share in (slower.high, slower.expected, 0.0)],
         f"The work before each gather would hide {calls.per_step(hidden, late) / 1e6:.2f} of the "
-        f"{exposed_ns / 1e6:.2f} ms that they take with nothing else running. Kernels next to a gather take longer: "
+        f"{ms(exposed_ns)} that they take with nothing else running. Kernels next to a gather take longer: "
         f"up to {100 * slower.high:.0f} % of that time, expected {100 * slower.expected:.0f} %.",
     )
     passes = "forward" if settings.backward_prefetch else "backward" if settings.forward_prefetch else "either"
-    numbers = f"Gathers that are not prefetched in the {passes} pass take {exposed_ns / 1e6:.2f} ms of a step"
+    numbers = f"Gathers that are not prefetched in the {passes} pass take {ms(exposed_ns)} of a step"
     if not worthwhile(context, estimate):
-        return Silent(
-            f"{numbers} with nothing else running; prefetching them saves {estimate.expected_ns / 1e6:.2f} ms."
-        )
+        return Silent(f"{numbers} with nothing else running; prefetching them saves {ms(estimate.expected_ns)}.")
     return RULE.finding(
-        title=f"FSDP's gathers in the {passes} pass are not prefetched: {exposed_ns / 1e6:.2f} ms of each step",
+        title=f"FSDP's gathers in the {passes} pass are not prefetched: {ms(exposed_ns)} of each step",
         seen=f"{numbers} with nothing else running, while the units before them have "
-        f"{calls.per_step(calls.work, late) / 1e6:.2f} ms of work."
+        f"{ms(calls.per_step(calls.work, late))} of work."
         + (" limit_all_gathers is on: at most two gathers are under way." if settings.limit_all_gathers else ""),
         readings=[
             Reading("Gathers with nothing else running per step", exposed_ns, "ns"),

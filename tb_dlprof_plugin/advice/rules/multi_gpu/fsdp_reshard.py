@@ -29,6 +29,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     replayed_calls,
     worthwhile,
 )
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -81,19 +82,19 @@ def check(context: RuleContext) -> Finding | Silent:
     estimate = calls.saving(
         context,
         (np.where(again, calls.exposed, 0.0), gone, gone),
-        f"Gathering again takes {again_ns / 1e6:.2f} ms of a step, {exposed_ns / 1e6:.2f} ms of it with nothing else "
+        f"Gathering again takes {ms(again_ns)} of a step, {ms(exposed_ns)} of it with nothing else "
         "running: all of it goes.",
     )
     if not worthwhile(context, estimate):
         return Silent(
-            f"Gathering again takes {again_ns / 1e6:.2f} ms of a step; without it the replayed job is "
-            f"{estimate.expected_ns / 1e6:.2f} ms shorter."
+            f"Gathering again takes {ms(again_ns)} of a step; without it the replayed job is "
+            f"{ms(estimate.expected_ns)} shorter."
         )
     memory = _memory(needed, room)
     return RULE.finding(
         title=f"FSDP gathers {settings.resharded_units} of {settings.units} units a second time in each step",
-        seen=f"For the backward pass parameters are gathered again, {again_ns / 1e6:.2f} ms a step, "
-        f"{exposed_ns / 1e6:.2f} ms with nothing else running. {memory}",
+        seen=f"For the backward pass parameters are gathered again, {ms(again_ns)} a step, "
+        f"{ms(exposed_ns)} with nothing else running. {memory}",
         readings=[
             Reading("Units that are gathered twice", settings.resharded_units, "count", 0),
             Reading("Gathering again per step", again_ns, "ns"),

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.calls_of_profile import fsdp_unit
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -72,18 +73,18 @@ def check(context: RuleContext) -> Finding | Silent:
         expected,
         high,
         f"{len(units) - len(outer)} of {len(units)} units lie in other units. Without them {len(outer)} are left, and "
-        f"that share of the {hooks_ns / 1e6:.2f} ms that FSDP's hooks take on the CPU as recorded, as fast as the step "
+        f"that share of the {ms(hooks_ns)} that FSDP's hooks take on the CPU as recorded, as fast as the step "
         f"without the profiler: {100 * _REALISED.low:.0f} to {100 * _REALISED.high:.0f} % of that. The step cannot "
         f"become shorter than the GPU's work.",
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"FSDP's hooks take {hooks_ns / 1e6:.2f} ms of the CPU a step, for {len(units)} units.")
+        return Silent(f"FSDP's hooks take {ms(hooks_ns)} of the CPU a step, for {len(units)} units.")
     share = percent(hooks_ns, context.recorded_step_ns) or 0.0
     inside = sorted(units - outer)
     return RULE.finding(
         title=f"FSDP's hooks take {share:.0f} % of the step on the CPU: {len(units)} units are too many",
         seen=f"Of {len(units)} units {len(inside)} lie in other units ({', '.join(inside[:3])} ...). Gathering, "
-        f"freeing and reducing them takes the CPU {hooks_ns / 1e6:.2f} ms of each step as recorded.",
+        f"freeing and reducing them takes the CPU {ms(hooks_ns)} of each step as recorded.",
         readings=[
             Reading("Units", len(units), "count", len(outer)),
             Reading("FSDP's hooks on the CPU per step", hooks_ns, "ns"),

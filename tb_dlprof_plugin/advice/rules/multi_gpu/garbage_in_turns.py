@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps
 from tb_dlprof_plugin.metrics.iterations import percent
 
@@ -63,12 +64,12 @@ def check(context: RuleContext) -> Finding | Silent:
     expected = min(turns_ns, even_ns)
     seen = (
         f"The collector runs on {ranks} of {len(rows)} ranks; the one that collects longest takes "
-        f"{longest_ns / 1e6:.2f} ms of a step, all of them {mean_ns / 1e6:.2f} ms in the mean."
+        f"{ms(longest_ns)} of a step, all of them {ms(mean_ns)} in the mean."
     )
     if (percent(expected, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(seen)
     return RULE.finding(
-        title=f"Ranks collect garbage in turns: {turns_ns / 1e6:.2f} ms of each step",
+        title=f"Ranks collect garbage in turns: {ms(turns_ns)} of each step",
         seen=seen,
         readings=[
             Reading("Ranks on which the collector runs", ranks, "count"),
@@ -83,8 +84,8 @@ def check(context: RuleContext) -> Finding | Silent:
             0.0,
             expected,
             max(longest_ns, expected),
-            f"In the same steps {turns_ns / 1e6:.2f} ms of collecting would not be waited for; the recorded job, "
-            f"replayed with even ranks and steps, is {even_ns / 1e6:.2f} ms shorter, which bounds it. Nothing where "
+            f"In the same steps {ms(turns_ns)} of collecting would not be waited for; the recorded job, "
+            f"replayed with even ranks and steps, is {ms(even_ns)} shorter, which bounds it. Nothing where "
             "hosts are far ahead of their GPUs; at best, without collecting at all, all of it.",
         ),
     )

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, saved
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -58,14 +59,14 @@ def check(context: RuleContext) -> Finding | Silent:
     estimate = saved(
         context,
         change(context, gone=copies),
-        f"The {count} copies of a step and their {gpu_ns / 1e6:.2f} ms of GPU time go.",
+        f"The {count} copies of a step and their {ms(gpu_ns)} of GPU time go.",
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"Copying gradients out of buckets takes {gpu_ns / 1e6:.2f} ms of GPU time a step.")
+        return Silent(f"Copying gradients out of buckets takes {ms(gpu_ns)} of GPU time a step.")
     return RULE.finding(
-        title=f"Gradients are copied out of DDP's buckets: {gpu_ns / 1e6:.2f} ms of each step",
+        title=f"Gradients are copied out of DDP's buckets: {ms(gpu_ns)} of each step",
         seen=f"After their all-reduce {count} gradients of a step are copied from the buckets to their own memory, "
-        f"{gpu_ns / 1e6:.2f} ms of GPU time.",
+        f"{ms(gpu_ns)} of GPU time.",
         readings=[Reading("Copies per step", count, "count", 0), Reading("Their GPU time per step", gpu_ns, "ns")],
         evidence=op_rows(context, launches),
         change="Make gradients views of the buckets: gradient_as_bucket_view=True. The copies go, and the memory of "

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import DEFAULT_BYTES, bucket_row
 from tb_dlprof_plugin.metrics.communication import collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -70,11 +71,11 @@ def check(context: RuleContext) -> Finding | Silent:
         context, exposed if own is None else min(exposed, own * 1e6), backward, largest
     )
     if (percent(estimate.high_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"One bucket has {100 * share:.0f} % of the gradients, and takes {exposed / 1e6:.2f} ms a step.")
+        return Silent(f"One bucket has {100 * share:.0f} % of the gradients, and takes {ms(exposed)} a step.")
     return RULE.finding(
         title=f"One bucket has {100 * share:.0f} % of the gradients: nothing hides its exchange",
         seen=f"{largest / 2**20:,.0f} MiB of {int(sizes.sum()) / steps / 2**20:,.0f} MiB of gradients are exchanged in "
-        f"one call, {exposed / 1e6:.2f} ms a step with nothing else running."
+        f"one call, {ms(exposed)} a step with nothing else running."
         + (f" bucket_cap_mb is {facts.ddp.bucket_bytes >> 20}." if facts.ddp and facts.ddp.bucket_bytes else ""),
         readings=[
             Reading("Largest bucket of all gradients", 100 * share, "percent", 100 * _LARGEST_SHARE),
@@ -118,7 +119,7 @@ def _hidden(context: RuleContext, transfer: float, backward: float, largest: int
         hideable * (1 - kept.expected),
         hideable * (1 - kept.low),
         f"With buckets of 25 MB {buckets - 1} of {buckets} would be exchanged while the backward pass "
-        f"({backward / 1e6:.2f} ms) still runs: {hideable / 1e6:.2f} ms. An exchange in parallel with kernels slows "
+        f"({ms(backward)}) still runs: {ms(hideable)}. An exchange in parallel with kernels slows "
         f"them down and takes longer itself: {100 * kept.low:.0f} to {100 * kept.high:.0f} % of it stay, expected "
         f"{100 * kept.expected:.0f} %.",
     )

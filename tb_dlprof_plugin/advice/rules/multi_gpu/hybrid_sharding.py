@@ -35,6 +35,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     worthwhile,
 )
 from tb_dlprof_plugin.advice.savings import Saving
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.collectives import LARGE_BYTES, USUAL, bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.model.profile import Floats
@@ -98,14 +99,14 @@ def check(context: RuleContext) -> Finding | Silent:
     exchanged = fsdp_calls(calls, Operation.ALL_GATHER) | fsdp_calls(calls, Operation.REDUCE_SCATTER)
     exposed_ns = calls.per_step(calls.exposed, exchanged)
     seen = (
-        f"Parameters are gathered over {found.hosts} hosts with {found.per_host} ranks each, {exposed_ns / 1e6:.2f} ms "
+        f"Parameters are gathered over {found.hosts} hosts with {found.per_host} ranks each, {ms(exposed_ns)} "
         "of a step with nothing else running."
     )
     if exposed_ns < thresholds.WORTHWHILE_SAVING_PERCENT / 100 * context.recorded_step_ns:
         return Silent(seen)
     estimate = _saving(context, calls, found)
     if estimate is not None and not worthwhile(context, estimate):
-        return Silent(f"{seen} With HSDP the step is {estimate.expected_ns / 1e6:.2f} ms shorter.")
+        return Silent(f"{seen} With HSDP the step is {ms(estimate.expected_ns)} shorter.")
     return RULE.finding(
         title=f"FSDP gathers parameters over {found.hosts} hosts, which one could hold"
         if needed is not None and room is not None

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.job import RankAccount
 from tb_dlprof_plugin.metrics.communication import is_collective, other_work
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -85,8 +86,7 @@ def check(context: RuleContext) -> Finding | Silent:
     share = percent(least.work_ns, most.work_ns) or 0.0
     if share >= IMBALANCED_WORK_PERCENT:
         return Silent(
-            f"{least.name} works {least.work_ns / 1e6:.2f} ms of a step, {most.name} {most.work_ns / 1e6:.2f} ms: "
-            f"{share:.0f} % of it."
+            f"{least.name} works {ms(least.work_ns)} of a step, {most.name} {ms(most.work_ns)}: {share:.0f} % of it."
         )
     waits = context.job.account if context.job is not None else []
     even = sum(gpu.work_ns for gpu in gpus) // len(gpus)
@@ -96,14 +96,14 @@ def check(context: RuleContext) -> Finding | Silent:
     ):
         return Silent(
             f"{least.name} has {share:.0f} % of the work of {most.name}, but no rank waits for that: equal shares save "
-            f"{estimate.expected_ns / 1e6:.2f} ms."
+            f"{ms(estimate.expected_ns)}."
         )
     waited = _waited(waits)
     return RULE.finding(
         title=f"{least.name} has {share:.0f} % of the work of {most.name} and waits for it",
         seen="Per step, without collectives, "
-        + ", ".join(f"{gpu.name} works {gpu.work_ns / 1e6:.2f} ms" for gpu in gpus)
-        + f"; an equal share would be {even / 1e6:.2f} ms. {waited}",
+        + ", ".join(f"{gpu.name} works {ms(gpu.work_ns)}" for gpu in gpus)
+        + f"; an equal share would be {ms(even)}. {waited}",
         readings=[
             Reading("Least work of a GPU over the most", share, "percent", IMBALANCED_WORK_PERCENT),
             *(Reading(f"Work of {gpu.name} per step", gpu.work_ns, "ns") for gpu in gpus),
@@ -201,12 +201,12 @@ def _saving(context: RuleContext, gpus: list[_Work], waits: list[RankAccount]) -
         min(low, expected),
         expected,
         max(expected, high),
-        f"With equal shares each GPU would work {work / len(gpus) / 1e6:.2f} ms a step instead of the "
-        f"{most / 1e6:.2f} ms of the busiest, and the step of {step / 1e6:.2f} ms without the profiler would "
+        f"With equal shares each GPU would work {ms(work / len(gpus))} a step instead of the "
+        f"{ms(most)} of the busiest, and the step of {ms(step)} without the profiler would "
         f"be shorter in proportion. Less where the shares get {100 * _SELDOM_EVEN:.0f} % of the way. More because "
-        f"{overlapping / 1e6:.2f} ms of the work ran during collectives that waited, which share the multiprocessors "
+        f"{ms(overlapping)} of the work ran during collectives that waited, which share the multiprocessors "
         "with it, and read up to twice too long, and because small shares are less efficient (a tenth). The CPU needs "
-        f"{cpu / 1e6:.2f} ms of a step or less.",
+        f"{ms(cpu)} of a step or less.",
     )
 
 

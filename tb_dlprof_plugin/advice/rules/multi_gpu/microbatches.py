@@ -22,6 +22,7 @@ from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.job import Job, PipelineShape
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -89,7 +90,7 @@ def check(context: RuleContext) -> Finding | Silent:
         won,
         context.step_ns - best.best_ns,
         f"A stage's work is the same in {best.count} microbatches; the bubble is then "
-        f"{100 * _idle(pipeline.stages, best.count):.0f} % on even stages. The CPU needs {host_ns / 1e6:.2f} ms of a "
+        f"{100 * _idle(pipeline.stages, best.count):.0f} % on even stages. The CPU needs {ms(host_ns)} of a "
         f"step for {now}, in proportion to their number; at worst "
         f"{100 * MICROBATCH_CPU.low:.0f} % of it is.",
     )

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.collectives import USED
 from tb_dlprof_plugin.fleet.job import Delay, Job
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -71,7 +72,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("No transfer was large enough to show what the links carry.", applicable=False)
     best, attainable = max(rates)
     link = "" if attainable is None else f" of {attainable:,.0f}"
-    return Silent(f"Large transfers reach {best:,.1f}{link} GB/s; faster links would win {won_ns / 1e6:.2f} ms a step.")
+    return Silent(f"Large transfers reach {best:,.1f}{link} GB/s; faster links would win {ms(won_ns)} a step.")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
@@ -126,8 +127,8 @@ def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[
             won_ns * (1 - kept.expected),
             most_ns,
             "The recorded job, replayed with transfers as fast as half of what the links carry, or as in the other "
-            f"groups, has a step that is {won_ns / 1e6:.2f} ms shorter. How much of it is won depends on the hosts: "
-            f"{100 * (1 - kept.high):.0f} % at the least. At best, without any transfer time, {most_ns / 1e6:.2f} ms.",
+            f"groups, has a step that is {ms(won_ns)} shorter. How much of it is won depends on the hosts: "
+            f"{100 * (1 - kept.high):.0f} % at the least. At best, without any transfer time, {ms(most_ns)}.",
         ),
     ).but(confidence="high" if off else "medium", group="slow_link")
 

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.layers.unused_parameters import search_calls
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import worthwhile
 from tb_dlprof_plugin.advice.savings import change, saved
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -57,16 +58,16 @@ def check(context: RuleContext) -> Finding | Silent:
     estimate = saved(
         context,
         change(context, gone=search),
-        f"The search takes the CPU {took_ns / 1e6:.2f} ms of a recorded step, and goes.",
+        f"The search takes the CPU {ms(took_ns)} of a recorded step, and goes.",
     )
     seen = (
         f"{facts.unused_parameters} of {facts.trainable_parameters} parameters got no gradient, and DDP searches for "
-        f"them in each step: {took_ns / 1e6:.2f} ms on the CPU."
+        f"them in each step: {ms(took_ns)} on the CPU."
     )
     if not worthwhile(context, estimate):
-        return Silent(f"{seen} Without the search the step is {estimate.expected_ns / 1e6:.2f} ms shorter.")
+        return Silent(f"{seen} Without the search the step is {ms(estimate.expected_ns)} shorter.")
     return RULE.finding(
-        title=f"DDP searches for unused parameters in each step: {took_ns / 1e6:.2f} ms on the CPU",
+        title=f"DDP searches for unused parameters in each step: {ms(took_ns)} on the CPU",
         seen=seen,
         readings=[
             Reading("Parameters without a gradient", facts.unused_parameters, "count"),

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.job import Cause, Delay
 from tb_dlprof_plugin.metrics.iterations import percent
 
@@ -68,7 +69,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("No rank delays the others by more than chance.")
     won_ns = min(worst.winnable_ms / job.step.ms, 1.0) * context.step_ns
     if (percent(won_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"Rank {worst.rank} is last most often; repairing it wins {won_ns / 1e6:.2f} ms a step.")
+        return Silent(f"Rank {worst.rank} is last most often; repairing it wins {ms(won_ns)} a step.")
     return _finding(context, worst, won_ns)
 
 
@@ -88,7 +89,7 @@ def _finding(context: RuleContext, worst: Delay, won_ns: float) -> Finding:
             won_ns * (1 - kept.expected),
             won_ns * (1 - kept.low),
             f"The recorded job, replayed with rank {worst.rank} as fast as the ranks with the same work, has a step "
-            f"that is {won_ns / 1e6:.2f} ms shorter. How fast hosts are does not show where their GPUs wait, so that "
+            f"that is {ms(won_ns)} shorter. How fast hosts are does not show where their GPUs wait, so that "
             f"the win may be {100 * (1 - kept.high):.0f} % of it.",
         ),
     )

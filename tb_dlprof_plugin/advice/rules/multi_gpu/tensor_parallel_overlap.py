@@ -23,6 +23,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import ReplayedCalls, replayed_calls, worthwhile
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.model.profile import Bools
@@ -73,15 +74,15 @@ def check(context: RuleContext) -> Finding | Silent:
         context,
         [hidden * share for share in (_HIDDEN.low, _HIDDEN.expected, _HIDDEN.high)],
         f"In {ranks} parts the product next to a collective hides at most {ranks - 1} of {ranks} parts of the "
-        f"{exposed_ns / 1e6:.2f} ms; {100 * _HIDDEN.low:.0f} to {100 * _HIDDEN.high:.0f} % of that, expected "
+        f"{ms(exposed_ns)}; {100 * _HIDDEN.low:.0f} to {100 * _HIDDEN.high:.0f} % of that, expected "
         f"{100 * _HIDDEN.expected:.0f} %, because products in parts are less efficient.",
     )
-    numbers = f"Collectives of tensor parallelism take {exposed_ns / 1e6:.2f} ms of a step with nothing else running"
+    numbers = f"Collectives of tensor parallelism take {ms(exposed_ns)} of a step with nothing else running"
     if not worthwhile(context, estimate):
-        return Silent(f"{numbers}; hiding them saves {estimate.expected_ns / 1e6:.2f} ms.")
+        return Silent(f"{numbers}; hiding them saves {ms(estimate.expected_ns)}.")
     reduces = bool((chosen & (calls.operation == Operation.ALL_REDUCE)).any())
     return RULE.finding(
-        title=f"Tensor parallelism waits {exposed_ns / 1e6:.2f} ms of each step for its collectives",
+        title=f"Tensor parallelism waits {ms(exposed_ns)} of each step for its collectives",
         seen=f"{numbers}, over {ranks} ranks."
         + (" They are all-reduces, which cannot be hidden in parts." if reduces else ""),
         readings=[

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.optimizer_work import optimizer_work, passes_over_p
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -82,17 +83,17 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(work.steps, most, np.where(work.lists, min(1.0, ratio * _RATE["low"]), 1.0)),
         Change(work.steps, keeps, np.where(work.lists, ratio, 1.0)),
         Change(work.steps, least, np.where(work.lists, ratio * _RATE["high"], 1.0)),
-        f"{passes:.0f} passes over the parameters take {time / 1e6:.2f} ms; fused {fused_passes} do, at rates that may "
+        f"{passes:.0f} passes over the parameters take {ms(time)}; fused {fused_passes} do, at rates that may "
         f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {100 * least:.0f} to {100 * most:.0f} % of "
-        f"the {work.cpu_ns / 1e6:.2f} ms that it takes for {work.list_ops:.0f} ops.",
+        f"the {ms(work.cpu_ns)} that it takes for {work.list_ops:.0f} ops.",
     )
     whole = percent(time, context.step_ns) or 0.0
     if min(estimate.percent, whole) < FUSED_OPTIMIZER_SAVING_PERCENT:
         return Silent(f"Its kernels take {share:.1f} % of the step; fused it should save {estimate.percent:.1f} %.")
     return RULE.finding(
-        title=f"{work.optimizer} is not fused: its kernels take {time / 1e6:.1f} ms of each step",
+        title=f"{work.optimizer} is not fused: its kernels take {ms(time, 1)} of each step",
         seen=f"{int(work.lists.sum()) // context.selection.count} kernels of ops over lists of parameters take "
-        f"{time / 1e6:.2f} of {context.step_ns / 1e6:.2f} ms. They read or write as many elements as there are "
+        f"{time / 1e6:.2f} of {ms(context.step_ns)}. They read or write as many elements as there are "
         f"parameters "
         f"{passes:.0f} times; a fused step does so {fused_passes} times.",
         readings=[

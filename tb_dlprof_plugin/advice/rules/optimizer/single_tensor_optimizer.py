@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.optimizer_work import OptimizerWork, optimizer_work
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Floats
@@ -76,9 +77,9 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(work.steps, left.high),
         Change(work.steps, left.expected, kernels),
         Change(work.steps, left.low, np.where(work.single, kernels / 2, 1.0)),
-        f"{number} kernels take {time / 1e6:.2f} ms, of which {remain / 2:.0f} to 100 % are left, expected "
+        f"{number} kernels take {ms(time)}, of which {remain / 2:.0f} to 100 % are left, expected "
         f"{remain:.0f} %. The CPU keeps {100 * left.low:.0f} to {100 * left.high:.0f} % of the "
-        f"{work.cpu_ns / 1e6:.2f} ms that it takes for the step as recorded.",
+        f"{ms(work.cpu_ns)} that it takes for the step as recorded.",
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(
@@ -88,7 +89,7 @@ def check(context: RuleContext) -> Finding | Silent:
     optimizer = work.optimizer or context.facts.optimizer or "The optimizer"
     fusable = optimizer in thresholds.FUSED_PASSES
     return RULE.finding(
-        title=f"{optimizer} steps parameter by parameter: {number} kernels and {work.cpu_ns / 1e6:.1f} ms of the CPU "
+        title=f"{optimizer} steps parameter by parameter: {number} kernels and {ms(work.cpu_ns, 1)} of the CPU "
         "in each step",
         seen=f"Its step launches {number} kernels that change one tensor each, {time / number / 1e3:.1f} us on "
         f"average. The CPU is in it for {of_recorded_step(context, work.cpu_ns)}.",

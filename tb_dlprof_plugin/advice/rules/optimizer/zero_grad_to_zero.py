@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.optimizer_work import list_sizes, within, zeroing
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
 from tb_dlprof_plugin.model.lookup import take_or
@@ -84,21 +85,21 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(cpu, _CPU_LEFT["low"], np.where(adds, 1 - spared / 2, gone)),
         Change(cpu, _CPU_LEFT["expected"], np.where(adds, 1 - spared, gone)),
         Change(cpu, _CPU_LEFT["high"], np.where(adds, 1 - spared, gone)),
-        f"{filling / 1e6:.2f} ms of filling go, and of {adding / 1e6:.2f} ms of adding {50 * spared:.0f} to "
+        f"{ms(filling)} of filling go, and of {ms(adding)} of adding {50 * spared:.0f} to "
         f"{100 * spared:.0f} %"
         + (f": of {passes} backward passes per step only the first has nothing to add to." if passes > 1 else "."),
     )
     if estimate.percent < ZERO_GRAD_SAVING_PERCENT:
         return Silent(
-            f"Filling and adding take {(filling + adding) / 1e6:.2f} ms; without them the step should get only "
+            f"Filling and adding take {ms(filling + adding)}; without them the step should get only "
             f"{estimate.percent:.1f} % shorter."
         )
     number = int(fills.sum()) // count
     return RULE.finding(
-        title=f"Gradients are zeroed in place: filling and adding takes {(filling + adding) / 1e6:.1f} ms of each step",
-        seen=f"{number} kernels a step fill gradients with zeros ({filling / 1e6:.2f} ms), and "
-        f"{int(adds.sum()) // count} add new gradients to them ({adding / 1e6:.2f} ms); the step takes "
-        f"{context.recorded_step_ns / 1e6:.2f} ms.",
+        title=f"Gradients are zeroed in place: filling and adding takes {ms(filling + adding, 1)} of each step",
+        seen=f"{number} kernels a step fill gradients with zeros ({ms(filling)}), and "
+        f"{int(adds.sum()) // count} add new gradients to them ({ms(adding)}); the step takes "
+        f"{ms(context.recorded_step_ns)}.",
         readings=[
             Reading("Kernels that fill gradients, per step", number, "count"),
             Reading("Filling per step", filling, "ns"),

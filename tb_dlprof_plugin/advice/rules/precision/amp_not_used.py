@@ -25,6 +25,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
@@ -95,13 +96,13 @@ def check(context: RuleContext) -> Finding | Silent:
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
             return Silent(
                 f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
-                f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {context.step_ns / 1e6:.2f} ms."
+                f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {ms(context.step_ns)}."
             )
     rows = op_rows(context, from_fp32 | from_tf32)
     return RULE.finding(
-        title=f"Automatic mixed precision is not used: {eligible / 1e6:.1f} ms of each step could run on Tensor Cores "
+        title=f"Automatic mixed precision is not used: {ms(eligible, 1)} of each step could run on Tensor Cores "
         "in half precision",
-        seen=f"Ops that can use Tensor Cores take {eligible / 1e6:.2f} ms of kernel time a step; "
+        seen=f"Ops that can use Tensor Cores take {ms(eligible)} of kernel time a step; "
         f"{half_share:.0f} % of it is in half precision.",
         readings=[
             Reading("Eligible kernel time per step", eligible, "ns"),
@@ -138,7 +139,7 @@ def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Sav
         context,
         [(launches, factor) for _, launches, factor in parts],
         ", ".join(
-            f"{context.per_step(launches) / 1e6:.2f} ms of {name} become {_range(factor)}"
+            f"{ms(context.per_step(launches))} of {name} become {_range(factor)}"
             for name, launches, factor in parts
             if launches.any()
         )

@@ -31,7 +31,7 @@ from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, PRECISIONS, Ru
 from tb_dlprof_plugin.advice.rules.precision.gradient_scaling import scaler_calls
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.savings import change, step_saving
-from tb_dlprof_plugin.advice.text import milliseconds
+from tb_dlprof_plugin.advice.text import milliseconds, ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
@@ -109,8 +109,7 @@ def _not_in_use(context: RuleContext, matrix: Bools, precision: str) -> Finding 
     if gains(found) or found.least_share < 1 - SAME:
         return Silent(f"Forecast: {headline(found)}")
     return RULE.finding(
-        title=f"Mixed precision would not pay: {found.predicted_ns / 1e6:.2f} ms a step instead of "
-        f"{found.base_ns / 1e6:.2f}",
+        title=f"Mixed precision would not pay: {ms(found.predicted_ns)} a step instead of {found.base_ns / 1e6:.2f}",
         seen=f"{milliseconds(eligible)} of matrix kernels a step ({share:.0f} %) could run in half precision. "
         f"Forecast: {headline(found)} Casts would add {found.casts:.0f} kernels to a step.",
         readings=[
@@ -159,12 +158,12 @@ def _in_use(context: RuleContext, matrix: Bools) -> Finding | Silent:
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT or not estimate.low_ns:
         return Silent(
             f"Without autocast's {count:.0f} casts the step would be between {estimate.low_ns / 1e6:.2f} and "
-            f"{estimate.high_ns / 1e6:.2f} ms shorter, so mixed precision may well pay."
+            f"{ms(estimate.high_ns)} shorter, so mixed precision may well pay."
         )
     return RULE.finding(
         title=f"Mixed precision makes the step longer: its casts cost about {milliseconds(estimate.expected_ns)}",
         seen=f"Autocast and the gradient scaler make {count:.0f} calls a step, and matrix kernels take only "
-        f"{milliseconds(context.per_step(matrix))} of {context.step_ns / 1e6:.2f} ms. The GPU is busy {busy:.0f} % "
+        f"{milliseconds(context.per_step(matrix))} of {ms(context.step_ns)}. The GPU is busy {busy:.0f} % "
         f"of the "
         f"step: "
         "the CPU sets the pace.",

@@ -27,6 +27,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import precision_of
 from tb_dlprof_plugin.metrics.tensor_core_reasons import launch_of_cudnn, run_settings
@@ -77,7 +78,7 @@ def check(context: RuleContext) -> Finding | Silent:
         estimate = faster_kernels(
             context,
             [(launches, thresholds.TF32_MATRIX)],
-            f"{time / 1e6:.2f} ms of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
+            f"{ms(time)} of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
             f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
         )
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
@@ -89,9 +90,8 @@ def check(context: RuleContext) -> Finding | Silent:
         for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
     )
     return RULE.finding(
-        title=f"TF32 is not used: {time / 1e6:.1f} ms of FP32 matrix kernels in each step run off the Tensor Cores",
-        seen=f"FP32 matrix kernels off the Tensor Cores take {time / 1e6:.2f} ms a step ({share:.0f} %). "
-        f"TF32: {switches}.",
+        title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in each step run off the Tensor Cores",
+        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %). TF32: {switches}.",
         readings=[
             Reading("FP32 matrix kernels off the Tensor Cores, per step", time, "ns"),
             Reading("Share of the step", share, "percent"),

@@ -24,6 +24,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics import outlier_steps
 from tb_dlprof_plugin.metrics.iterations import category_sums, percent
 from tb_dlprof_plugin.metrics.outlier_steps import IterationSpread, iteration_spread
@@ -79,7 +80,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if not stray.any():
         return Silent(
             f"No iteration is unlike the others: the furthest takes {distance:+.0f} % of the median "
-            f"{middle / 1e6:.2f} ms more or less."
+            f"{ms(middle)} more or less."
         )
     first, last = spread.kept
     good = Selection(selection.first + first, selection.first + last)
@@ -87,8 +88,7 @@ def check(context: RuleContext) -> Finding | Silent:
     shift = 100 * (1 - mean / max(float(duration.mean()), 1.0))
     rows = np.flatnonzero(stray) + selection.first
     named = ", ".join(
-        f"{int(numbers[row])} ({int(context.profile.iterations.duration_ns[row]) / 1e6:.2f} ms)"
-        for row in rows[:5].tolist()
+        f"{int(numbers[row])} ({ms(int(context.profile.iterations.duration_ns[row]))})" for row in rows[:5].tolist()
     ) + (", ..." if len(rows) > 5 else "")
     cause = _cause(context, rows, good)
     steps = f"{int(numbers[good.first])} to {int(numbers[good.last])}"
@@ -97,10 +97,8 @@ def check(context: RuleContext) -> Finding | Silent:
     return RULE.finding(
         title=title + (f"use steps {steps}" if some else "record more"),
         seen=f"{_usual(spread)}; unlike {'it' if spread.true_ns is None else 'them'}: {named}. {cause}"
-        f"The mean over all that are selected is {context.step_ns / 1e6:.2f} ms, "
-        + (
-            f"over steps {steps} {mean / 1e6:.2f} ms ({-shift:+.0f} %)." if some else "and no two neighbours are alike."
-        ),
+        f"The mean over all that are selected is {ms(context.step_ns)}, "
+        + (f"over steps {steps} {ms(mean)} ({-shift:+.0f} %)." if some else "and no two neighbours are alike."),
         readings=[
             Reading("Furthest from the median", abs(distance), "percent", STRAY_ITERATION_PERCENT),
             Reading("Iterations unlike the others", len(rows), "count"),
@@ -117,10 +115,10 @@ def check(context: RuleContext) -> Finding | Silent:
 def _usual(spread: IterationSpread) -> str:
     """What the stray iterations are unlike."""
     if spread.true_ns is None:
-        return f"The median iteration takes {spread.middle_ns / 1e6:.2f} ms"
+        return f"The median iteration takes {ms(spread.middle_ns)}"
     return (
-        f"Without the profiler a step takes {spread.true_ns / 1e6:.2f} ms, and the iterations nearest to that "
-        f"{spread.middle_ns / 1e6:.2f} ms"
+        f"Without the profiler a step takes {ms(spread.true_ns)}, and the iterations nearest to that "
+        f"{ms(spread.middle_ns)}"
     )
 
 
@@ -163,7 +161,7 @@ def _cause(context: RuleContext, rows: Ints, good: Selection) -> str:
     if extra:
         most = max(extra, key=lambda label: extra[label])
         if extra[most] > 0:
-            text = f"{min(extra[most], total) / 1e6:.2f} ms of their additional {total / 1e6:.2f} ms are {most}. "
+            text = f"{ms(min(extra[most], total))} of their additional {ms(total)} are {most}. "
     done = once_only(context.view, rows)
     return f"{text}They hold {done.text}. " if done.time_ns > _NOTABLE * total * len(rows) else text
 

@@ -19,6 +19,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.step_detection import key_nodes, unmarked
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.found_by import found_by_words
 
@@ -53,12 +54,12 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"{count} found by {found_by_words(iterations.found_by)}.")
     nodes = key_nodes(view, view.selection())
     duration = int(iterations.duration_ns.sum())
-    seen = f"Nothing marks a step: the {duration / 1e6:.2f} ms of the recording count as one iteration."
+    seen = f"Nothing marks a step: the {ms(duration)} of the recording count as one iteration."
     if nodes:
         best = nodes[0]
         seen += (
             f" {best.name[0].upper()}{best.name[1:]} is called {best.calls} times, every "
-            f"{best.distance_ns / 1e6:.2f} ms, as are {len(nodes) - 1} other ops and modules: "
+            f"{ms(best.distance_ns)}, as are {len(nodes) - 1} other ops and modules: "
             f"{best.calls} steps of that length, if each call is one."
         )
         change = f"Call prof.step() after each pass through the loop that calls {best.name}."

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Sil
 from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -53,7 +54,7 @@ def check(context: RuleContext) -> Finding | Silent:
     # A single outlier is covered by bad_iteration_range.
     recorded = int(np.median(context.profile.iterations.duration_ns[selection.first : selection.last + 1]))
     ratio = recorded / timed
-    numbers = f"The recorded step takes {recorded / 1e6:.2f} ms, without the profiler it takes {timed / 1e6:.2f} ms"
+    numbers = f"The recorded step takes {ms(recorded)}, without the profiler it takes {ms(timed)}"
     options = _options(context.facts)
     limit = PROFILED_STEP_RATIO_WITH_OPTIONS if options else PROFILED_STEP_RATIO
     if ratio < limit:
@@ -68,7 +69,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + ("Options that cost time: " + ", ".join(options) + ". " if options else "")
         + ("Which options were on was not recorded. " if unknown else "")
         + (
-            f"The GPU is idle for {idle / 1e6:.2f} ms of the recorded step, much of it because of the profiler. "
+            f"The GPU is idle for {ms(idle)} of the recorded step, much of it because of the profiler. "
             if idle and idle > 0
             else ""
         )

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
@@ -125,9 +126,7 @@ def _early(context: RuleContext) -> _Early | None:
     if len(later) and iterations.duration_ns[0] >= _MUCH_LONGER * np.median(later):
         longer = int(iterations.duration_ns[0] - np.median(later))
         share = max(share, percent(longer, whole) or 0.0)
-        times = (
-            f"The first step takes {iterations.duration_ns[0] / 1e6:.2f} ms, later ones {np.median(later) / 1e6:.2f}."
-        )
+        times = f"The first step takes {ms(iterations.duration_ns[0])}, later ones {np.median(later) / 1e6:.2f}."
         text = f"{times} {text}".strip()
     return _Early(share, text) if share >= ONCE_ONLY_SHARE_PERCENT else None
 

@@ -27,6 +27,7 @@ from tb_dlprof_plugin.advice.op_patterns import launched_in
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, saved, stated
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
@@ -150,10 +151,10 @@ def _anomaly(context: RuleContext) -> _Aid | None:
     stack = _stack_ns(context)
     does = (
         f"{int(rows.sum()) / count:.0f} calls a step check gradients for NaN, "
-        f"{int(context.profile.calls.duration_ns[rows].sum()) / count / 1e6:.2f} ms on the CPU"
+        f"{ms(int(context.profile.calls.duration_ns[rows].sum()) / count)} on the CPU"
     )
     if stack:
-        does += f", and forward ops spend {stack / 1e6:.2f} ms on stack traces"
+        does += f", and forward ops spend {ms(stack)} on stack traces"
     return _Aid("anomaly detection", does, "torch.autograd.set_detect_anomaly(False)", checks, stack)
 
 
@@ -161,7 +162,7 @@ def _blocking(context: RuleContext, blocked_ns: int) -> _Aid | None:
     known = next((name for name in context.facts.slow_switches if name.startswith(_BLOCKING)), None)
     if not known and not blocked_ns:
         return None
-    does = f"the CPU waits {blocked_ns / 1e6:.2f} ms a step for kernels that it has just launched"
+    does = f"the CPU waits {ms(blocked_ns)} a step for kernels that it has just launched"
     variable = known.split("=")[0] if known else _BLOCKING[0]
     return _Aid(known or "waiting for each launch", does, f"unset {variable}")
 
@@ -273,8 +274,7 @@ def _saving(context: RuleContext, aids: list[_Aid], blocked_ns: int) -> Saving |
         )
         low, expected, high = (min(end, max(room, estimate.low_ns)) for end in ends)
         text = (
-            f"{estimate.derivation} The stack traces of forward ops come on top: {least:g} to {most:g} of "
-            f"{stack / 1e6:.2f} ms."
+            f"{estimate.derivation} The stack traces of forward ops come on top: {least:g} to {most:g} of {ms(stack)}."
         )
         estimate = stated(context, low, expected, high, text)
     return estimate
@@ -289,8 +289,8 @@ def _unblocked(context: RuleContext, blocked_ns: int) -> Saving:
         0.6 * expected,
         expected,
         room,
-        f"Launches wait {blocked_ns / 1e6:.2f} ms a step for their kernels; without that it goes on meanwhile. The "
-        f"GPU works {busy / 1e6:.2f} ms of the {step / 1e6:.2f} ms that a step takes without the profiler, and "
+        f"Launches wait {ms(blocked_ns)} a step for their kernels; without that it goes on meanwhile. The "
+        f"GPU works {ms(busy)} of the {ms(step)} that a step takes without the profiler, and "
         "cannot take less.",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
@@ -37,6 +38,6 @@ def once_only(view: ProfileView, iterations: Ints) -> OnceOnly:
             # Loads nest, on several rows of the trace.
             starts, stops = union(start[rows], start[rows] + duration[rows])
             count, taken = int(rows.sum()), int((stops - starts).sum())
-            parts.append(f"{count} call{'s' if count > 1 else ''} {what} ({taken / 1e6:.2f} ms)")
+            parts.append(f"{count} call{'s' if count > 1 else ''} {what} ({ms(taken)})")
             calls, time = calls + count, time + taken
     return OnceOnly(calls, time, " and ".join(parts))
