@@ -29,7 +29,7 @@ ANY_FRAMEWORK = frozenset({"bad_iteration_range", "bad_tensor_shape", "imbalance
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class FrameworkRemedy:
     """What to do, with code, and where it is described; ``title`` in place of the rule's own."""
 
     change: str
@@ -93,7 +93,7 @@ _ANY = ""
 """A recording that does not say its framework: any program that calls CUDA."""
 
 _LAUNCHING = {
-    _ANY: Remedy(
+    _ANY: FrameworkRemedy(
         "Launch larger kernels, or record the launches that repeat as a CUDA graph once and replay them in one call.",
         "cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n"
         "step(stream);  // the launches of one step\n"
@@ -102,31 +102,31 @@ _LAUNCHING = {
         "for (...) cudaGraphLaunch(executable, stream);\n",
         (_GRAPHS,),
     ),
-    TENSORRT: Remedy(
+    TENSORRT: FrameworkRemedy(
         "Run the engine as a CUDA graph, or with a larger batch.",
         "trtexec --loadEngine=model.engine --useCudaGraph\n",
         (_TRTEXEC,),
     ),
-    ONNXRUNTIME: Remedy(
+    ONNXRUNTIME: FrameworkRemedy(
         "Run the model as a CUDA graph, with inputs and outputs bound to GPU memory.",
         'providers = [("CUDAExecutionProvider", {"enable_cuda_graph": "1"})]\n',
         (_ORT_CUDA,),
     ),
-    JAX: Remedy(
+    JAX: FrameworkRemedy(
         "Put the whole step, the optimizer with it, into one jax.jit, and let XLA replay it as command buffers (CUDA "
         "graphs). A loop of equal layers or steps is one launch by jax.lax.scan.",
         '@functools.partial(jax.jit, donate_argnums=0)\ndef train_step(state, batch): ...\n\n# XLA_FLAGS="'
         '--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUSTOM_CALL"\n',
         (_XLA_FLAGS,),
     ),
-    TENSORFLOW: Remedy(
+    TENSORFLOW: FrameworkRemedy(
         "Run several steps in one call, and compile the model by XLA, which fuses small ops.",
         _KERAS_STEPS,
         (_TF_PROFILER,),
     ),
 }
 _COPIES = {
-    _ANY: Remedy(
+    _ANY: FrameworkRemedy(
         "Allocate the buffers on the CPU as pinned memory, and copy them by cudaMemcpyAsync on a stream of its own "
         "while kernels run.",
         "cudaMallocHost(&batch, bytes);\n"
@@ -135,37 +135,37 @@ _COPIES = {
         "cudaStreamWaitEvent(work, ready, 0);\n",
         (_GUIDE,),
     ),
-    ONNXRUNTIME: Remedy(
+    ONNXRUNTIME: FrameworkRemedy(
         "Bind inputs and outputs to GPU memory, so that no run copies them.",
         'binding = session.io_binding()\nbinding.bind_ortvalue_input("x", on_gpu)\nbinding.bind_output("y", "cuda")\n'
         "session.run_with_iobinding(binding)\n",
         (_ORT_CUDA,),
     ),
-    JAX: Remedy(
+    JAX: FrameworkRemedy(
         "Copy the next batches by jax.device_put while this one is trained on: it returns before the copy ends.",
         _JAX_PIPELINE,
         (_JAX_ASYNC,),
     ),
-    TENSORFLOW: Remedy(
+    TENSORFLOW: FrameworkRemedy(
         "Let tf.data copy the next batches to the GPU.",
         'dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))\n',
         (_TF_DATA,),
     ),
 }
 _WAITS = {
-    _ANY: Remedy(
+    _ANY: FrameworkRemedy(
         "Wait for events of the streams that matter, and only where a result is read: cudaDeviceSynchronize and copies "
         "of pageable memory stop the thread that launches.",
         "cudaEventRecord(done, stream);\n...\ncudaEventSynchronize(done);  // where the result is read\n",
         (_GUIDE,),
     ),
-    JAX: Remedy(
+    JAX: FrameworkRemedy(
         "Read values of the GPU (float(loss), np.asarray, print, block_until_ready) once in many steps, not in each: "
         "JAX runs ahead of the GPU until a value is read.",
         "if step % 100 == 0:\n    print(step, float(loss))\n",
         (_JAX_ASYNC,),
     ),
-    TENSORFLOW: Remedy(
+    TENSORFLOW: FrameworkRemedy(
         "Read values of the GPU (.numpy(), print) once in many steps, not in each; inside a tf.function use tf.print "
         "and metrics.",
         "if step % 100 == 0:\n    print(step, loss.numpy())\n",
@@ -173,9 +173,9 @@ _WAITS = {
     ),
 }
 
-_REMEDIES: dict[str, dict[str, Remedy]] = {
+_REMEDIES: dict[str, dict[str, FrameworkRemedy]] = {
     "amp_not_used": {
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Compute in bfloat16: keep the parameters in float32 and cast them and the inputs where they are used. In "
             "Flax that is dtype=jnp.bfloat16 of a module.",
             "x = x.astype(jnp.bfloat16)  # in the loss function\n"
@@ -184,19 +184,19 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
             (_JAX_PRECISION,),
             "Half precision is not used",
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Set Keras' mixed precision policy before the model is built. The last layer should return float32.",
             'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")  # or "mixed_float16", on older GPUs\n',
             (_KERAS_MIXED,),
             "Mixed precision is not used",
         ),
-        TENSORRT: Remedy(
+        TENSORRT: FrameworkRemedy(
             "Build the engine with --fp16, which lets TensorRT choose FP16 by layer, and check the accuracy.",
             "trtexec --onnx=model.onnx --fp16 --saveEngine=model.fp16.engine\n",
             (_TRT_PRECISION,),
             "The engine does not use half precision",
         ),
-        ONNXRUNTIME: Remedy(
+        ONNXRUNTIME: FrameworkRemedy(
             "Convert the model to float16.",
             "from onnxconverter_common import float16\n\n"
             'onnx.save(float16.convert_float_to_float16(onnx.load("model.onnx")), "model.fp16.onnx")\n',
@@ -205,13 +205,13 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
         ),
     },
     "tf32_off": {
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Allow TF32: inputs keep FP32's range, products are rounded to 10 bits of mantissa. Where the run asks for "
             '"highest" or "float32", drop that.',
             'jax.config.update("jax_default_matmul_precision", "tensorfloat32")\n',
             (_JAX_PRECISION,),
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Allow TF32, which is on unless it was switched off.",
             "tf.config.experimental.enable_tensor_float_32_execution(True)\n",
             (
@@ -222,12 +222,12 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
                 ),
             ),
         ),
-        TENSORRT: Remedy(
+        TENSORRT: FrameworkRemedy(
             "Build the engine without --noTF32, on a GPU that has TF32.",
             "trtexec --onnx=model.onnx --saveEngine=model.engine\n",
             (_TRT_PRECISION,),
         ),
-        ONNXRUNTIME: Remedy(
+        ONNXRUNTIME: FrameworkRemedy(
             "Allow TF32 in the CUDA provider.",
             'providers = [("CUDAExecutionProvider", {"use_tf32": 1})]\n',
             (
@@ -239,13 +239,13 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
         ),
     },
     "dataloader_bound": {
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Load in parallel and ahead of the step: parallel map, cache what fits into memory, and prefetch last.",
             _TF_PIPELINE,
             (_TF_DATA,),
             "The step waits for the input pipeline",
         ),
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Load ahead of the step, in another thread or process, and copy by jax.device_put.",
             _JAX_PIPELINE,
             (_JAX_ASYNC,),
@@ -256,15 +256,15 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
     "low_utilization_stretch": _LAUNCHING,
     "gpu_underutilized": _LAUNCHING,
     "gpu_gaps": {
-        _ANY: Remedy(
+        _ANY: FrameworkRemedy(
             "Do what the CPU does in the gap once, in another thread, or after the next launches.", references=(_GUIDE,)
         ),
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Take what Python does in the gap out of the step: do it once, in another thread, or inside jax.jit. "
             "Values read from the GPU (float(loss)) make such gaps, too.",
             references=(_JAX_ASYNC,),
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Take what Python does in the gap out of the step: callbacks, metrics and summaries once in many steps, "
             "preprocessing into tf.data.",
             references=(_TF_PROFILER,),
@@ -275,12 +275,12 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
     "blocking_copies": _COPIES,
     "synchronising_calls": _WAITS,
     "communication_bound": {
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Let XLA schedule collectives in parallel with computing.",
             'XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"\n',
             (_XLA_FLAGS,),
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Exchange fewer bytes or larger batches less often: a larger batch per GPU, and NCCL as the "
             "implementation.",
             "options = tf.distribute.experimental.CommunicationOptions(\n"
@@ -289,19 +289,19 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
         ),
     },
     "no_iterations": {
-        _ANY: Remedy(
+        _ANY: FrameworkRemedy(
             "Push an NVTX range around each step.",
             '#include <nvtx3/nvToolsExt.h>\n\nnvtxRangePushA("iteration 1");\n...\nnvtxRangePop();\n',
             (_NVTX,),
         ),
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Mark each step.",
             "for step in range(steps):\n"
             '    with jax.profiler.StepTraceAnnotation("train", step_num=step):\n'
             "        state, loss = train_step(state, next(batches))\n",
             (_JAX_PROFILING,),
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Mark each step; Keras does it where its own callback profiles.",
             "for step in range(steps):\n"
             '    with tf.profiler.experimental.Trace("train", step_num=step, _r=1):\n'
@@ -309,36 +309,36 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
             "# Keras: tf.keras.callbacks.TensorBoard(logdir, profile_batch=(10, 20))\n",
             (_TF_PROFILER,),
         ),
-        TENSORRT: Remedy(
+        TENSORRT: FrameworkRemedy(
             "Record the times of the inferences, too.",
             "trtexec --loadEngine=model.engine --exportTimes=times.json --exportProfile=profile.json "
             "--separateProfileRun\n",
         ),
     },
     "missing_annotations": {
-        _ANY: Remedy(
+        _ANY: FrameworkRemedy(
             "Push an NVTX range around each part of the program.",
             'nvtxRangePushA("solver");\n...\nnvtxRangePop();\n',
             (_NVTX,),
         ),
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Name the parts of the model. Flax names its modules by itself.",
             'with jax.named_scope("attention"):\n    y = attention(x)\n',
             (_JAX_PROFILING,),
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Name the parts of the model. Keras names its layers by itself.",
             'with tf.name_scope("attention"):\n    y = attention(x)\n',
         ),
     },
     "profiling_window": {
-        JAX: Remedy(
+        JAX: FrameworkRemedy(
             "Record some ten steps, after those that compile.",
             "for step in range(20):\n    if step == 10:\n        jax.profiler.start_trace(logdir)\n    ...\n"
             "jax.profiler.stop_trace()\n",
             (_JAX_PROFILING,),
         ),
-        TENSORFLOW: Remedy(
+        TENSORFLOW: FrameworkRemedy(
             "Record some ten steps, after the first ones.",
             "tf.keras.callbacks.TensorBoard(logdir, profile_batch=(10, 20))\n",
             (_TF_PROFILER,),
@@ -366,17 +366,17 @@ if step == 20:
 # nsys profile --trace=cuda,nvtx --capture-range=cudaProfilerApi python train.py
 """
 _OF_PYTORCH_UNDER_NSYS = {
-    "no_iterations": Remedy("Push an NVTX range around each pass through the loop.", _STEP_RANGES, (_NVTX,)),
-    "missing_annotations": Remedy(
+    "no_iterations": FrameworkRemedy("Push an NVTX range around each pass through the loop.", _STEP_RANGES, (_NVTX,)),
+    "missing_annotations": FrameworkRemedy(
         "Push an NVTX range around each module.", _MODULE_RANGES, (_NVTX,), "The recording has no module names"
     ),
-    "profiling_window": Remedy("Record some ten steps, after the first ones.", _WINDOW, (_NSYS,)),
+    "profiling_window": FrameworkRemedy("Record some ten steps, after the first ones.", _WINDOW, (_NSYS,)),
 }
 """How PyTorch under a profiler of CUDA is recorded better, in place of options of PyTorch's own profiler."""
 _OF_CUDA = ("nsys", "nvprof")
 
 
-def _remedy(rule: str, source: Source) -> Remedy | None:
+def _remedy(rule: str, source: Source) -> FrameworkRemedy | None:
     if source.framework == PYTORCH:
         return _OF_PYTORCH_UNDER_NSYS.get(rule) if source.format in _OF_CUDA else None
     return _REMEDIES.get(rule, {}).get(source.framework)

@@ -30,14 +30,14 @@ TOO_SHORT = "the steps without the profiler were over before the energy counter 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EnergyReading:
     """The counter as it changed: the CPU's time in the middle of the two calls around the change."""
 
     time_ns: int
     millijoules: int
 
 
-def read_at_tick(gpu: NvmlDevice, stop: threading.Event | None = None) -> Reading | None:
+def read_at_tick(gpu: NvmlDevice, stop: threading.Event | None = None) -> EnergyReading | None:
     """Wait for the counter's next change; None where it has none, or ``stop`` is set before."""
     before_ns, first = time.perf_counter_ns(), gpu.energy_mj
     until_ns = before_ns + int(_LONGEST_TICK_S * 1e9)
@@ -50,7 +50,7 @@ def read_at_tick(gpu: NvmlDevice, stop: threading.Event | None = None) -> Readin
         if value is None:
             return None
         if value != first:
-            return Reading((before_ns + now_ns) // 2, value)
+            return EnergyReading((before_ns + now_ns) // 2, value)
         before_ns = now_ns
     return None
 
@@ -60,7 +60,7 @@ class _Window:
     """One stretch of steps; its thread adds readings until ``stop`` is set."""
 
     stop: threading.Event = field(default_factory=threading.Event)
-    readings: list[list[Reading]] = field(default_factory=list)
+    readings: list[list[EnergyReading]] = field(default_factory=list)
     clocks: list[list[int]] = field(default_factory=list)
     temperatures: list[list[int]] = field(default_factory=list)
     limits: list[Counter[str]] = field(default_factory=list)
@@ -151,7 +151,7 @@ class EnergyMeter:
         )
 
 
-def _sums(windows: Sequence[Sequence[Reading]]) -> tuple[int, int, int]:
+def _sums(windows: Sequence[Sequence[EnergyReading]]) -> tuple[int, int, int]:
     """Energy (mJ) and time (ns) from the first to the last reading of each window, and the number of readings."""
     whole = [tuple(window) for window in windows if len(window) > 1]
     return (

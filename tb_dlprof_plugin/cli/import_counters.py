@@ -17,7 +17,7 @@ from tb_dlprof_plugin.store.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedCounters:
     """A profile with counters: its new event file, how many of its kernel launches have counters, and their share of
     the kernel time."""
 
@@ -27,7 +27,7 @@ class Joined:
     percent: float
 
 
-def add_counters(run: RunFolder, files: Sequence[Path]) -> list[Joined]:
+def add_counters(run: RunFolder, files: Sequence[Path]) -> list[JoinedCounters]:
     """Write each profile of a run again, with the counters in place of those that it had.
 
     Raises:
@@ -43,7 +43,7 @@ def add_counters(run: RunFolder, files: Sequence[Path]) -> list[Joined]:
         return _join(run, files, measured)
 
 
-def _join(run: RunFolder, files: Sequence[Path], measured: list[MeasuredLaunch]) -> list[Joined]:
+def _join(run: RunFolder, files: Sequence[Path], measured: list[MeasuredLaunch]) -> list[JoinedCounters]:
     before = run.event_files()
     joined = [_with_counters(one.profile, measured) for file in before for one in read_profiles(file.path)]
     if not any(launches for _, launches, _ in joined):
@@ -52,7 +52,7 @@ def _join(run: RunFolder, files: Sequence[Path], measured: list[MeasuredLaunch])
             "print full names (--print-kernel-base demangled)."
         )
     paths, _ = run.replace(lambda: write_runs(run.path, [profile for profile, _, _ in joined]), before)
-    return [Joined(path, *one) for path, one in zip(paths, joined, strict=True)]
+    return [JoinedCounters(path, *one) for path, one in zip(paths, joined, strict=True)]
 
 
 def _with_counters(profile: Profile, measured: list[MeasuredLaunch]) -> tuple[Profile, int, float]:

@@ -36,7 +36,7 @@ class EngineName(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobImport:
     """How a job is imported; see `import_job`."""
 
     engine: EngineName | None
@@ -83,7 +83,7 @@ def is_job(named: Sequence[Path], engine: EngineName | None, workers: int | None
 
 
 def import_a_job(
-    recordings: Sequence[Path], logdir: Path, job: Job, without: dict[str, Any], output: OutputFormat
+    recordings: Sequence[Path], logdir: Path, job: JobImport, without: dict[str, Any], output: OutputFormat
 ) -> None:
     """Imports a job and prints the result; ends the command with status 2 where a recording failed.
 

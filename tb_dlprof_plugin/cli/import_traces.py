@@ -13,7 +13,7 @@ import typer
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_counters import add_counters
-from tb_dlprof_plugin.cli.import_job import EngineName, Job, import_a_job, is_job
+from tb_dlprof_plugin.cli.import_job import EngineName, JobImport, import_a_job, is_job
 from tb_dlprof_plugin.cli.import_summary import folder_summary
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import print_page
@@ -120,7 +120,9 @@ def import_traces(
     """
     if is_job([*traces, logdir], engine, workers, scheduler):
         without = {"--rank": rank, "--facts-from": facts_from, "--pytorch-views": pytorch_views or None}
-        import_a_job(traces, logdir, Job(engine, workers, scheduler, run, force, ReadOptions(markers)), without, output)
+        import_a_job(
+            traces, logdir, JobImport(engine, workers, scheduler, run, force, ReadOptions(markers)), without, output
+        )
         return
     counters = [path for path in traces if recognises_counters(path)]
     if counters and run is None:

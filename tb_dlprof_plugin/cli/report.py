@@ -57,7 +57,7 @@ IterStop = Annotated[
 ]
 
 
-class Mode(str, Enum):
+class ReportMode(str, Enum):
     """DLProf's modes: what the ranges of a recording are."""
 
     auto = "auto"
@@ -71,14 +71,14 @@ class Mode(str, Enum):
 
 
 _MARKERS = {
-    Mode.auto: Markers.AUTO,
-    Mode.simple: Markers.NONE,
-    Mode.pytorch: Markers.PYPROF,
-    Mode.tensorflow: Markers.TENSORFLOW,
-    Mode.tensorflow1: Markers.TENSORFLOW,
-    Mode.tensorflow2: Markers.TENSORFLOW,
-    Mode.tensorrt: Markers.TENSORRT,
-    Mode.jax: Markers.XLA,
+    ReportMode.auto: Markers.AUTO,
+    ReportMode.simple: Markers.NONE,
+    ReportMode.pytorch: Markers.PYPROF,
+    ReportMode.tensorflow: Markers.TENSORFLOW,
+    ReportMode.tensorflow1: Markers.TENSORFLOW,
+    ReportMode.tensorflow2: Markers.TENSORFLOW,
+    ReportMode.tensorrt: Markers.TENSORRT,
+    ReportMode.jax: Markers.XLA,
 }
 
 
@@ -98,7 +98,7 @@ def report(
         typer.Option(help="A recording in place of RUN, as dlprof had it: a database of Nsight Systems or nvprof."),
     ] = None,
     mode: Annotated[
-        Mode | None,
+        ReportMode | None,
         typer.Option("--mode", "-m", help="What the ranges of a recording are; auto by default, simple ignores them."),
     ] = None,
     *,

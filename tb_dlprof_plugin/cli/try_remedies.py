@@ -43,7 +43,7 @@ from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.facts import TrialFacts
 from tb_dlprof_plugin.trial.interruption import MadeFolders, one_interrupt
-from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, Kind, choose
+from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
 from tb_dlprof_plugin.trial.protocol import Ready
 from tb_dlprof_plugin.trial.search import BUDGET_USED, Search
 from tb_dlprof_plugin.trial.statistics import Gain
@@ -345,7 +345,7 @@ def _isolation(in_place: bool, copy: bool) -> Isolation:
         isolation = choose(os.getcwd(), in_place)
     except IsolationError as error:
         refuse(error)
-    if isolation.kind is Kind.copy and isolation.copied_bytes > _LARGE_BYTES and not copy:
+    if isolation.kind is IsolationKind.copy and isolation.copied_bytes > _LARGE_BYTES and not copy:
         question = f"{isolation.sentence} Copy it?"
         if not sys.stdin.isatty():
             refuse(f"{isolation.sentence} Give --copy to allow that, or --in-place to run the script where it is")

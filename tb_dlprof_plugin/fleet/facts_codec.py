@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.facts_check import check, columns_of, fits, names_of
 from tb_dlprof_plugin.fleet.facts_size import sizes_of_parts
-from tb_dlprof_plugin.fleet.packed_columns import NO_NUMBERS, Column, numbers_of, packed, rows_of
+from tb_dlprof_plugin.fleet.packed_columns import NO_NUMBERS, PackedColumn, numbers_of, packed, rows_of
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
     PATH_COLUMNS,
@@ -82,8 +82,8 @@ class SharedParts:
                 parts.popitem()
 
 
-_Table: TypeAlias = Annotated[dict[str, Column], msgspec.Meta(max_length=_MOST_COLUMNS)]
-_COLUMNS: msgspec.msgpack.Decoder[dict[str, Column]] = msgspec.msgpack.Decoder(_Table)
+_Table: TypeAlias = Annotated[dict[str, PackedColumn], msgspec.Meta(max_length=_MOST_COLUMNS)]
+_COLUMNS: msgspec.msgpack.Decoder[dict[str, PackedColumn]] = msgspec.msgpack.Decoder(_Table)
 
 
 class _Group(msgspec.Struct, array_like=True):
@@ -207,7 +207,7 @@ def _raw(content: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.msgpack.encode(content))
 
 
-def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, Column], list[dict[str, Column]]]:
+def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, PackedColumn], list[dict[str, PackedColumn]]]:
     """The packed columns that all steps share, and those of each step; no steps where calls are in no order of them."""
     if (np.diff(calls.iteration) < 0).any():
         return packed(_small(calls, steps)), []
@@ -352,7 +352,7 @@ def _listed(raw: msgspec.Raw, decoder: msgspec.msgpack.Decoder[list[_E]], allowa
     return decoder.decode(raw)
 
 
-def _deflated(columns: dict[str, Column], level: int) -> bytes:
+def _deflated(columns: dict[str, PackedColumn], level: int) -> bytes:
     """Bytes of each weight are distributed in their own way: as blocks of their own they take a tenth less room.
 
     They are numbers, in which few long strings repeat: without short matches (``Z_FILTERED``) they take 4 % less.
@@ -422,7 +422,7 @@ def _small_gradients(gradients: Gradients) -> dict[str, Ints]:
     return {name: column // _PATH_UNIT_NS if name.endswith("_ns") else column for name, column in columns.items()}
 
 
-def _gradients(stored: dict[str, Column]) -> Gradients:
+def _gradients(stored: dict[str, PackedColumn]) -> Gradients:
     """What `_small_gradients` made."""
     if not stored:
         return Gradients()
@@ -458,7 +458,7 @@ def _calls(
     return [result[index] for index in range(len(opened))]
 
 
-def _parts(opened: _Opened, wanted: list[bool]) -> list[dict[str, Column]]:
+def _parts(opened: _Opened, wanted: list[bool]) -> list[dict[str, PackedColumn]]:
     """The stored columns of each wanted step; of all steps as one where they are not stored one by one."""
     stored, allowance = opened.stored, opened.allowance
     if not opened.steps:
@@ -474,7 +474,7 @@ def _parts(opened: _Opened, wanted: list[bool]) -> list[dict[str, Column]]:
     return parts
 
 
-def _names_in(parts: list[dict[str, Column]]) -> tuple[str, ...]:
+def _names_in(parts: list[dict[str, PackedColumn]]) -> tuple[str, ...]:
     """Columns that all steps have; those that each version stores are taken to be there."""
     return tuple(
         name for name in names_of(Collectives) if name not in PATH_COLUMNS or all(name in part for part in parts)
@@ -482,11 +482,11 @@ def _names_in(parts: list[dict[str, Column]]) -> tuple[str, ...]:
 
 
 def _joined(
-    names: tuple[str, ...], all_parts: list[list[dict[str, Column]]], shared: SharedParts
+    names: tuple[str, ...], all_parts: list[list[dict[str, PackedColumn]]], shared: SharedParts
 ) -> dict[str, list[Ints]]:
     """Of each column the numbers of each rank, its steps one under the other."""
     result: dict[str, list[Ints]] = {name: [] for name in names}
-    unknown: list[tuple[str, int, list[Column]]] = []
+    unknown: list[tuple[str, int, list[PackedColumn]]] = []
     for name, of_ranks in result.items():
         for rank, parts in enumerate(all_parts):
             columns = [part[name] for part in parts]
@@ -504,12 +504,12 @@ def _joined(
     return result
 
 
-def _known(shared: SharedParts | None, name: str, columns: list[Column]) -> Ints | None:
+def _known(shared: SharedParts | None, name: str, columns: list[PackedColumn]) -> Ints | None:
     """What another rank has in this column, if that is equal."""
     return None if shared is None or name not in _SAME else shared.columns.get(_key(name, columns))
 
 
-def _kept(shared: SharedParts | None, name: str, columns: list[Column], numbers: Ints) -> Ints:
+def _kept(shared: SharedParts | None, name: str, columns: list[PackedColumn], numbers: Ints) -> Ints:
     """The numbers, from now on those of equal columns of other ranks."""
     if shared is None or name not in _SAME or len(shared.columns) >= _MOST_SHARED:
         return numbers
@@ -517,7 +517,7 @@ def _kept(shared: SharedParts | None, name: str, columns: list[Column], numbers:
     return shared.columns.setdefault(_key(name, columns), numbers)
 
 
-def _key(name: str, columns: list[Column]) -> Hashable:
+def _key(name: str, columns: list[PackedColumn]) -> Hashable:
     return (name, *((column.width, column.data) for column in columns))
 
 
@@ -644,7 +644,7 @@ def _starts(iteration: Ints, late: Ints, duration: Ints, begins: Ints) -> Ints:
     return start
 
 
-def _unpacked(tables: Sequence[dict[str, Column]], shared: SharedParts | None = None) -> list[dict[str, Ints]]:
+def _unpacked(tables: Sequence[dict[str, PackedColumn]], shared: SharedParts | None = None) -> list[dict[str, Ints]]:
     """The columns of each table."""
     result = [{name: _known(shared, name, [column]) for name, column in table.items()} for table in tables]
     unknown = [

@@ -9,7 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls, calls_on_cpu, calls_on_gpu
 from tb_dlprof_plugin.fleet.dimensions import dimension_of, mesh_of
 from tb_dlprof_plugin.fleet.gradients_of_profile import gradients_of
-from tb_dlprof_plugin.fleet.paths_of_profile import GpuWork, paths_of, work_of
+from tb_dlprof_plugin.fleet.paths_of_profile import RankGpuWork, paths_of, work_of
 from tb_dlprof_plugin.fleet.rank_facts import (
     UNKNOWN,
     Collectives,
@@ -113,7 +113,7 @@ def _communication(view: ProfileView, device: int | None, calls: CommunicationCa
 
 
 def _collectives(
-    view: ProfileView, calls: CommunicationCalls, other: Intervals, communication: Intervals, work: GpuWork | None
+    view: ProfileView, calls: CommunicationCalls, other: Intervals, communication: Intervals, work: RankGpuWork | None
 ) -> Collectives:
     """``work`` is what the GPU ran besides; None without one."""
     stop = calls.start_ns + calls.duration_ns

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls
-from tb_dlprof_plugin.fleet.paths_of_profile import GpuWork, Moments, paths_between
+from tb_dlprof_plugin.fleet.paths_of_profile import Moments, RankGpuWork, paths_between
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Gradients, Operation
 from tb_dlprof_plugin.metrics.communication import input_bytes
 from tb_dlprof_plugin.model.profile import Ints
@@ -49,7 +49,7 @@ class _Bucket:
     bytes: list[int]
 
 
-def gradients_of(view: ProfileView, work: GpuWork, calls: CommunicationCalls) -> Gradients:
+def gradients_of(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls) -> Gradients:
     """The gradients of the steps whose every exchange is understood; none without launches or shapes.
 
     Args:
@@ -148,7 +148,7 @@ def _parts(size: Ints, end: Ints, target: int) -> tuple[list[int], list[int]]:
     return parts, moments[: len(parts) - 1]
 
 
-def _table(view: ProfileView, work: GpuWork, calls: CommunicationCalls, buckets: list[_Bucket]) -> Gradients:
+def _table(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls, buckets: list[_Bucket]) -> Gradients:
     """The rows with the paths from each to the next, the other calls being moments, too."""
     of_row = {one.row: one for one in buckets}
     start: list[int] = []

@@ -11,14 +11,14 @@ import numpy.typing as npt
 from tb_dlprof_plugin.model.profile import Ints
 
 
-class Column(msgspec.Struct, array_like=True):
+class PackedColumn(msgspec.Struct, array_like=True):
     """``width`` bytes a number, those of least weight of all numbers first; zigzag coded."""
 
     width: int
     data: bytes
 
 
-def packed(columns: dict[str, Ints]) -> dict[str, Column]:
+def packed(columns: dict[str, Ints]) -> dict[str, PackedColumn]:
     """The columns by name."""
     result = {}
     for name, values in columns.items():
@@ -26,11 +26,11 @@ def packed(columns: dict[str, Ints]) -> dict[str, Column]:
         largest = int(numbers.view(np.uint64).max(initial=0))
         width = max(1, (largest.bit_length() + 7) // 8)
         planes = numbers.astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width]
-        result[name] = Column(width, planes.T.tobytes())
+        result[name] = PackedColumn(width, planes.T.tobytes())
     return result
 
 
-def rows_of(columns: Iterable[Column]) -> int:
+def rows_of(columns: Iterable[PackedColumn]) -> int:
     """How many numbers the columns have, before any is made.
 
     Raises:
@@ -45,7 +45,7 @@ def rows_of(columns: Iterable[Column]) -> int:
     return rows
 
 
-def numbers_of(columns: Sequence[Column]) -> list[Ints]:
+def numbers_of(columns: Sequence[PackedColumn]) -> list[Ints]:
     """The numbers of each column that `rows_of` has counted; those of equal width and length at once.
 
     A call of numpy takes longer than a short column.

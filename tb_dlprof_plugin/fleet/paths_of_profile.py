@@ -37,7 +37,7 @@ _MOST_LOST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class GpuWork:
+class RankGpuWork:
     """What the GPU ran that is no communication, in order of start. ``own_ns`` is time that no earlier row covers, with
     what the GPU idled before the row though it was launched."""
 
@@ -54,7 +54,7 @@ class _Pieces:
 
     Attributes:
         call: index of the call at whose launch the stretch's last one ends.
-        first, last: rows of `GpuWork`.
+        first, last: rows of `RankGpuWork`.
         begin, end: on the host, recorded.
         waits: whether the host then waits for the GPU.
     """
@@ -76,7 +76,7 @@ class Moments:
 
 
 def paths_of(
-    view: ProfileView, work: GpuWork, calls: CommunicationCalls, other: Intervals, communication: Intervals
+    view: ProfileView, work: RankGpuWork, calls: CommunicationCalls, other: Intervals, communication: Intervals
 ) -> dict[str, Ints]:
     """The paths to each call from the one before it on this rank.
 
@@ -109,13 +109,13 @@ def paths_of(
     return {name: np.where(kept, _in_microseconds(column), NO_PATH) for name, column in columns.items()}
 
 
-def paths_between(view: ProfileView, work: GpuWork, moments: Moments) -> dict[str, Ints]:
+def paths_between(view: ProfileView, work: RankGpuWork, moments: Moments) -> dict[str, Ints]:
     """`PATHS`, recorded and unprofiled, from each moment to the next one."""
     found = _paths_between(view, work, moments, _ready(moments, work))
     return {name: _in_microseconds(column) for name, column in found.items()}
 
 
-def _paths_between(view: ProfileView, work: GpuWork, moments: Moments, ready: Ints) -> dict[str, Floats]:
+def _paths_between(view: ProfileView, work: RankGpuWork, moments: Moments, ready: Ints) -> dict[str, Floats]:
     pieces = _pieces(view, moments, work, ready)
     own = np.r_[0, np.cumsum(work.own_ns)]
     gpu = (own[pieces.last] - own[pieces.first]).astype(np.float64)
@@ -145,7 +145,7 @@ def _in_microseconds(values: Floats) -> Ints:
     return np.where(known, np.rint(np.where(known, values, 0) / 1000) * 1000, NO_PATH).astype(np.int64)
 
 
-def work_of(view: ProfileView, device: int, communication: Intervals) -> GpuWork:
+def work_of(view: ProfileView, device: int, communication: Intervals) -> RankGpuWork:
     """What a GPU ran besides communication.
 
     Args:
@@ -167,7 +167,7 @@ def work_of(view: ProfileView, device: int, communication: Intervals) -> GpuWork
     # On an idle GPU a kernel takes its time to begin.
     held = np.where(launched + int(LAUNCH_LATENCY_NS) > reach, np.maximum(held - _SLOW_START_NS, 0), held)
     beside = covered(communication, start, stop)
-    return GpuWork(start, stop, launched, covers + held, _lost(view, rows, covers, beside))
+    return RankGpuWork(start, stop, launched, covers + held, _lost(view, rows, covers, beside))
 
 
 def _last_end(intervals: Intervals, at: Ints) -> Ints:
@@ -205,7 +205,7 @@ def _lost(view: ProfileView, rows: Ints, covers: Ints, beside: Ints) -> Floats:
     return result
 
 
-def _ready(calls: Moments, work: GpuWork) -> Ints:
+def _ready(calls: Moments, work: RankGpuWork) -> Ints:
     """When all was done that was launched before each call and ended before it began; rising.
 
     A call that was queued behind another one was ready earlier than it began.
@@ -221,7 +221,7 @@ def _ready(calls: Moments, work: GpuWork) -> Ints:
     return np.minimum(np.maximum.accumulate(np.maximum(ready, first)), calls.start)
 
 
-def _pieces(view: ProfileView, calls: Moments, work: GpuWork, ready: Ints) -> _Pieces:
+def _pieces(view: ProfileView, calls: Moments, work: RankGpuWork, ready: Ints) -> _Pieces:
     known = waits(view, view.selection())
     useful = np.flatnonzero(~known.nothing)
     called, until = view.profile.calls.start_ns[known.call[useful]], known.until_ns[useful]
@@ -256,7 +256,7 @@ def _pieces(view: ProfileView, calls: Moments, work: GpuWork, ready: Ints) -> _P
 
 
 def _paths(
-    pieces: _Pieces, work: GpuWork, gpu: Floats, clock: HostClock, count: int
+    pieces: _Pieces, work: RankGpuWork, gpu: Floats, clock: HostClock, count: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Per call: from the GPU and from the host to the GPU, from the host and from the GPU to the host."""
     begin, end = clock.at(pieces.begin), clock.at(pieces.end)

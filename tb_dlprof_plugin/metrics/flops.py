@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.matrix_work import (
-    Work,
+    MatrixWork,
     backward_convolution,
     backward_recurrent,
     forward_convolution,
@@ -77,12 +77,12 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
     place = np.full(len(calls) + 1, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     neighbours = _Neighbours(view)
-    by_op: dict[int, Work | None] = {}
+    by_op: dict[int, MatrixWork | None] = {}
     most = min(_MOST_OF_CALL, _MOST_OF_ALL // max(len(rows), 1))
     flops, moved = np.full(len(rows), UNKNOWN, dtype=np.int64), np.full(len(rows), UNKNOWN, dtype=np.int64)
     for at, (row, op) in enumerate(zip(rows.tolist(), calls.op[rows].tolist(), strict=True)):
         name = strings[ops.name[op]]
-        work: Work | None
+        work: MatrixWork | None
         if is_forward_convolution(name):
             work = neighbours.forward(row, op)
         elif is_backward_convolution(name):
@@ -109,7 +109,7 @@ class _Neighbours:
         self._received: dict[tuple[int, int, Shape], int] | None = None
         self._ends: Ints | None = None
 
-    def forward(self, row: int, op: int) -> Work | None:
+    def forward(self, row: int, op: int) -> MatrixWork | None:
         """The forward convolution of call ``row``."""
         shapes, dtypes = self._inputs(op)
         image, weight = shape_at(shapes, 0), shape_at(shapes, 1)
@@ -124,7 +124,7 @@ class _Neighbours:
         output = self._next_input(row, image)
         return None if output is None else forward_convolution(shapes, dtypes, output)
 
-    def backward(self, row: int, op: int) -> Work | None:
+    def backward(self, row: int, op: int) -> MatrixWork | None:
         """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node."""
         parent = int(self._view.call_parent[row])
         if parent < 0 or _CONVOLUTION_NODE not in self._name(int(self._calls.op[parent])):
@@ -145,7 +145,7 @@ class _Neighbours:
         # Neither: the recording ends here rather than that only the bias is trained.
         return backward_convolution(shapes, dtypes, transposed, *computed) if any(computed) else None
 
-    def recurrent(self, row: int, op: int) -> Work | None:
+    def recurrent(self, row: int, op: int) -> MatrixWork | None:
         """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""
         shapes, dtypes = self._inputs(op)
         received = self._gradients_received()

@@ -70,7 +70,7 @@ _INT32_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class MatrixWork:
     """FLOPs of one call and the least bytes it reads and writes; ``bytes`` is None where a data type is unknown."""
 
     flops: int
@@ -107,7 +107,7 @@ def is_backward_recurrent(op: str) -> bool:
     return op in _BACKWARD_RECURRENT
 
 
-def work_of(op: str, shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
+def work_of(op: str, shapes: InputShapes, dtypes: InputDtypes) -> MatrixWork | None:
     """FLOPs and bytes of a matrix op that needs no more than its inputs; None for others and where they do not
     determine it.
 
@@ -132,7 +132,7 @@ def work_of(op: str, shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
     return None
 
 
-def forward_convolution(shapes: InputShapes, dtypes: InputDtypes, output: Shape) -> Work | None:
+def forward_convolution(shapes: InputShapes, dtypes: InputDtypes, output: Shape) -> MatrixWork | None:
     """FLOPs and bytes of a convolution of an input and a weight (its first two inputs) to ``output``."""
     tensors = _tensors(shapes, (0, 1))
     if tensors is None or _any_complex(dtypes):
@@ -140,12 +140,12 @@ def forward_convolution(shapes: InputShapes, dtypes: InputDtypes, output: Shape)
     image, weight = tensors
     if len(output) != len(image) or len(weight) != len(image) or output[:2] != (image[0], weight[0]):
         return None
-    return Work(_convolution_flops(weight, output), _moved((image, weight, output), element_bytes(dtypes), 0))
+    return MatrixWork(_convolution_flops(weight, output), _moved((image, weight, output), element_bytes(dtypes), 0))
 
 
 def backward_convolution(
     shapes: InputShapes, dtypes: InputDtypes, transposed: bool, image: bool, weight: bool
-) -> Work | None:
+) -> MatrixWork | None:
     """FLOPs and bytes of ``aten::convolution_backward``, which computes the gradients of its image, its weight or both.
 
     Its first three inputs are the output's gradient, the image and the weight.
@@ -160,7 +160,7 @@ def backward_convolution(
     # Each needs the output's gradient and one of the other two, and writes the shape of the remaining one.
     moved = (gradient, source, kernel)[: 1 if not products else 3]
     again = (source,) * (products == 2) + (kernel,) * (products == 2)
-    return Work(
+    return MatrixWork(
         products * _convolution_flops(kernel, source if transposed else gradient),
         _moved((*moved, *again), element_bytes(dtypes), 0),
     )
@@ -172,7 +172,7 @@ def recurrent_weights(shapes: InputShapes) -> list[Shape]:
     return list(weights) if isinstance(weights, TensorList) and all(weights) else []
 
 
-def backward_recurrent(shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
+def backward_recurrent(shapes: InputShapes, dtypes: InputDtypes) -> MatrixWork | None:
     """FLOPs and bytes of ``aten::_cudnn_rnn_backward`` where the weights are trained.
 
     The gradients of input and states, which cuDNN computes in any case, take as many FLOPs as the forward pass, and so
@@ -189,7 +189,7 @@ def backward_recurrent(shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
     source, hidden = given[:2]
     # Written are the gradients of input, weights and states.
     moved = (*given, cell, *weights, source, hidden, cell, *weights)
-    return Work(2 * forward, _moved(moved, element_bytes(dtypes), 0))
+    return MatrixWork(2 * forward, _moved(moved, element_bytes(dtypes), 0))
 
 
 def _any_complex(dtypes: InputDtypes) -> bool:
@@ -203,7 +203,7 @@ def _tensors(shapes: InputShapes, places: Sequence[int]) -> list[Shape] | None:
     return tensors if len(tensors) == len(found) else None
 
 
-def _product(op: str, shapes: InputShapes, sizes: list[int | None]) -> Work | None:
+def _product(op: str, shapes: InputShapes, sizes: list[int | None]) -> MatrixWork | None:
     left_at, right_at, added_at = _PRODUCTS[op]
     tensors = _tensors(shapes, (left_at, right_at))
     if tensors is None:
@@ -216,14 +216,14 @@ def _product(op: str, shapes: InputShapes, sizes: list[int | None]) -> Work | No
     element = _size(sizes, left_at)
     other = _size(sizes, right_at)
     if element is None or other is None:
-        return Work(2 * batch * rows * inner * columns, None)
+        return MatrixWork(2 * batch * rows * inner * columns, None)
     moved = math.prod(left) * element + math.prod(right) * other
     moved += batch * rows * columns * (_INT32_BYTES if op == "aten::_int_mm" else element)
     added = None if added_at is None else shape_at(shapes, added_at)
-    return Work(2 * batch * rows * inner * columns, moved + (0 if added is None else math.prod(added) * element))
+    return MatrixWork(2 * batch * rows * inner * columns, moved + (0 if added is None else math.prod(added) * element))
 
 
-def _linear(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
+def _linear(shapes: InputShapes, sizes: list[int | None]) -> MatrixWork | None:
     tensors = _tensors(shapes, (0, 1))
     if tensors is None:
         return None
@@ -231,15 +231,15 @@ def _linear(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
     if len(weight) != 2 or source[-1] != weight[-1]:
         return None
     output = (*source[:-1], weight[0])
-    return Work(2 * math.prod(source) * weight[0], _moved((source, weight, output), sizes, 0))
+    return MatrixWork(2 * math.prod(source) * weight[0], _moved((source, weight, output), sizes, 0))
 
 
-def _transposed_convolution(shapes: InputShapes) -> Work | None:
+def _transposed_convolution(shapes: InputShapes) -> MatrixWork | None:
     tensors = _tensors(shapes, (0, 1))
     if tensors is None or len(tensors[0]) != len(tensors[1]):
         return None
     # The output, and with it the bytes, depends on the stride.
-    return Work(_convolution_flops(tensors[1], tensors[0]), None)
+    return MatrixWork(_convolution_flops(tensors[1], tensors[0]), None)
 
 
 def _recurrent_products(shapes: InputShapes) -> int | None:
@@ -255,7 +255,7 @@ def _recurrent_products(shapes: InputShapes) -> int | None:
     return 2 * math.prod(source[:-1]) * sum(math.prod(matrix) for matrix in matrices)
 
 
-def _recurrent(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
+def _recurrent(shapes: InputShapes, sizes: list[int | None]) -> MatrixWork | None:
     flops, given = _recurrent_products(shapes), _tensors(shapes, (0, 4))
     if flops is None or given is None:
         return None
@@ -263,7 +263,7 @@ def _recurrent(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
     cell = shape_at(shapes, 5) or (0,)
     weights = recurrent_weights(shapes)
     output = (*source[:-1], _directions(weights, source[-1], hidden) * hidden[-1])
-    return Work(flops, _moved((source, *weights, hidden, cell, output, hidden, cell), sizes, 0))
+    return MatrixWork(flops, _moved((source, *weights, hidden, cell, output, hidden, cell), sizes, 0))
 
 
 def _directions(weights: list[Shape], inputs: int, hidden: Shape) -> int:
@@ -278,7 +278,7 @@ def _directions(weights: list[Shape], inputs: int, hidden: Shape) -> int:
     return 2 if weights[each][-1] == inputs != size else 1
 
 
-def _attention(op: str, shapes: InputShapes, sizes: list[int | None]) -> Work | None:
+def _attention(op: str, shapes: InputShapes, sizes: list[int | None]) -> MatrixWork | None:
     backward = op in _HEADS_FIRST_BACKWARD or op in _LENGTH_FIRST_BACKWARD
     first = 1 if backward else 0
     tensors = _tensors(shapes, range(first, first + 3))
@@ -296,10 +296,10 @@ def _attention(op: str, shapes: InputShapes, sizes: list[int | None]) -> Work | 
     scores = 2 * batch * heads * queries * keys
     output = (batch, heads, queries, value_depth)
     if not backward:
-        return Work(scores * (depth + value_depth), _moved((query, key, value, output), sizes, first))
+        return MatrixWork(scores * (depth + value_depth), _moved((query, key, value, output), sizes, first))
     # Scores again, gradients of scores and values, of queries and keys: three over one depth, two over the other.
     moved = (query, key, value, output, output, query, key, value)
-    return Work(scores * (3 * depth + 2 * value_depth), _moved(moved, sizes, first))
+    return MatrixWork(scores * (3 * depth + 2 * value_depth), _moved(moved, sizes, first))
 
 
 def _convolution_flops(weight: Shape, positions: Shape) -> int:

@@ -53,7 +53,7 @@ _NEAR = 8
 
 
 @dataclass(frozen=True)
-class KernelTimes:
+class ForecastKernelTimes:
     """Per row of `Launched`: new time (ns), its logarithm's spread, whether it changes with the precision, and whether
     with the batch size or the GPU."""
 
@@ -86,7 +86,7 @@ class KernelTimesOf:
         self._ratios: dict[tuple[int, int, int], Ratio] = {}
         self._found: dict[tuple[str, Features, str], Ratio | None] = {}
 
-    def of(self, work: Launched) -> KernelTimes:
+    def of(self, work: Launched) -> ForecastKernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
         old, units = recorded_ns(self._view, work), self._units(work)
         new, spread = old.copy(), np.zeros(len(old))
@@ -101,7 +101,7 @@ class KernelTimesOf:
         # What a kernel takes above the shortest grows.
         shortest = np.minimum(new, SHORTEST_KERNEL_NS)
         scaled = shortest + (new - shortest) * self._factor(work, units)
-        return KernelTimes(scaled, spread, changed=new != old, scaled=scaled != new)
+        return ForecastKernelTimes(scaled, spread, changed=new != old, scaled=scaled != new)
 
     def _factor(self, work: Launched, units: Ints) -> np.ndarray:  # type: ignore[type-arg]
         """By the batch size and the GPU."""

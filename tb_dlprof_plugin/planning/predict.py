@@ -21,7 +21,7 @@ from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
 from tb_dlprof_plugin.planning.dtype_flow import flow
-from tb_dlprof_plugin.planning.kernel_times import KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.planning.kernel_times import ForecastKernelTimes, KernelTimesOf
 from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
 from tb_dlprof_plugin.planning.target import Target, target_of
@@ -116,7 +116,7 @@ class _Changed:
     """The change of the step, with the kernel times and the added work behind it."""
 
     change: Change
-    times: KernelTimes
+    times: ForecastKernelTimes
     added: AddedWork | None
 
 
@@ -202,7 +202,7 @@ class _Forecaster:
         return float((is_op & (view.call_iteration >= 0)).sum()) / len(view.profile.iterations)
 
     @cached_property
-    def _kernel_times(self) -> KernelTimes:
+    def _kernel_times(self) -> ForecastKernelTimes:
         return self._times.of(self._work)
 
     def _limit(self, step: SimulatedStep) -> Limit:

@@ -38,7 +38,7 @@ Table = Callable[[str], npt.NDArray[Any]]
 
 
 @dataclass(slots=True)
-class Column:
+class WireColumn:
     """A packed field, not decoded: its pieces and what is in them."""
 
     is_signed: bool
@@ -74,7 +74,7 @@ class Column:
 class WireMessage:
     """A message in two parts: its columns by their path, such as "ops.name", and the bytes of the rest."""
 
-    columns: dict[str, Column]
+    columns: dict[str, WireColumn]
     rest: bytes
 
     def column(self, path: str) -> npt.NDArray[Any]:
@@ -120,7 +120,7 @@ class _Splitter:
         self._tables = tables
         self._allowance = allowance
         self._entries_taken = 0
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, WireColumn] = {}
 
     def split(self, descriptor: Any) -> WireMessage:
         rest = self._message(descriptor, "", 0, len(self._data))
@@ -151,7 +151,7 @@ class _Splitter:
                 if found.wire_type != _BYTES:
                     raise ValueError(f"the column {inner} is not packed")
                 column = self._columns.setdefault(
-                    inner, Column(kind.type in (kind.TYPE_SINT32, kind.TYPE_SINT64), kind.type == kind.TYPE_BOOL)
+                    inner, WireColumn(kind.type in (kind.TYPE_SINT32, kind.TYPE_SINT64), kind.type == kind.TYPE_BOOL)
                 )
                 column.pieces.append(self._data[found.content : found.end])
                 self._allowance.take(NUMBER_BYTES * _count(column.pieces[-1]))

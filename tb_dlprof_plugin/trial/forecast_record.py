@@ -20,7 +20,7 @@ _MOST_BYTES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptForecast:
     """Forecasts against gains, both in percent of the step.
 
     Attributes:
@@ -57,7 +57,7 @@ def add(result: TrialResult, torch_version: str, day: str) -> None:
             file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def kept() -> Kept | None:
+def kept() -> KeptForecast | None:
     """All trials so far; None without any."""
     errors: list[float] = []
     with contextlib.suppress(OSError):
@@ -69,7 +69,7 @@ def kept() -> Kept | None:
     return _summary(errors)
 
 
-def _summary(errors: Sequence[float]) -> Kept | None:
+def _summary(errors: Sequence[float]) -> KeptForecast | None:
     if not errors:
         return None
-    return Kept(len(errors), statistics.median(abs(one) for one in errors), statistics.fmean(errors))
+    return KeptForecast(len(errors), statistics.median(abs(one) for one in errors), statistics.fmean(errors))

@@ -33,7 +33,7 @@ class IsolationError(VisibleMessage):
     """The machine allows no isolation. The message says what to do."""
 
 
-class Kind(str, Enum):
+class IsolationKind(str, Enum):
     """Where a script's writes go."""
 
     overlay = "overlay"
@@ -52,7 +52,7 @@ class Isolation:
         shared_memory: whether a process may write to the machine's shared memory; an overlay has its own.
     """
 
-    kind: Kind
+    kind: IsolationKind
     folder: str
     copied_bytes: int = 0
     copied_files: int = 0
@@ -61,9 +61,9 @@ class Isolation:
     @property
     def sentence(self) -> str:
         """Where the writes of the script go, for the user."""
-        if self.kind is Kind.overlay:
+        if self.kind is IsolationKind.overlay:
             return "The script runs in an overlay: what it writes anywhere is thrown away."
-        if self.kind is Kind.in_place:
+        if self.kind is IsolationKind.in_place:
             return "The script runs in place: what it writes, changes or removes stays so."
         memory = "" if self.shared_memory else ", nor to /dev/shm, which holds other files: loader workers may fail"
         return (
@@ -82,11 +82,11 @@ class Isolation:
         Raises:
             OSError: the working folder cannot be copied.
         """
-        if self.kind is Kind.overlay:
+        if self.kind is IsolationKind.overlay:
             layers = folder / "layers"
             layers.mkdir()
             return supervisor.supervised(command, str(scratch), self.folder, layers=str(layers))
-        if self.kind is Kind.in_place:
+        if self.kind is IsolationKind.in_place:
             return supervisor.supervised(command, str(scratch), self.folder)
         copy = _copy(Path(self.folder), folder / "tree")
         memory = [str(_SHARED_MEMORY)] if self.shared_memory else []
@@ -101,15 +101,17 @@ def choose(folder: str, in_place: bool = False) -> Isolation:
         IsolationError: there is none, and ``in_place`` is not wanted.
     """
     if in_place:
-        return Isolation(Kind.in_place, folder)
-    isolation = Isolation(Kind.overlay, folder)
+        return Isolation(IsolationKind.in_place, folder)
+    isolation = Isolation(IsolationKind.overlay, folder)
     if sys.platform == "linux" and _works(isolation):
         return isolation
     if landlock.version() > 0:
         sizes = [size for _, size in _files(Path(folder))]
         # Files there may be anybody's, and Landlock cannot tell them from those that the script makes.
         free = _SHARED_MEMORY.is_dir() and not any(_SHARED_MEMORY.iterdir())
-        return replace(isolation, kind=Kind.copy, copied_bytes=sum(sizes), copied_files=len(sizes), shared_memory=free)
+        return replace(
+            isolation, kind=IsolationKind.copy, copied_bytes=sum(sizes), copied_files=len(sizes), shared_memory=free
+        )
     raise IsolationError(
         "the script cannot be kept from changing files: this machine allows neither an overlay (user namespaces) nor "
         "Landlock; --in-place runs it all the same, and what it writes stays"

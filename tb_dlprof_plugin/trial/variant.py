@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_dlprof_plugin.model.visible import VisibleMessage, visible
-from tb_dlprof_plugin.trial.isolation import Isolation, Kind
+from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
 from tb_dlprof_plugin.trial.overlay import remove_folder
 from tb_dlprof_plugin.trial.process_tree import end, freeze_below, thaw_below
 from tb_dlprof_plugin.trial.protocol import VARIABLE, Block, Ready, TrialRequest, decode, lines
@@ -345,7 +345,7 @@ def why_ended(laboratory: Laboratory, folder: Path, status: int) -> str:
     last = _last_line(folder)
     if not last and shutil.disk_usage(laboratory.folder).free < _NEARLY_FULL_BYTES:
         last = f"the folder for temporary files, {laboratory.folder.parent}, is full; set TMPDIR to another one"
-    if "PermissionError" in last and laboratory.isolation.kind is Kind.copy:
+    if "PermissionError" in last and laboratory.isolation.kind is IsolationKind.copy:
         last += "; it runs in a copy of its folder and can write nowhere else, unless with --in-place"
     how = f"signal {-status}" if status < 0 else f"status {status}"
     return f"it ended with {how}" + (f": {last}" if last else "")

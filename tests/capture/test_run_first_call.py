@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tb_dlprof_plugin.capture.launcher.first_call import FirstCallHook  # noqa: E402
-from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.model_calls import CallsOfModel  # noqa: E402
 
 CALL = nn.Module.__call__
 
@@ -82,7 +82,7 @@ def test_dynamo_remembers_torchs_own_call(told):
 def test_the_outermost_module_of_a_model_is_reported_first():
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2)))
     heard: list[nn.Module] = []
-    calls = ModelCalls(heard.append)
+    calls = CallsOfModel(heard.append)
     assert calls.install(model)
     model(torch.zeros(1, 2))
     assert heard[0] is model
@@ -96,7 +96,7 @@ def test_a_call_of_a_model_is_reported_before_its_own_hooks_run():
     model = nn.Linear(2, 2)
     order: list[str] = []
     model.register_forward_pre_hook(lambda module, args: order.append("own"))
-    calls = ModelCalls(lambda module: order.append("report"))
+    calls = CallsOfModel(lambda module: order.append("report"))
     calls.install(model)
     model(torch.zeros(1, 2))
     calls.remove()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.cli.run.options import Mode, RunOptions
+from tb_dlprof_plugin.cli.run.options import RunMode, RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -44,7 +44,7 @@ def test_each_option_is_nsys_own(tmp_path: Path) -> None:
         "--cuda-graph-trace=node", "--pytorch=autograd-shapes-nvtx", "--delay=2", "--duration=1",
         "--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--gpu-metrics-devices=0", "-w", "true",
     ]  # fmt: skip
-    assert "--pytorch=autograd-shapes-nvtx" not in nsys_run(tmp_path, mode=Mode.simple).line("nsys", pytorch=True)
+    assert "--pytorch=autograd-shapes-nvtx" not in nsys_run(tmp_path, mode=RunMode.simple).line("nsys", pytorch=True)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.metrics.matrix_work import (
-    Work,
+    MatrixWork,
     backward_convolution,
     backward_recurrent,
     forward_convolution,
@@ -30,7 +30,7 @@ def _shapes(dims: list[Any]) -> InputShapes:
     return found
 
 
-def _work(op: str, dims: list[Any], dtype: str = "c10::Half") -> Work | None:
+def _work(op: str, dims: list[Any], dtype: str = "c10::Half") -> MatrixWork | None:
     return work_of(op, _shapes(dims), (dtype_named(dtype),) * len(dims))
 
 
@@ -58,11 +58,11 @@ def test_matrix_products_count_as_torch_counts_them(op: str, function: str, shap
 
 
 def test_the_least_bytes_are_every_input_and_output_once() -> None:
-    assert _work("aten::mm", [[64, 32], [32, 16]]) == Work(2 * 64 * 32 * 16, 2 * (64 * 32 + 32 * 16 + 64 * 16))
-    assert _work("aten::addmm", [[16], [64, 32], [32, 16]], "float") == Work(
+    assert _work("aten::mm", [[64, 32], [32, 16]]) == MatrixWork(2 * 64 * 32 * 16, 2 * (64 * 32 + 32 * 16 + 64 * 16))
+    assert _work("aten::addmm", [[16], [64, 32], [32, 16]], "float") == MatrixWork(
         2 * 64 * 32 * 16, 4 * (16 + 64 * 32 + 32 * 16 + 64 * 16)
     )
-    assert _work("aten::_int_mm", [[64, 32], [32, 16]], "signed char") == Work(
+    assert _work("aten::_int_mm", [[64, 32], [32, 16]], "signed char") == MatrixWork(
         2 * 64 * 32 * 16, 64 * 32 + 32 * 16 + 4 * 64 * 16
     )
 
@@ -179,7 +179,7 @@ def test_what_the_shapes_do_not_tell_is_unknown(op: str, shapes: str, dtypes: st
 
 
 def test_bytes_of_an_unknown_data_type_are_unknown_and_its_flops_are_not() -> None:
-    assert _work("aten::mm", [[64, 32], [32, 16]], "c10::Unheard") == Work(2 * 64 * 32 * 16, None)
+    assert _work("aten::mm", [[64, 32], [32, 16]], "c10::Unheard") == MatrixWork(2 * 64 * 32 * 16, None)
 
 
 @pytest.mark.parametrize(("kind", "projection"), [("LSTM", 0), ("LSTM", 6), ("GRU", 0), ("RNN", 0)])

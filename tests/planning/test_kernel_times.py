@@ -12,7 +12,7 @@ import pytest
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.features import other_features
-from tb_dlprof_plugin.planning.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.planning.kernel_times import SHORTEST_KERNEL_NS, ForecastKernelTimes, KernelTimesOf
 from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import GaussianProcess, OpTimes, RatioTable
 from tb_dlprof_plugin.planning.target import target_of
@@ -47,13 +47,13 @@ def table(ratio: float, features: int, spread: float = 0.0) -> RatioTable:
     return RatioTable(np.zeros((8, features)), np.log(np.full(8, ratio)), noise)
 
 
-def times(view: ProfileView, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
+def times(view: ProfileView, precision: Any, known: OpTimes, **asked: Any) -> ForecastKernelTimes:
     work = launched(view)
     types = flow(view, len(view.profile.iterations) - 1)
     return KernelTimesOf(view, types, precision, known, target_of(view, precision, **asked)).of(work)
 
 
-def first_step(found: KernelTimes) -> dict[str, float]:
+def first_step(found: ForecastKernelTimes) -> dict[str, float]:
     """New times (µs) by what the training's kernels are; the wait at the end is none of them."""
     return {name: round(float(ns) / 1000, 6) for name, ns in zip(STEP, found.gpu_ns[:7], strict=True)}
 

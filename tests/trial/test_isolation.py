@@ -26,7 +26,7 @@ from trial.file_scripts import SCRIPTS, drawn, fill, script
 
 from tb_dlprof_plugin.cli.run.script import INJECTED
 from tb_dlprof_plugin.trial import isolation, landlock
-from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, Kind, choose
+from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
 from tb_dlprof_plugin.trial.overlay import remove_folder
 
 _SOMEBODY = 61234
@@ -128,12 +128,12 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 @functools.cache
-def kinds(user: int | None) -> tuple[Kind, ...]:
+def kinds(user: int | None) -> tuple[IsolationKind, ...]:
     """What is checked: all that this machine has, and for another user the overlay."""
     best = choose(os.getcwd()).kind
     if user is not None:
-        return (best,) if best is Kind.overlay else ()
-    return (best, *([Kind.copy] if landlock.version() and best is not Kind.copy else []))
+        return (best,) if best is IsolationKind.overlay else ()
+    return (best, *([IsolationKind.copy] if landlock.version() and best is not IsolationKind.copy else []))
 
 
 def check(place: Place, body: str) -> None:
@@ -141,7 +141,7 @@ def check(place: Place, body: str) -> None:
     for kind in kinds(place.user):
         status, said = place.run(body, Isolation(kind, str(place.folders["HERE"])))
         # It works as it does alone, but a folder that was there before, renamed by a program in C, needs privileges.
-        if kind is Kind.overlay and (place.user is None or "libc.rename(b'checkpoints'" not in body):
+        if kind is IsolationKind.overlay and (place.user is None or "libc.rename(b'checkpoints'" not in body):
             assert status == 0, said
 
 
@@ -162,7 +162,7 @@ def test_a_copy_keeps_the_ways_to_what_lies_beside_it() -> None:
 
 
 def copied(place: Place) -> None:
-    copy = Isolation(Kind.copy, str(place.folders["HERE"]))
+    copy = Isolation(IsolationKind.copy, str(place.folders["HERE"]))
     beside = "assert open('../elsewhere/notes.txt').read() == 'mine'"
     assert place.run(f"{beside}; open('notes.txt', 'a').write('x'); os.chmod('notes.txt', 0)", copy) == (0, "")
     status, said = place.run("open(ELSEWHERE + '/notes.txt', 'a')", copy)

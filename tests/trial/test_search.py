@@ -14,7 +14,7 @@ import pytest
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
 from tb_dlprof_plugin.trial import measuring
 from tb_dlprof_plugin.trial.experiment import Bench
-from tb_dlprof_plugin.trial.isolation import Isolation, Kind
+from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
 from tb_dlprof_plugin.trial.protocol import Block, Checks, Ready
 from tb_dlprof_plugin.trial.search import Search
 from tb_dlprof_plugin.trial.statistics import Gain
@@ -162,7 +162,7 @@ def searched_by(
         return machine.now_s
 
     search = Search(
-        Laboratory(["true"], Path(), Path(), Isolation(Kind.in_place, "/")),
+        Laboratory(["true"], Path(), Path(), Isolation(IsolationKind.in_place, "/")),
         Bench(1.0, clock=clock),
         budget_s,
         Silent(),

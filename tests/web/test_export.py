@@ -13,7 +13,7 @@ from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, PageExportError, answer_all, html_file
 from tb_dlprof_plugin.web.export import page as page_module
-from tb_dlprof_plugin.web.export.answers import Block
+from tb_dlprof_plugin.web.export.answers import AnswerBlock
 from tb_dlprof_plugin.web.export.bundle import chunks
 from tb_dlprof_plugin.web.export.page import script_json, script_text
 from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED
@@ -55,7 +55,7 @@ def test_json_in_a_script_element_holds_no_character_that_could_end_it() -> None
 
 
 def test_a_title_and_a_run_of_any_name_stay_text(bundle: None) -> None:
-    answered = AnsweredRuns([Block("overview", (EVIL,), 1, b"packed")], EVIL)
+    answered = AnsweredRuns([AnswerBlock("overview", (EVIL,), 1, b"packed")], EVIL)
     text = html_file(answered, EVIL, MADE).text
     assert text.count("<script>") == 0
     assert text.count("<!--") == 0

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.capture.module_calls import OBSERVED
 from tb_dlprof_plugin.capture.modules import walk
 
 
-class ModelCalls:
+class CallsOfModel:
     """Observes each module of a model: the one that is called first is the one that user code calls.
 
     Args:

@@ -36,7 +36,7 @@ from tb_dlprof_plugin.capture.warn import probe, warn
 if TYPE_CHECKING:
     # Imported where a recording begins: most processes that import torch train nothing.
     from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects
-    from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls
+    from tb_dlprof_plugin.capture.launcher.model_calls import CallsOfModel
     from tb_dlprof_plugin.capture.launcher.recording import Recording
     from tb_dlprof_plugin.capture.launcher.training_state import TrainingState
 
@@ -91,7 +91,7 @@ class Recorder:
         self._evaluations = EvaluationDetector()
         self._cycle = 0
         self._session: str | None = None
-        self._call_hook: ModelCalls | None = None
+        self._call_hook: CallsOfModel | None = None
         self._training: TrainingState | None = None
         self._recording: Recording | None = None
         self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -312,7 +312,7 @@ class Recorder:
 
     def _install_call_hook(self) -> bool:
         """Returns whether there is a model whose calls are seen."""
-        from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls
+        from tb_dlprof_plugin.capture.launcher.model_calls import CallsOfModel
 
         self._remove_call_hook()
         on_call = self._guarded_on_call
@@ -321,7 +321,7 @@ class Recorder:
             if self._training is not None and not self._request.simple:
                 self._call_hook = self._training.install_call_hook(on_call)
         elif (called := self._called()) is not None:
-            self._call_hook = ModelCalls(on_call)
+            self._call_hook = CallsOfModel(on_call)
             self._call_hook.install_on(called)
         return self._call_hook is not None
 

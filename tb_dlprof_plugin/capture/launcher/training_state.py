@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects, training_loader
-from tb_dlprof_plugin.capture.launcher.model_calls import ModelCalls
+from tb_dlprof_plugin.capture.launcher.model_calls import CallsOfModel
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.capture.launcher.recording import Handler, Ranges, Recording
 from tb_dlprof_plugin.capture.launcher.root_modules import as_one, choose_roots, name_of
@@ -39,9 +39,9 @@ class TrainingState:
         """Name of the model's class; "" without a model."""
         return "" if self.model is None else name_of(self.model)
 
-    def install_call_hook(self, on_call: OnCall) -> ModelCalls | None:
+    def install_call_hook(self, on_call: OnCall) -> CallsOfModel | None:
         """Install a hook that reports each call of the models; None if that is not possible."""
-        hook = ModelCalls(on_call)
+        hook = CallsOfModel(on_call)
         return hook if self.model is not None and hook.install(self.model) else None
 
     def recording(

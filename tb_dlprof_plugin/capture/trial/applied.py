@@ -33,11 +33,11 @@ class AppliedRemedies:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        from tb_dlprof_plugin.capture.trial.model_calls import ModelCalls
+        from tb_dlprof_plugin.capture.trial.model_calls import FirstModelCalls
 
         self.remedies: list[Remedy] = [make(name) for name in names]
         self.hooks = TrialHooks()
-        self._calls = ModelCalls(self._on_model)
+        self._calls = FirstModelCalls(self._on_model)
 
     def start(self) -> None:
         """Apply all. An exception of a remedy goes to the caller: here, or into the script at the model's call."""

@@ -20,8 +20,8 @@ from tb_dlprof_plugin.capture.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 from tb_dlprof_plugin.capture.trial.gate import Gate
-from tb_dlprof_plugin.capture.trial.model_calls import ModelCalls
-from tb_dlprof_plugin.capture.trial.observation import Observation
+from tb_dlprof_plugin.capture.trial.model_calls import FirstModelCalls
+from tb_dlprof_plugin.capture.trial.observation import TrialObservation
 from tb_dlprof_plugin.capture.trial.seeds import fix_seeds
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.protocol import WARMUP_STEPS, Ready, TrialRequest
@@ -52,8 +52,8 @@ class TrialProcess:
         self._remedies = AppliedRemedies(request.remedies)
         self._ends = StepBoundary()
         self._gate = Gate(request.socket) if request.socket else None
-        self._observation: Observation | None = None
-        self._models = ModelCalls(self._model_called)
+        self._observation: TrialObservation | None = None
+        self._models = FirstModelCalls(self._model_called)
         self._steps = 0
         self._stepped = False
         self._skipped = 0
@@ -63,7 +63,7 @@ class TrialProcess:
         fix_seeds(self._request.seed, self._request.seed_offset)
         self._remedies.start()
         if self._gate is not None:
-            self._observation = Observation()
+            self._observation = TrialObservation()
             self._models.start()
         register_optimizer_step_post_hook(self._after_step)
         self._count_skipped_steps()

@@ -11,7 +11,7 @@ from torch import nn
 from tb_dlprof_plugin.capture.module_calls import OBSERVED
 
 
-class ModelCalls:
+class FirstModelCalls:
     """Until `stop`: calls ``on_model(module)`` before the first call of each module with parameters that no other
     module calls; what it raises goes to the caller of the module.
 

@@ -18,7 +18,7 @@ _IMPLEMENTATION = ("foreach", "fused", "capturable", "differentiable", "params",
 """Keys of parameter groups that do not change what is computed."""
 
 
-class Observation:
+class TrialObservation:
     """Until `stop`: reads what each step computed. `step` ends one.
 
     Attributes:

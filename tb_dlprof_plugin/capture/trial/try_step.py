@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
-from tb_dlprof_plugin.capture.trial.observation import Observation
+from tb_dlprof_plugin.capture.trial.observation import TrialObservation
 from tb_dlprof_plugin.capture.trial.remedies import classes, make
 from tb_dlprof_plugin.capture.trial.remedy import Changes
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
@@ -264,7 +264,7 @@ class _Experiment:
         """The first steps from the state that the training had."""
         self.state.restore()
         torch.manual_seed(seed)
-        observation = Observation()
+        observation = TrialObservation()
         try:
             if applied is not None:
                 applied.start()

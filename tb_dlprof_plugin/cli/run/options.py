@@ -13,7 +13,7 @@ from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.model.request import Option, Request
 
 
-class Mode(str, Enum):
+class RunMode(str, Enum):
     """What is recorded."""
 
     pytorch = "pytorch"
@@ -44,9 +44,9 @@ class RunOptions(Request):
         Option("Replace the run of the same name, once the new one is written; all other files stay.", short="f"),
     ] = False
     mode: Annotated[
-        Mode,
+        RunMode,
         Option("pytorch records everything; simple records GPU kernels only: totals and kernel report.", short="m"),
-    ] = Mode.pytorch
+    ] = RunMode.pytorch
     delay: Annotated[float, Option("Record nothing before this time.", short="y", metavar="SECONDS")] = 0.0
     duration: Annotated[
         float | None,
@@ -102,7 +102,7 @@ class RunOptions(Request):
     @property
     def simple(self) -> bool:
         """Whether GPU kernels alone are recorded."""
-        return self.mode is Mode.simple
+        return self.mode is RunMode.simple
 
     @property
     def by_iteration(self) -> bool:

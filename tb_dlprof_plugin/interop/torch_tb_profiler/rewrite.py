@@ -28,7 +28,7 @@ _EVENTS: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[Event])
 _GZIP_LEVEL = 6
 
 
-class Changes(Protocol):
+class EventChanges(Protocol):
     """Changes to the events of one trace."""
 
     def change(self, event: Event) -> bool:
@@ -43,7 +43,7 @@ class Changes(Protocol):
 def rewrite_trace(
     source: Path,
     target: Path,
-    changes: Callable[[dict[str, Any]], Changes],
+    changes: Callable[[dict[str, Any]], EventChanges],
     first: dict[str, str],
     progress: Callable[[float], None] | None = None,
 ) -> None:
@@ -52,7 +52,7 @@ def rewrite_trace(
     Args:
         source: the trace, plain or gzip.
         target: the copy, always gzip. Written atomically.
-        changes: is called with the keys before the events, which it may change, and returns the `Changes` for the
+        changes: is called with the keys before the events, which it may change, and returns the `EventChanges` for the
             events.
         first: keys and values to put at the head of the document.
         progress: called with the fraction read (0 to 1).
@@ -85,7 +85,7 @@ def _copy(
     text: bytes,
     blocks: Iterator[bytes],
     damage: Damage,
-    changes: Callable[[dict[str, Any]], Changes],
+    changes: Callable[[dict[str, Any]], EventChanges],
     first: dict[str, str],
     write: Callable[[bytes], object],
 ) -> None:

@@ -37,7 +37,7 @@ import numpy as np
 
 from tb_dlprof_plugin.interop.torch_tb_profiler.communication import PREFIX, Communication
 from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
-from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import Changes, Event, rewrite_trace
+from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import Event, EventChanges, rewrite_trace
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind, Profile, Verdict
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK, is_copy
@@ -90,7 +90,7 @@ def write_tab_copy(
         )
     first = {COPY_MARK: MADE_FOR, **({"original": original} if original else {})}
 
-    def begin(header: dict[str, Any]) -> Changes:
+    def begin(header: dict[str, Any]) -> EventChanges:
         translation = _Translation(profile, header)
         header[_BASE] = translation.base_ns
         return translation
@@ -99,7 +99,7 @@ def write_tab_copy(
 
 
 class _Translation:
-    """Changes the events of one trace."""
+    """EventChanges the events of one trace."""
 
     def __init__(self, profile: Profile, header: dict[str, Any]) -> None:
         base = header.get(_BASE)
@@ -116,7 +116,7 @@ class _Translation:
         self._communication = Communication(profile)
 
     def change(self, event: Event) -> bool:
-        """Changes an event in place; False where the tab must not see it."""
+        """EventChanges an event in place; False where the tab must not see it."""
         if not isinstance(event.get("name"), str):
             return False
         start = event.get("ts")

@@ -77,15 +77,15 @@ class OutOfMemory(Exception):
     """A request that the limit refuses even after a retry."""
 
 
-class Block:
+class MemoryBlock:
     """A stretch of a segment; ``before`` and ``after`` are its neighbours in it."""
 
     __slots__ = ("address", "after", "before", "free", "size", "small")
 
     def __init__(self, address: int, size: int, small: bool) -> None:
         self.address, self.size, self.small = address, size, small
-        self.before: Block | None = None
-        self.after: Block | None = None
+        self.before: MemoryBlock | None = None
+        self.after: MemoryBlock | None = None
         self.free = True
 
 
@@ -96,16 +96,16 @@ class _Pool:
 
     def __init__(self) -> None:
         self.order: list[tuple[int, int]] = []
-        self.at: dict[int, Block] = {}
-        self.last: Block | None = None
+        self.at: dict[int, MemoryBlock] = {}
+        self.last: MemoryBlock | None = None
         """The block at the end of the expandable segment."""
         self.end = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, block: MemoryBlock) -> None:
         insort(self.order, (block.size, block.address))
         self.at[block.address] = block
 
-    def remove(self, block: Block) -> None:
+    def remove(self, block: MemoryBlock) -> None:
         del self.order[bisect_left(self.order, (block.size, block.address))]
         del self.at[block.address]
 
@@ -127,7 +127,7 @@ class CachingAllocator:
         # Multiples of a page.
         self._pools[True].end, self._pools[False].end = SMALL_SEGMENT << 30, LARGE_SEGMENT << 30
 
-    def allocate(self, requested: int) -> Block:
+    def allocate(self, requested: int) -> MemoryBlock:
         """A block for a request.
 
         Raises:
@@ -145,7 +145,7 @@ class CachingAllocator:
             self.peak_allocated = self.allocated
         return block
 
-    def release(self, block: Block) -> None:
+    def release(self, block: MemoryBlock) -> None:
         """Free a block that `allocate` returned."""
         self.allocated -= block.size
         block.free = True
@@ -177,7 +177,7 @@ class CachingAllocator:
                     holes.append(block.size - max(pages, 0))
         return whole, sorted(holes, reverse=True)
 
-    def _cached(self, size: int, small: bool) -> Block | None:
+    def _cached(self, size: int, small: bool) -> MemoryBlock | None:
         pool, most = self._pools[small], self.settings.max_split_size
         index = bisect_left(pool.order, (size, 0))
         if index == len(pool.order):
@@ -198,9 +198,9 @@ class CachingAllocator:
         most = self.settings.max_split_size
         return rest > SMALL and (most is None or size < most)
 
-    def _split(self, block: Block, size: int) -> None:
+    def _split(self, block: MemoryBlock, size: int) -> None:
         pool = self._pools[block.small]
-        rest = Block(block.address + size, block.size - size, block.small)
+        rest = MemoryBlock(block.address + size, block.size - size, block.small)
         rest.before, rest.after = block, block.after
         if block.after is not None:
             block.after.before = rest
@@ -209,7 +209,7 @@ class CachingAllocator:
             pool.last = rest
         pool.add(rest)
 
-    def _join(self, block: Block, after: Block, pool: _Pool) -> None:
+    def _join(self, block: MemoryBlock, after: MemoryBlock, pool: _Pool) -> None:
         block.size += after.size
         block.after = after.after
         if after.after is not None:
@@ -217,10 +217,10 @@ class CachingAllocator:
         if pool.last is after:
             pool.last = block
 
-    def _reserve(self, size: int, small: bool) -> Block:
+    def _reserve(self, size: int, small: bool) -> MemoryBlock:
         return self._expand(size, small) if self.settings.expandable else self._segment(size, small)
 
-    def _segment(self, size: int, small: bool) -> Block:
+    def _segment(self, size: int, small: bool) -> MemoryBlock:
         if small:
             segment = SMALL_SEGMENT
         elif size < OWN_SEGMENT:
@@ -228,12 +228,12 @@ class CachingAllocator:
         else:
             segment = -(-size // SEGMENT_ROUND) * SEGMENT_ROUND
         self._take(segment)
-        block = Block(self._next, segment, small)
+        block = MemoryBlock(self._next, segment, small)
         # A gap, so that blocks of two segments are never neighbours.
         self._next += segment + SEGMENT_ROUND
         return block
 
-    def _expand(self, size: int, small: bool) -> Block:
+    def _expand(self, size: int, small: bool) -> MemoryBlock:
         pool, page = self._pools[small], SMALL_SEGMENT if small else LARGE_SEGMENT
         last = self._free_end(pool)
         mapped = -(-(size - (last.size if last else 0)) // page) * page
@@ -244,7 +244,7 @@ class CachingAllocator:
             mapped = -(-size // page) * page
             self._take(mapped, again=True)
         last = self._free_end(pool)
-        block = Block(pool.end, mapped, small)
+        block = MemoryBlock(pool.end, mapped, small)
         if last is not None:
             pool.remove(last)
             last.size += mapped
@@ -256,7 +256,7 @@ class CachingAllocator:
         return block
 
     @staticmethod
-    def _free_end(pool: _Pool) -> Block | None:
+    def _free_end(pool: _Pool) -> MemoryBlock | None:
         """The free block that ends where the next page is mapped."""
         last = pool.last
         return last if last is not None and last.free and last.address + last.size == pool.end else None
@@ -282,7 +282,7 @@ class CachingAllocator:
                     pool.remove(block)
                     self.reserved -= block.size
 
-    def _unmap(self, block: Block, pool: _Pool, page: int) -> None:
+    def _unmap(self, block: MemoryBlock, pool: _Pool, page: int) -> None:
         """Give back the pages that lie wholly in a free block; what is left of it on both sides stays."""
         first, stop = -(-block.address // page) * page, (block.address + block.size) // page * page
         if first >= stop:
@@ -291,8 +291,8 @@ class CachingAllocator:
         self.reserved -= stop - first
         before, after = block.before, block.after
         end = block.address + block.size
-        left = Block(block.address, first - block.address, block.small) if first > block.address else None
-        right = Block(stop, end - stop, block.small) if end > stop else None
+        left = MemoryBlock(block.address, first - block.address, block.small) if first > block.address else None
+        right = MemoryBlock(stop, end - stop, block.small) if end > stop else None
         for kept in (left, right):
             if kept is not None:
                 pool.add(kept)

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
 from tb_dlprof_plugin.planning.memory.holders import CASTS
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.reductions import Reduction, reductions_of, threads_per_sm
 from tb_dlprof_plugin.planning.memory.step_program import SlotKind, inside
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -55,7 +55,7 @@ class BatchClasses:
 
     def __init__(self, view: ProfileView, gradients: Sequence[tuple[str, int]]) -> None:
         self._profile, self._parent = view.profile, view.call_parent
-        self._shapes = OpShapes(view)
+        self._shapes = OpCallShapes(view)
         self._batch = view.profile.facts.batch_size or 0
         facts, gpus = view.profile.facts, view.profile.iterations.gpu_ids
         held = [(row.module, size) for row in facts.storages if row.kind == "parameter" for size in row.bytes]

@@ -24,7 +24,7 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.planning.memory.allocator import MIB, OWN_SEGMENT, SEGMENT_ROUND, SMALL, rounded
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -200,7 +200,7 @@ def _unexplained(memory: DeviceMemory, which: Bools) -> Bools:
     rows = np.flatnonzero(which & memory.is_allocation & (memory.call >= 0))
     if not len(rows):
         return found
-    shapes = OpShapes(view)
+    shapes = OpCallShapes(view)
     op = view.profile.calls.op[memory.call[rows]]
     _, first, group = np.unique(np.stack((op, memory.bytes[rows])), axis=1, return_index=True, return_inverse=True)
     known = [_explains(shapes, int(memory.call[row]), int(memory.bytes[row])) for row in rows[first].tolist()]
@@ -208,7 +208,7 @@ def _unexplained(memory: DeviceMemory, which: Bools) -> Bools:
     return found
 
 
-def _explains(shapes: OpShapes, call: int, size: int) -> bool:
+def _explains(shapes: OpCallShapes, call: int, size: int) -> bool:
     around = shapes.around(call)
     if not around:
         return True

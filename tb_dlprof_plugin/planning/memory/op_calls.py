@@ -26,7 +26,7 @@ CONVOLUTIONS = frozenset({
 """Convolutions, which cuDNN computes."""
 
 
-class OpShapes:
+class OpCallShapes:
     """Shapes by call of a view."""
 
     def __init__(self, view: ProfileView) -> None:

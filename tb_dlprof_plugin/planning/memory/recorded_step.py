@@ -16,7 +16,7 @@ from tb_dlprof_plugin.model.profile import Ints, Role
 from tb_dlprof_plugin.planning.memory.allocator import ROUND, SMALL, rounded, settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, held_between_steps, holders_of, unnamed
-from tb_dlprof_plugin.planning.memory.op_calls import CONVOLUTIONS, ITEM_SIZES, PRODUCTS, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.op_calls import CONVOLUTIONS, ITEM_SIZES, PRODUCTS, OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram, inside
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
@@ -26,7 +26,7 @@ class RequestedSizes:
     """Requested bytes by allocation."""
 
     def __init__(self, view: ProfileView) -> None:
-        self._profile, self._shapes = view.profile, OpShapes(view)
+        self._profile, self._shapes = view.profile, OpCallShapes(view)
         self._all = self._shapes.all_sizes()
 
     def of(self, memory: DeviceMemory, rows: Ints, gradients: Collection[int]) -> list[int]:
@@ -149,7 +149,7 @@ def _slots(
     sizes: Sequence[int],
     classes: BatchClasses,
 ) -> list[Slot]:
-    shapes, found = OpShapes(view), []
+    shapes, found = OpCallShapes(view), []
     for kind, call, module, size in zip(kinds, calls, modules, sizes, strict=True):
         grows = classes.of(kind, call, module, size)
         if grows.reduction is not None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.planning.memory.allocator import MIB, AllocatorSettings, Block, CachingAllocator, OutOfMemory
+from tb_dlprof_plugin.planning.memory.allocator import (
+    MIB,
+    AllocatorSettings,
+    CachingAllocator,
+    MemoryBlock,
+    OutOfMemory,
+)
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 
 _STEPS_UNDER_LIMIT = 4
@@ -63,7 +69,7 @@ def replay(
     try:
         for held in program.held:
             allocator.allocate(held.bytes)
-        live: list[Block | None] = [None] * len(program.slots)
+        live: list[MemoryBlock | None] = [None] * len(program.slots)
         for step, sizes in enumerate(history):
             _step(program, sizes, live, allocator, first=not step)
         for step in range(most_steps):
@@ -99,7 +105,7 @@ def free_at_peak(program: StepProgram, settings: AllocatorSettings | None = None
     allocator = CachingAllocator(settings)
     for held in program.held:
         allocator.allocate(held.bytes)
-    live: list[Block | None] = [None] * len(program.slots)
+    live: list[MemoryBlock | None] = [None] * len(program.slots)
     for step in range(MOST_STEPS):
         reserved = allocator.reserved
         _step(program, program.sizes, live, allocator, first=not step)
@@ -132,7 +138,7 @@ def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, fr
 def _step(
     program: StepProgram,
     sizes: Sequence[int],
-    live: list[Block | None],
+    live: list[MemoryBlock | None],
     allocator: CachingAllocator,
     first: bool,
     stop_at: int | None = None,

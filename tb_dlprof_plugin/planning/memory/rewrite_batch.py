@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tb_dlprof_plugin.planning.memory.allocator import rounded
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, PRODUCTS, Dimensions, OpShapes, elements, flat
+from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, PRODUCTS, Dimensions, OpCallShapes, elements, flat
 from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -108,7 +108,7 @@ def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepPro
     size = input_size(view)
     if not size.positions:
         raise UnknownInput("no embedding and no convolution with the batch in its shapes was recorded.")
-    shapes, batch = OpShapes(view), view.profile.facts.batch_size or 0
+    shapes, batch = OpCallShapes(view), view.profile.facts.batch_size or 0
     return replace(
         program,
         slots=[
@@ -138,7 +138,7 @@ def _with_positions(slot: Slot, power: int, ratio: float) -> int:
     return max(1, round(slot.bytes * ratio**power))
 
 
-def _power(slot: Slot, shapes: OpShapes, batch: int, size: InputSize) -> int:
+def _power(slot: Slot, shapes: OpCallShapes, batch: int, size: InputSize) -> int:
     """With which power of the positions an allocation grows."""
     if not slot.batch or slot.reduction is not None:
         return 0

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 
 from tb_dlprof_plugin.model.plan_request import Sharding
 from tb_dlprof_plugin.planning.memory.allocator import MIB
-from tb_dlprof_plugin.planning.memory.op_calls import PRODUCTS, OpShapes
+from tb_dlprof_plugin.planning.memory.op_calls import PRODUCTS, OpCallShapes
 from tb_dlprof_plugin.planning.memory.step_program import (
     EventEdits,
     Held,
@@ -265,7 +265,7 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
         raise NoPairs(
             "no two linear layers were found that could be cut together; record_shapes=True and model= make them known."
         )
-    where, shapes = places(program), OpShapes(view)
+    where, shapes = places(program), OpCallShapes(view)
     cut: set[int] = set()
     for pair in found:
         cut |= _between(view, program, where, shapes, pair)
@@ -318,7 +318,7 @@ def _is_beside(program: StepProgram, where: Places, before: Sequence[Linear], la
 
 
 def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Linear]:
-    shapes, found = OpShapes(view), []
+    shapes, found = OpCallShapes(view), []
     sizes: dict[int, list[str]] = {}
     for parameter in program.parameters():
         sizes.setdefault(parameter.bytes, []).append(parameter.module)
@@ -336,7 +336,7 @@ def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Lin
     return found
 
 
-def _product(view: ProfileView, shapes: OpShapes, slot: Slot) -> tuple[int, int, int] | None:
+def _product(view: ProfileView, shapes: OpCallShapes, slot: Slot) -> tuple[int, int, int] | None:
     """Rows, inner width and columns of the matrix product that makes a slot; None for another op."""
     profile = view.profile
     if slot.call < 0 or profile.strings[int(profile.ops.name[profile.calls.op[slot.call]])] not in PRODUCTS:
@@ -347,7 +347,7 @@ def _product(view: ProfileView, shapes: OpShapes, slot: Slot) -> tuple[int, int,
     return matrices[-2][0], matrices[-1][0], matrices[-1][1]
 
 
-def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpShapes, pair: Pair) -> set[int]:
+def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpCallShapes, pair: Pair) -> set[int]:
     """Slots of which a rank has its part: from the first column layer's result to what the row layer reads, and their
     gradients."""
     columns = {layer.module for layer in pair.columns}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from tb_dlprof_plugin.planning.autocast_rules import rule_of
 from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
-from tb_dlprof_plugin.planning.memory.op_calls import OpShapes, elements
+from tb_dlprof_plugin.planning.memory.op_calls import OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound
 from tb_dlprof_plugin.planning.memory.step_program import (
     EventEdits,
@@ -66,7 +66,7 @@ class _Autocast:
         self._flow: Flow = flow(view, max(iterations, default=0))
         self._where: Places = places(program)
         self._edits = EventEdits(program)
-        self._shapes = OpShapes(view)
+        self._shapes = OpCallShapes(view)
         self._by_call = {op.call: op for op in self._flow.ops}
         self._let_go: set[int] = set()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.timeline import CommunicationEvents
-from tb_dlprof_plugin.readers.cupti.recording import Communicator, Recording
+from tb_dlprof_plugin.readers.cupti.recording import Communicator, CuptiRecording
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 
 
@@ -32,7 +32,7 @@ def process_groups(communicators: Sequence[Communicator], rank_of: Mapping[int, 
 
 
 def communications_of(
-    recording: Recording, key: int, threads: Mapping[int, int], first: int, groups: Sequence[ProcessGroup]
+    recording: CuptiRecording, key: int, threads: Mapping[int, int], first: int, groups: Sequence[ProcessGroup]
 ) -> CommunicationEvents:
     """The calls of one process.
 

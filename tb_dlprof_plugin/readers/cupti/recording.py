@@ -11,7 +11,7 @@ from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.timeline import CounterSamples, DeviceProperties, Ints, LaunchConfig, TraceNote
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
-from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 
 _T = TypeVar("_T")
 
@@ -125,8 +125,8 @@ class ProcessFacts:
 
 
 @dataclass(slots=True)
-class Recording:
-    """A database's contents. ``texts`` and ``domains`` are what `Ranges` index."""
+class CuptiRecording:
+    """A database's contents. ``texts`` and ``domains`` are what `NvtxRanges` index."""
 
     source: str
     format: str
@@ -134,7 +134,7 @@ class Recording:
     calls: Calls
     activities: Activities
     overhead: Calls
-    ranges: Ranges
+    ranges: NvtxRanges
     texts: list[str | Emitted]
     domains: list[str]
     configs: list[LaunchConfig]

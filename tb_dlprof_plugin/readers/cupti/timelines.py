@@ -23,14 +23,14 @@ from tb_dlprof_plugin.model.timeline import (
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
 from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, rows_of
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts, rows_of
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
 from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
-from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla
 from tb_dlprof_plugin.readers.options import Markers
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING
@@ -39,7 +39,7 @@ _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a br
 _MODULE, _RANGE, _CALL = 0, 1, 2  # at the same times, what stands first is around what follows
 
 
-def timelines(recording: Recording, markers: Markers, nothing: str) -> list[Timeline]:
+def timelines(recording: CuptiRecording, markers: Markers, nothing: str) -> list[Timeline]:
     """The Timelines of the processes with GPU work; where none has any, of those with ranges or CUDA calls.
 
     Args:
@@ -52,7 +52,7 @@ def timelines(recording: Recording, markers: Markers, nothing: str) -> list[Time
     """
     _sound(recording)
     if markers is Markers.NONE:
-        recording.ranges = Ranges.none()
+        recording.ranges = NvtxRanges.none()
     if not len(recording.activities) and not len(recording.ranges):
         raise TraceError(f"{recording.source} {nothing}")
     keys, note = _processes(recording)
@@ -64,7 +64,7 @@ def timelines(recording: Recording, markers: Markers, nothing: str) -> list[Time
     return made
 
 
-def _processes(recording: Recording) -> tuple[list[int], TraceNote | None]:
+def _processes(recording: CuptiRecording) -> tuple[list[int], TraceNote | None]:
     worked = set(distinct_keys(recording.activities.process))
     named = set(distinct_keys(recording.ranges.process))
     kept = worked or named or set(distinct_keys(recording.calls.process))
@@ -81,7 +81,7 @@ def _rank(facts: ProcessFacts | None) -> int:
     return facts.rank if facts is not None and facts.rank is not None else -1
 
 
-def _numbers(keys: list[int], recording: Recording) -> dict[int, int]:
+def _numbers(keys: list[int], recording: CuptiRecording) -> dict[int, int]:
     """The rank of each process, as `tb_dlprof_plugin.analysis` numbers them; none where one process says none."""
     own = [_rank(recording.processes.get(key)) for key in keys]
     if min(own) >= 0 and len(set(own)) == len(own):
@@ -95,7 +95,7 @@ def distinct_keys(column: Ints) -> list[int]:
     return keys
 
 
-def _sound(recording: Recording) -> None:
+def _sound(recording: CuptiRecording) -> None:
     """Takes out rows with absurd times, ends before their start, and what is open ends with the recording."""
     tables = (recording.calls, recording.activities, recording.overhead, recording.ranges)
     starts = np.concatenate([table.start_ns for table in tables])
@@ -122,7 +122,7 @@ def _sound(recording: Recording) -> None:
         recording.notes.append(TraceNote("absurd_time", "Events with impossible times were left out.", lost))
 
 
-def _all_meanings(recording: Recording, markers: Markers) -> tuple[Ints, Meanings]:
+def _all_meanings(recording: CuptiRecording, markers: Markers) -> tuple[Ints, Meanings]:
     """Per range the row of its meaning, and the meanings of all texts."""
     ranges = recording.ranges
     if not len(ranges):
@@ -136,7 +136,7 @@ def _all_meanings(recording: Recording, markers: Markers) -> tuple[Ints, Meaning
 class _Process:
     """One process of a recording."""
 
-    def __init__(self, recording: Recording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
+    def __init__(self, recording: CuptiRecording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
         self._recording, self._key, self._markers, self._found = recording, key, markers, found
         self._facts = recording.processes.get(key, ProcessFacts())
         self._calls: Calls = rows_of(recording.calls, recording.calls.process == key)

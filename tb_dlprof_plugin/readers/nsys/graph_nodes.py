@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.timeline import Ints, TraceNote
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
 from tb_dlprof_plugin.readers.nsys.ids import process_key
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
-from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database
 
 _NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
@@ -30,8 +30,8 @@ _MOST_REPEATED = 20
 
 
 def with_replayed_ranges(
-    database: Database, ranges: Ranges, calls: Calls, call_names: list[str], work: Activities
-) -> tuple[Ranges, list[TraceNote]]:
+    database: Database, ranges: NvtxRanges, calls: Calls, call_names: list[str], work: Activities
+) -> tuple[NvtxRanges, list[TraceNote]]:
     """The ranges with those that graphs replay, and a note on nodes whose op is not known.
 
     Args:
@@ -139,7 +139,7 @@ class _Nodes:
 class _Around:
     """The ranges of a process around the creation of nodes, sorted by thread, start and falling duration."""
 
-    def __init__(self, ranges: Ranges, nodes: _Nodes, captures_ns: Ints) -> None:
+    def __init__(self, ranges: NvtxRanges, nodes: _Nodes, captures_ns: Ints) -> None:
         order = np.lexsort((-ranges.stop_ns, ranges.start_ns, ranges.thread))
         self.ranges, self._nodes, self._captures = ranges.only(order), nodes, captures_ns
         threads = np.unique(self.ranges.thread)
@@ -197,7 +197,7 @@ class _Around:
         return result
 
 
-def _edges(copies: Ranges, start: int, stop: int) -> tuple[Ints, Ints]:
+def _edges(copies: NvtxRanges, start: int, stop: int) -> tuple[Ints, Ints]:
     """Starts and ends in the order of the originals', a nanosecond apart as far as the launch's extent goes."""
     count = len(copies)
     time = np.concatenate((copies.start_ns, copies.stop_ns))
@@ -218,7 +218,7 @@ def _groups(keys: Ints, rows: Ints) -> list[tuple[int, Ints]]:
     return [(int(keys[part[0]]), part) for part in np.split(order, edges)]
 
 
-def _joined(parts: list[Ranges]) -> Ranges:
+def _joined(parts: list[NvtxRanges]) -> NvtxRanges:
     if len(parts) == 1:
         return parts[0]
-    return Ranges(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Ranges)))
+    return NvtxRanges(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(NvtxRanges)))

@@ -12,7 +12,7 @@ import numpy as np
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.cupti.recording import Communicator, NcclCalls
 from tb_dlprof_plugin.readers.nvtx.payloads import decoded, decoded_json
-from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import Database
 
 COMMUNICATOR, RANKS, RANK, PEER = "NCCL communicator ID", "No. of ranks", "Rank", "Peer rank"
@@ -26,7 +26,7 @@ Payloads = dict[int, dict[str, int]]
 """The numbers of each payload, by the row of its range."""
 
 
-def payloads_of(database: Database, ranges: Ranges, domains: list[str]) -> Payloads:
+def payloads_of(database: Database, ranges: NvtxRanges, domains: list[str]) -> Payloads:
     """The payloads of NCCL's ranges.
 
     Args:
@@ -43,7 +43,7 @@ def payloads_of(database: Database, ranges: Ranges, domains: list[str]) -> Paylo
     return {row: found[key] for row, key in rows.items() if key in found}
 
 
-def input_bytes(payloads: Payloads, ranges: Ranges, texts: list[str]) -> Ints:
+def input_bytes(payloads: Payloads, ranges: NvtxRanges, texts: list[str]) -> Ints:
     """Per range the bytes that the rank puts into the collective; -1 for every other range and where not recorded.
 
     Args:
@@ -63,7 +63,7 @@ def input_bytes(payloads: Payloads, ranges: Ranges, texts: list[str]) -> Ints:
     return result
 
 
-def nccl_calls(payloads: Payloads, ranges: Ranges, texts: list[str]) -> NcclCalls:
+def nccl_calls(payloads: Payloads, ranges: NvtxRanges, texts: list[str]) -> NcclCalls:
     """The calls that name their communicator.
 
     A call's number in its communicator is known where the recording holds the communicator's creation by the process,

@@ -15,7 +15,7 @@ import numpy as np
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.nsys.ids import process_key
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted, without_numbers
-from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, integers
 
 _PUSHED, _STARTED = (59, 70), (60, 71)
@@ -25,7 +25,7 @@ _COLUMNS = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", 
 _MOST_TEXTS = 50_000_000
 
 
-def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[int]]:
+def read_ranges(database: Database) -> tuple[NvtxRanges, list[Any], list[str], set[int]]:
     """The ranges; their texts, of which numbers are ids of strings; the names of domains; all such ids."""
     texts = _Numbered({"": 0})
     parts: list[dict[str, Ints]] = []
@@ -55,12 +55,12 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         part["kind"] = kind[kept]
         parts.append(part)
     if not parts:
-        return Ranges.none(), [""], [""], set()
+        return NvtxRanges.none(), [""], [""], set()
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     process = process_key(columns["globalTid"])
     names, domain = _domains(process, columns["domainId"], domains)
     thread, end_thread = columns["globalTid"], columns["endGlobalTid"]
-    ranges = Ranges(
+    ranges = NvtxRanges(
         process=np.where(process == MISSING, -1, process),
         thread=np.where(thread == MISSING, -1, thread),
         # 0 and -1 stand for none in old versions.

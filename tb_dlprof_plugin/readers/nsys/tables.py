@@ -1,4 +1,4 @@
-"""Reads the tables of an exported report into a `Recording`.
+"""Reads the tables of an exported report into a `CuptiRecording`.
 
 The schema is that of the nsys that exported, and changes from version to version; tables without rows are absent. So a
 table's columns are asked for, and what is not there counts as missing. What each table holds, and what is wrong in them
@@ -28,7 +28,14 @@ from tb_dlprof_plugin.readers.cupti.columns import (
     with_occupancy,
 )
 from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, MemoryCalls, ProcessFacts, Recording, joined
+from tb_dlprof_plugin.readers.cupti.recording import (
+    Activities,
+    Calls,
+    CuptiRecording,
+    MemoryCalls,
+    ProcessFacts,
+    joined,
+)
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
 from tb_dlprof_plugin.readers.nsys.gpu_metrics import read_tensor_samples
 from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
@@ -62,7 +69,7 @@ _TOLD_CHARACTERS = 300
 _MOST_DIAGNOSTICS = 3
 
 
-def read_tables(database: Database, shown: Path) -> Recording:
+def read_tables(database: Database, shown: Path) -> CuptiRecording:
     """The contents of an exported report. ``shown`` is the path that the user knows it by."""
     return _Reader(database, shown).read()
 
@@ -74,7 +81,7 @@ class _Reader:
         self._configs: list[LaunchConfig] = [LaunchConfig()]
         self._notes: list[TraceNote] = []
 
-    def read(self) -> Recording:
+    def read(self) -> CuptiRecording:
         """Everything."""
         database = self._database
         database.expect(ALL)
@@ -103,7 +110,7 @@ class _Reader:
         if machine.limits is not None:
             self._configs = [with_occupancy(config, machine.limits) for config in self._configs]
         self._note_losses()
-        return Recording(
+        return CuptiRecording(
             source=str(self._shown),
             format="nsys",
             tables=self._tables,

@@ -1,4 +1,4 @@
-"""Reads nvprof's tables into a `Recording`.
+"""Reads nvprof's tables into a `CuptiRecording`.
 
 They have CUPTI's names: runtime and driver calls apart and by number, and markers as two rows, a start and an end with
 the same id. Threads are the low words of pthread ids. Times are UNIX nanoseconds.
@@ -28,10 +28,10 @@ from tb_dlprof_plugin.readers.cupti.columns import (
 )
 from tb_dlprof_plugin.readers.cupti.copies import copy_name, set_name
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, joined
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts, joined
 from tb_dlprof_plugin.readers.nvprof.call_names import driver_call, runtime_call
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
-from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
+from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled, integers
 
 _KIND = "CUPTI_ACTIVITY_KIND_"
@@ -52,7 +52,7 @@ _NO_NAME = ("-- null --",)
 _MOST_DEVICES = 4096
 
 
-def read_tables(database: Database, shown: Path) -> Recording:
+def read_tables(database: Database, shown: Path) -> CuptiRecording:
     """The contents of a database. ``shown`` is the path that the user knows it by."""
     return _Reader(database, shown).read()
 
@@ -64,7 +64,7 @@ class _Reader:
         self._configs: list[LaunchConfig] = [LaunchConfig()]
         self._notes: list[TraceNote] = []
 
-    def read(self) -> Recording:
+    def read(self) -> CuptiRecording:
         """Everything."""
         database = self._database
         database.expect((*KERNELS, *(table for table, _ in CALLS), COPIES, SETS, MARKERS, STRINGS))
@@ -86,7 +86,7 @@ class _Reader:
             text = f"The database is damaged: the rest of {damaged} could not be read. Copy it again."
             self._notes.append(TraceNote("database_damaged", text))
         nothing = np.zeros(0, dtype=np.int64)
-        return Recording(
+        return CuptiRecording(
             source=str(self._shown),
             format="nvprof",
             tables=self._tables,
@@ -138,7 +138,7 @@ class _Reader:
         names = named([np.maximum(kinds(columns["memoryKind"]) - 1, -1)], self._tables.strings, set_name)
         return timed(activities(columns, DeviceKind.MEMSET, _unknown(columns), names))
 
-    def _ranges(self) -> tuple[Ranges, list[int], list[int], set[int]]:
+    def _ranges(self) -> tuple[NvtxRanges, list[int], list[int], set[int]]:
         """Pairs of markers; the ids of the texts and of the domains that they index, and all such ids."""
         parts: list[dict[str, Ints]] = []
         threads: list[Any] = []
@@ -146,7 +146,7 @@ class _Reader:
             parts.append(dict(zip(_MARKER, map(integers, numbers), strict=True)))
             threads += owners
         if not parts:
-            return Ranges.none(), [0], [0], set()
+            return NvtxRanges.none(), [0], [0], set()
         columns = {name: np.concatenate([part[name] for part in parts]) for name in _MARKER}
         owner = [_owner(one) for one in threads]
         process = np.array([pid for pid, _ in owner], dtype=np.int64)
@@ -171,7 +171,7 @@ class _Reader:
             end_thread[known] = thread[ends[at[known]]]
         names, text = np.unique(columns["name"][starts], return_inverse=True)
         domains, domain = np.unique(np.maximum(columns["domain"][starts], 0), return_inverse=True)
-        ranges = Ranges(
+        ranges = NvtxRanges(
             process=process[starts],
             thread=_thread(process[starts], thread[starts]),
             end_thread=_thread(process[starts], end_thread),

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.model.tree import parents
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class NestedSpans:
     """Ranges in the order of `depths`: by thread, start and falling duration (ns)."""
 
     thread: Ints
@@ -27,7 +27,7 @@ class Spans:
 def parent_rows(thread: Ints, start_ns: Ints, stop_ns: Ints) -> Ints:
     """Per range the row of the innermost one around it, -1 for none. Threads are small numbers."""
     order = np.lexsort((start_ns - stop_ns, start_ns, thread))
-    sorted_parent = parents(depths(Spans(thread[order], start_ns[order], (stop_ns - start_ns)[order])))
+    sorted_parent = parents(depths(NestedSpans(thread[order], start_ns[order], (stop_ns - start_ns)[order])))
     parent = np.full(len(order), -1, dtype=np.int64)
     parent[order] = np.where(sorted_parent >= 0, order[np.maximum(sorted_parent, 0)], -1)
     return parent

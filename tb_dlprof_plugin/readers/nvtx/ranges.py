@@ -42,7 +42,7 @@ class Meaning:
 
 
 @dataclass(slots=True)
-class Ranges:
+class NvtxRanges:
     """Ranges in no order. ``process`` and ``thread`` are keys of the recording; ``end_thread`` is `thread` where the
     range ends on the same. ``text`` and ``domain`` index lists of texts. ``nested`` is False for start/end ranges.
     ``sequence_number`` and ``op_id`` are those of PyTorch's texts, ``input_bytes`` what a collective takes of its rank;
@@ -63,17 +63,17 @@ class Ranges:
     def __len__(self) -> int:
         return len(self.start_ns)
 
-    def only(self, rows: Bools | Ints) -> Ranges:
+    def only(self, rows: Bools | Ints) -> NvtxRanges:
         """Some of the rows."""
-        return Ranges(*(getattr(self, one.name)[rows] for one in fields(self)))
+        return NvtxRanges(*(getattr(self, one.name)[rows] for one in fields(self)))
 
-    def ended(self, stop_ns: int, missing: int) -> Ranges:
+    def ended(self, stop_ns: int, missing: int) -> NvtxRanges:
         """With ``stop_ns`` as the end of ranges that were open when the recording ended."""
         stops = np.where(self.stop_ns == missing, np.maximum(stop_ns, self.start_ns), self.stop_ns)
         return replace(self, stop_ns=stops)
 
     @classmethod
-    def none(cls) -> Ranges:
+    def none(cls) -> NvtxRanges:
         """No ranges were recorded."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(*(nothing,) * 7, np.zeros(0, dtype=np.bool_), *(nothing,) * 3)

@@ -35,7 +35,7 @@ _SIDES = {"h": "Pageable", "d": "Device", "p": "Device", "a": "Array"}
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceRows:
+class XPlaneDeviceRows:
     """The activities of all GPUs in the order of ``events``, which hold their stats."""
 
     events: EventTable
@@ -90,7 +90,7 @@ def _described(vendor: str, major: int | None, minor: int | None, cores: int | N
     return known + (f" with {cores} {'CUs' if vendor == 'AMD' else 'SMs'}" if cores else "")
 
 
-def read_rows(events: EventTable, gpu_of_plane: dict[int, int], strings: StringTable) -> DeviceRows:
+def read_rows(events: EventTable, gpu_of_plane: dict[int, int], strings: StringTable) -> XPlaneDeviceRows:
     """The activities on the lines of GPUs' planes.
 
     Args:
@@ -114,7 +114,7 @@ def read_rows(events: EventTable, gpu_of_plane: dict[int, int], strings: StringT
     if count:
         name, kind, size = (np.array(column, dtype=np.int64)[row] for column in (names, kinds, sizes))
     config, configs = _configs(stats["kernel_details"], stats["theoretical_occupancy_pct"], strings)
-    return DeviceRows(
+    return XPlaneDeviceRows(
         events=events,
         name=name,
         kind=kind,

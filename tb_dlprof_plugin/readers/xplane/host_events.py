@@ -14,7 +14,7 @@ from tb_dlprof_plugin.model.timeline import Ints, MemoryEvents, PythonFrames, St
 from tb_dlprof_plugin.readers.xplane.event_table import MISSING, EventTable, distinct
 
 
-class Kind(IntEnum):
+class HostEventKind(IntEnum):
     """What an event of a host line is."""
 
     DROPPED = 0
@@ -47,7 +47,7 @@ _FRAMEWORK_FILES = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Classified:
-    """Per event its `Kind` and the string of the name that it gets."""
+    """Per event its `HostEventKind` and the string of the name that it gets."""
 
     kind: Ints
     name: Ints
@@ -68,28 +68,28 @@ def classify(events: EventTable, strings: StringTable) -> Classified:
     kind = kinds[row] if len(kinds) else np.zeros(0, dtype=np.int64)
     name = events.name.copy()
     # TensorFlow of 2020 names a launch after its kernel: the number of the launch is what tells.
-    launch = (events.stats["correlation_id"] > 0) & (kind != Kind.OP)
-    kind = np.where(launch, int(Kind.RUNTIME), kind)
+    launch = (events.stats["correlation_id"] > 0) & (kind != HostEventKind.OP)
+    kind = np.where(launch, int(HostEventKind.RUNTIME), kind)
     # XLA on a CPU records the instructions themselves.
-    kind = np.where((events.stats["hlo_op"] > 0) & (kind == Kind.ANNOTATION), int(Kind.OP), kind)
-    is_call = kind == Kind.RUNTIME
+    kind = np.where((events.stats["hlo_op"] > 0) & (kind == HostEventKind.ANNOTATION), int(HostEventKind.OP), kind)
+    is_call = kind == HostEventKind.RUNTIME
     if is_call.any():
         name[is_call] = np.where(calls[row][is_call] > 0, calls[row][is_call], strings.add("launch"))
     return Classified(kind, name)
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> HostEventKind:
     if name in (_ALLOCATION, _FREE):
-        return Kind.MEMORY
+        return HostEventKind.MEMORY
     if _FRAME.fullmatch(name):
-        return Kind.FRAME
+        return HostEventKind.FRAME
     if _DROPPED.match(name):
-        return Kind.DROPPED
+        return HostEventKind.DROPPED
     if name in _OVERHEAD:
-        return Kind.OVERHEAD
+        return HostEventKind.OVERHEAD
     if name == _UNKNOWN_CALL or _RUNTIME.match(name):
-        return Kind.RUNTIME
-    return Kind.OP if _TF_OP.fullmatch(name) else Kind.ANNOTATION
+        return HostEventKind.RUNTIME
+    return HostEventKind.OP if _TF_OP.fullmatch(name) else HostEventKind.ANNOTATION
 
 
 def _call(name: str, strings: StringTable) -> int:

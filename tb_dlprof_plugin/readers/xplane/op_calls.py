@@ -19,10 +19,10 @@ from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Bools, Ints, StatedOp
 from tb_dlprof_plugin.readers import op_names
 from tb_dlprof_plugin.readers.xplane.command_buffers import align
-from tb_dlprof_plugin.readers.xplane.device_events import DeviceRows
+from tb_dlprof_plugin.readers.xplane.device_events import XPlaneDeviceRows
 from tb_dlprof_plugin.readers.xplane.event_table import EventTable, distinct
 from tb_dlprof_plugin.readers.xplane.hlo import Instruction, Programs
-from tb_dlprof_plugin.readers.xplane.host_events import Classified, Kind, tf_op
+from tb_dlprof_plugin.readers.xplane.host_events import Classified, HostEventKind, tf_op
 
 _COMMAND_BUFFER = "command_buffer"
 _NO_OP = 0
@@ -33,7 +33,7 @@ def _none() -> Ints:
 
 
 @dataclass(slots=True)
-class OpCalls:
+class HostOpCalls:
     """Calls that the reader adds, as columns, and what ties activities to calls.
 
     ``external_id`` has a row for each GPU activity, ``of_event`` one for each host event: 0 where there is none.
@@ -118,7 +118,7 @@ class OpTable:
 
 def label_host_ops(events: EventTable, classified: Classified, table: OpTable) -> None:
     """States the ops among host events, and names XLA's instructions as ops: changes ``classified.name``."""
-    rows = np.flatnonzero(classified.kind == Kind.OP)
+    rows = np.flatnonzero(classified.kind == HostEventKind.OP)
     named = [events.stats[name][rows] for name in ("hlo_module", "hlo_op", "program_id", "name")]
     unique, row = distinct(*named, events.name[rows])
     names = []
@@ -129,16 +129,16 @@ def label_host_ops(events: EventTable, classified: Classified, table: OpTable) -
             names.append(table.of_tensorflow(table.strings.values[name]) or name)
     if names:
         classified.name[rows] = np.array(names, dtype=np.int64)[row]
-    for name in np.unique(events.name[classified.kind == Kind.ANNOTATION]).tolist():
+    for name in np.unique(events.name[classified.kind == HostEventKind.ANNOTATION]).tolist():
         text = table.strings.values[name]
         if op_names.is_input_pipeline(text):
             table.stated[name] = op_names.of_tensorflow(text, "IteratorGetNext", differentiated=False)
 
 
-def tie(rows: DeviceRows, host: EventTable, classified: Classified, table: OpTable) -> OpCalls:
+def tie(rows: XPlaneDeviceRows, host: EventTable, classified: Classified, table: OpTable) -> HostOpCalls:
     """The calls and ties of all activities."""
     events = rows.events
-    result = OpCalls(np.zeros(len(events), dtype=np.int64), np.zeros(len(host), dtype=np.int64))
+    result = HostOpCalls(np.zeros(len(events), dtype=np.int64), np.zeros(len(host), dtype=np.int64))
     if not len(events):
         return result
     launch = _launches(events, host, classified.kind)
@@ -157,7 +157,9 @@ def tie(rows: DeviceRows, host: EventTable, classified: Classified, table: OpTab
     return result
 
 
-def _add_calls_around(direct: Ints, rows: DeviceRows, host: EventTable, call: Ints, op: Ints, result: OpCalls) -> None:
+def _add_calls_around(
+    direct: Ints, rows: XPlaneDeviceRows, host: EventTable, call: Ints, op: Ints, result: HostOpCalls
+) -> None:
     """A call of an op around launch calls that follow each other. The same kernel again is the op's next call.
 
     Args:
@@ -197,12 +199,12 @@ def _same_kernel_before(sequence: Ints, kernel: Ints) -> Ints:
 
 def _add_calls_without_duration(
     pending: Ints,
-    rows: DeviceRows,
+    rows: XPlaneDeviceRows,
     host: EventTable,
     launch: Ints,
     op: Ints,
     in_graph: Bools,
-    result: OpCalls,
+    result: HostOpCalls,
     ids: int,
 ) -> None:
     """A call for each op of a command buffer's launch, and for each activity whose launch was not recorded.
@@ -238,7 +240,7 @@ def _add_calls_without_duration(
 
 def _launches(events: EventTable, host: EventTable, kind: Ints) -> Ints:
     """Per activity the host event of its launch call, -1 for none."""
-    calls = np.flatnonzero((kind == Kind.RUNTIME) & (host.stats["correlation_id"] > 0))
+    calls = np.flatnonzero((kind == HostEventKind.RUNTIME) & (host.stats["correlation_id"] > 0))
     wanted = events.stats["correlation_id"]
     if not len(calls):
         return np.full(len(events), -1, dtype=np.int64)
@@ -274,7 +276,7 @@ def _in_graphs(events: EventTable, strings: StringTable) -> Bools:
     return (events.stats["cuda_graph_id"] > 0) | np.isin(events.stats["hlo_op"], buffers)
 
 
-def _name_in_graphs(rows: DeviceRows, order: Ints, op: Ints, table: OpTable, result: OpCalls) -> None:
+def _name_in_graphs(rows: XPlaneDeviceRows, order: Ints, op: Ints, table: OpTable, result: HostOpCalls) -> None:
     """Replaces the command buffer by the instruction, for the activities of each launch: changes ``op``."""
     stats, values = rows.events.stats, table.strings.values
     columns = [stats[name][order] for name in ("program_id", "hlo_module", "correlation_id")]
@@ -304,11 +306,11 @@ def _name_in_graphs(rows: DeviceRows, order: Ints, op: Ints, table: OpTable, res
 
 
 def _ties_to_recorded_ops(
-    events: EventTable, host: EventTable, classified: Classified, launch: Ints, op: Ints, result: OpCalls
+    events: EventTable, host: EventTable, classified: Classified, launch: Ints, op: Ints, result: HostOpCalls
 ) -> Bools:
     """Ties activities to host events of their ops by name and time, and says which need no call of their own."""
     done = np.zeros(len(events), dtype=np.bool_)
-    is_op = classified.kind == Kind.OP
+    is_op = classified.kind == HostEventKind.OP
     wanted = np.flatnonzero((op != _NO_OP) & np.isin(op, classified.name[is_op]))
     if not len(wanted):
         return done

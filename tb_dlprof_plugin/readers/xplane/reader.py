@@ -26,7 +26,7 @@ from tb_dlprof_plugin.model.timeline import (
     TraceNote,
 )
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.xplane.device_events import DeviceRows, gpu_of, properties, read_rows, work_lines
+from tb_dlprof_plugin.readers.xplane.device_events import XPlaneDeviceRows, gpu_of, properties, read_rows, work_lines
 from tb_dlprof_plugin.readers.xplane.event_table import (
     EventTable,
     named_stats,
@@ -38,22 +38,22 @@ from tb_dlprof_plugin.readers.xplane.event_table import (
 from tb_dlprof_plugin.readers.xplane.hlo import Programs
 from tb_dlprof_plugin.readers.xplane.host_events import (
     Classified,
-    Kind,
+    HostEventKind,
     classify,
     marked_steps,
     marks,
     memory_events,
     python_frames,
 )
-from tb_dlprof_plugin.readers.xplane.op_calls import OpCalls, OpTable, label_host_ops, tie
+from tb_dlprof_plugin.readers.xplane.op_calls import HostOpCalls, OpTable, label_host_ops, tie
 from tb_dlprof_plugin.readers.xplane.space import Space, read_space
 from tb_dlprof_plugin.readers.xplane.xplane_pb2 import XLine, XPlane
 
 _HOST_KINDS = {
-    Kind.ANNOTATION: HostKind.ANNOTATION,
-    Kind.OP: HostKind.OP,
-    Kind.RUNTIME: HostKind.RUNTIME,
-    Kind.OVERHEAD: HostKind.OVERHEAD,
+    HostEventKind.ANNOTATION: HostKind.ANNOTATION,
+    HostEventKind.OP: HostKind.OP,
+    HostEventKind.RUNTIME: HostKind.RUNTIME,
+    HostEventKind.OVERHEAD: HostKind.OVERHEAD,
 }
 _EVERY_GPU = -2
 _IGNORED_HOST_PLANES = re.compile(r"/host:(metadata|tfstreamz|__|NVTX)|^Task Environment$", re.IGNORECASE)
@@ -166,15 +166,15 @@ class _Timelines:
     """Makes the Timeline of one GPU after the other; what the host did stands in each."""
 
     def __init__(
-        self, path: Path, space: Space, everything: EventTable, rows: DeviceRows, host: EventTable,
-        classified: Classified, table: OpTable, calls: OpCalls, steps: StepMarks | None,
+        self, path: Path, space: Space, everything: EventTable, rows: XPlaneDeviceRows, host: EventTable,
+        classified: Classified, table: OpTable, calls: HostOpCalls, steps: StepMarks | None,
     ) -> None:  # fmt: skip
         self.path, self.space, self.everything, self.rows = path, space, everything, rows
         self.host, self.classified, self.table, self.calls, self.steps = host, classified, table, calls, steps
         self.strings = table.strings
         self.framework = _framework(space.planes, self.strings.values)
-        self._frames = python_frames(host.only(classified.kind == Kind.FRAME), self.strings)
-        self._memory = host.only(classified.kind == Kind.MEMORY)
+        self._frames = python_frames(host.only(classified.kind == HostEventKind.FRAME), self.strings)
+        self._memory = host.only(classified.kind == HostEventKind.MEMORY)
         self._merged, self._added_for = self._merge()
 
     def of_gpu(self, gpu: int | None, rank: int | None) -> Timeline:
@@ -230,13 +230,13 @@ class _Timelines:
             return np.concatenate((extra, own[kept]))
 
         name = both(classified.name, calls.name)
-        kind = np.zeros(max(Kind) + 1, dtype=np.int64)
+        kind = np.zeros(max(HostEventKind) + 1, dtype=np.int64)
         for of_event, of_timeline in _HOST_KINDS.items():
             kind[of_event] = int(of_timeline)
         start, duration = both(host.start_ns, calls.start_ns), both(host.duration_ns, calls.duration_ns)
         thread = both(host.line, calls.thread)
         no_call = np.full(len(calls.name), -1, dtype=np.int64)
-        correlation = np.where(classified.kind == Kind.RUNTIME, host.stats["correlation_id"], -1)
+        correlation = np.where(classified.kind == HostEventKind.RUNTIME, host.stats["correlation_id"], -1)
         inputs = np.zeros((int(name.max(initial=0)) + 1, 2), dtype=np.int64)
         for op, rows in self.table.inputs.items():
             if op < len(inputs):
@@ -330,7 +330,7 @@ def _values_in(values: Ints, known: Ints) -> Bools:
     return found
 
 
-def _note_on_graphs(calls: OpCalls) -> TraceNote:
+def _note_on_graphs(calls: HostOpCalls) -> TraceNote:
     """Command buffers: their kernels name no instruction."""
     remedy = "XLA_FLAGS=--xla_gpu_enable_command_buffer= records each kernel's own launch"
     if not calls.unnamed_in_graphs:

@@ -28,7 +28,7 @@ from tb_dlprof_plugin.web.routes import ROUTES
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class AnswerBlock:
     """The answers of one route about the same runs; ``data`` is gzipped JSON: ``[{"query": ..., "answer": ...}]``.
 
     An answer that the server would refuse is ``{"query": ..., "error": one sentence, "status": its HTTP status}``.
@@ -44,7 +44,7 @@ class Block:
 class AnsweredRuns:
     """All responses in a file, and a default title."""
 
-    blocks: list[Block]
+    blocks: list[AnswerBlock]
     title: str
 
 
@@ -102,9 +102,9 @@ class _Asker:
         """The response to the first request of a route."""
         return next(page for question, page in self.pages if question.route == route)
 
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[AnswerBlock]:
         return [
-            Block(route, runs, len(answers), gzip.compress(b"[%b]" % b",".join(answers), 9, mtime=0))
+            AnswerBlock(route, runs, len(answers), gzip.compress(b"[%b]" % b",".join(answers), 9, mtime=0))
             for (route, runs), answers in self._packed.items()
         ]
 

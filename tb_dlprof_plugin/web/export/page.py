@@ -20,7 +20,7 @@ import msgspec
 
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.version import __version__
-from tb_dlprof_plugin.web.export.answers import AnsweredRuns, Block
+from tb_dlprof_plugin.web.export.answers import AnswerBlock, AnsweredRuns
 from tb_dlprof_plugin.web.export.bundle import chunks, licences
 
 _HERE = Path(__file__).parent
@@ -117,7 +117,7 @@ def _script(attribute: str, value: str, packed: bytes) -> str:
     return f'<script type="application/json" {attribute}="{html.escape(value)}">"{text}"</script>'
 
 
-def _bytes_by_runs(blocks: Sequence[Block], data: Sequence[str]) -> dict[tuple[str, ...], int]:
+def _bytes_by_runs(blocks: Sequence[AnswerBlock], data: Sequence[str]) -> dict[tuple[str, ...], int]:
     sizes: dict[tuple[str, ...], int] = {}
     for block, text in zip(blocks, data, strict=True):
         sizes[block.runs] = sizes.get(block.runs, 0) + len(text)

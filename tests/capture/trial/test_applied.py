@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies, environment_of
-from tb_dlprof_plugin.capture.trial.model_calls import ModelCalls
+from tb_dlprof_plugin.capture.trial.model_calls import FirstModelCalls
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -26,7 +26,7 @@ class Outer(nn.Module):
 @pytest.fixture
 def seen() -> Iterator[list[nn.Module]]:
     found: list[nn.Module] = []
-    calls = ModelCalls(found.append)
+    calls = FirstModelCalls(found.append)
     original = nn.Module.__call__
     calls.start()
     yield found

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.capture.trial.remedy import Changes, Remedy
 _FACTOR = 2
 
 
-class LargerBatch(LoaderRemedy):
+class LargerBatchRemedy(LoaderRemedy):
     name = "larger_batch"
     title = f"Batch size × {_FACTOR}"
     rules = ("batch_size", "gpu_underutilized")
@@ -48,4 +48,4 @@ class LargerBatch(LoaderRemedy):
         return None
 
 
-REMEDIES: tuple[type[Remedy], ...] = (LargerBatch,)
+REMEDIES: tuple[type[Remedy], ...] = (LargerBatchRemedy,)
