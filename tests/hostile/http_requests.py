@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from tensorboard.backend.event_processing.data_provider import MultiplexerDataProvider
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.plugins import base_plugin
 from werkzeug.test import Client
 
+from tb_dlprof_plugin.model.request import is_request, request_fields
 from tb_dlprof_plugin.plugin import DlprofPlugin
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
 from tb_dlprof_plugin.web.routes import ROUTES
@@ -107,11 +107,10 @@ class Server:
 def _parameters(route: str) -> tuple[str, ...]:
     """The parameters of a route, those of its parts with the part's name before them."""
 
-    def names(struct: type[Any]) -> list[str]:
+    def names(query: type[Any]) -> list[str]:
         found = []
-        for field in msgspec.structs.fields(struct):
-            inner = field.type if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct) else None
-            found += [f"{field.encode_name}.{name}" for name in names(inner)] if inner else [field.encode_name]
+        for item in request_fields(query):
+            found += [f"{item.name}.{name}" for name in names(item.type)] if is_request(item.type) else [item.name]
         return found
 
     return tuple(names(ROUTES[route].load_query()))
