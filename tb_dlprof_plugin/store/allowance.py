@@ -20,6 +20,8 @@ BYTES_PER_BYTE = 48
 _UNPACKED_ALWAYS, _TAKEN_ALWAYS = 4 << 20, 8 << 20
 _ROWS_ALWAYS = 5_000
 """Bytes that a blob of any size may unpack to, and take, and rows that it may have."""
+_TAKEN_BY_JOB = 5 << 20
+"""Bytes that all blobs of a job may take beyond what their sizes allow: replaying its calls takes ten times that."""
 MOST_BYTES = 2 << 30
 """A trace of 2 GB has some 8 million events, with 0.4 GB in columns; so have 512 ranks whose calls are compared."""
 
@@ -127,7 +129,7 @@ class Allowance:
 
 class JobAllowance:
     """What the blobs of one job take together: each by its size, so that none takes from the others, and all of them
-    together beyond that what one may."""
+    together a little beyond that."""
 
     def __init__(self) -> None:
         self.taken = self._beyond = 0
@@ -138,7 +140,7 @@ class JobAllowance:
         Raises:
             TooLarge: the job may not take so many more.
         """
-        if self.taken + size > MOST_BYTES or self._beyond + beyond > _TAKEN_ALWAYS:
+        if self.taken + size > MOST_BYTES or self._beyond + beyond > _TAKEN_BY_JOB:
             raise TooLarge("takes, with the other ranks of its job, more memory than files of their size")
         self.taken += size
         self._beyond += beyond

@@ -9,7 +9,7 @@ import pytest
 
 from tb_dlprof_plugin.store.allowance import BYTES_PER_BYTE, GZIP, ZLIB, Allowance, JobAllowance, TooLarge
 
-_ALWAYS = 8 << 20
+_ALWAYS, _BY_JOB = 8 << 20, 5 << 20
 
 
 def test_a_blob_takes_what_its_size_allows_and_no_more() -> None:
@@ -48,9 +48,9 @@ def test_all_that_a_blob_unpacks_to_is_bounded_together(packing: int, pack: obje
 def test_greedy_ranks_take_nothing_from_the_others() -> None:
     job = JobAllowance()
     first, second, third = (Allowance(1000, job) for _ in range(3))
-    first.take(_ALWAYS)
+    first.take(_BY_JOB)
     with pytest.raises(TooLarge, match="other ranks"):
-        second.take(_ALWAYS)
+        second.take(_BY_JOB)
     for _ in range(1000):
         third.take(BYTES_PER_BYTE)
 
@@ -59,7 +59,7 @@ def test_what_is_dropped_is_given_back() -> None:
     job = JobAllowance()
     for _ in range(100):
         allowance = Allowance(1000, job)
-        allowance.take(_ALWAYS)
+        allowance.take(_BY_JOB)
         allowance.keep(300, shared=20)
         allowance.keep(0)
     # What blobs of other ranks may use stays.
