@@ -68,7 +68,8 @@ def counts(tree: Path, names: list[str]) -> dict[str, int]:
     functions = [n for one in trees for n in ast.walk(one) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     classes = Counter(n.name for one in trees for n in ast.walk(one) if isinstance(n, ast.ClassDef))
     public = [n for one in trees for n in one.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
-    docs = [text for folder in ("docs", ".") for _, text in _texts(tree, names, folder)]
+    docs = [text for _, text in files_of(tree, names, "docs", ".md")]
+    docs += [(tree / name).read_text() for name in names if name.endswith(".md") and "/" not in name]
     found |= {
         "package: public names": sum(not one.name.startswith("_") for one in public),
         "package: functions over 60 lines": sum((n.end_lineno or 0) - n.lineno >= 60 for n in functions),
@@ -78,13 +79,6 @@ def counts(tree: Path, names: list[str]) -> dict[str, int]:
         "all files: kB": sum((tree / name).stat().st_size for name in names if (tree / name).is_file()) // 1000,
     }
     return found
-
-
-def _texts(tree: Path, names: Iterable[str], folder: str) -> Iterator[tuple[Path, str]]:
-    for name in names:
-        path = Path(name)
-        if path.suffix == ".md" and (path.parts[0] == folder or (folder == "." and len(path.parts) == 1)):
-            yield tree / path, (tree / path).read_text()
 
 
 def _lines(files: Iterable[tuple[Path, str]]) -> int:

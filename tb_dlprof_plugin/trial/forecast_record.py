@@ -20,7 +20,7 @@ _MOST_BYTES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class KeptForecast:
+class ForecastAccuracy:
     """Forecasts against gains, both in percent of the step.
 
     Attributes:
@@ -57,7 +57,7 @@ def add(result: TrialResult, torch_version: str, day: str) -> None:
             file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def kept() -> KeptForecast | None:
+def kept() -> ForecastAccuracy | None:
     """All trials so far; None without any."""
     errors: list[float] = []
     with contextlib.suppress(OSError):
@@ -69,7 +69,7 @@ def kept() -> KeptForecast | None:
     return _summary(errors)
 
 
-def _summary(errors: Sequence[float]) -> KeptForecast | None:
+def _summary(errors: Sequence[float]) -> ForecastAccuracy | None:
     if not errors:
         return None
-    return KeptForecast(len(errors), statistics.median(abs(one) for one in errors), statistics.fmean(errors))
+    return ForecastAccuracy(len(errors), statistics.median(abs(one) for one in errors), statistics.fmean(errors))

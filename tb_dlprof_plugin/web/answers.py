@@ -15,7 +15,7 @@ from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.kept_answers import KeptAnswers
 from tb_dlprof_plugin.web.listings import Listing
-from tb_dlprof_plugin.web.open_runs import KeptAnswer, OpenRuns
+from tb_dlprof_plugin.web.open_runs import KeptBetweenRequests, OpenRuns
 from tb_dlprof_plugin.web.queries import AnyQuery, runs_of
 from tb_dlprof_plugin.web.respond import Answer
 from tb_dlprof_plugin.web.routes import Route
@@ -27,7 +27,7 @@ class Answers:
 
     def __init__(self, logdir: str) -> None:
         self._logdir = logdir
-        self._kept = KeptAnswer()
+        self._kept = KeptBetweenRequests()
         self._answers = KeptAnswers()
 
     def answer(self, route: Route, query: AnyQuery, source: RunSource) -> msgspec.Struct | bytes:

@@ -31,7 +31,7 @@ _KEPT_BYTES = 512_000_000
 """Of the jobs that were looked at last: 56 bytes a call where ranks make the same ones, 200 where none does."""
 
 
-class KeptAnswer:
+class KeptBetweenRequests:
     """What is kept between requests."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class KeptAnswer:
 class OpenRuns:
     """The profiles of one request; ``kept`` outlives it."""
 
-    def __init__(self, source: RunSource, logdir: str, kept: KeptAnswer) -> None:
+    def __init__(self, source: RunSource, logdir: str, kept: KeptBetweenRequests) -> None:
         self.source, self.logdir, self.kept = source, logdir, kept
         self._store: ProfileStore[StoredBlob] = ProfileStore(source, kept.views, _MOST_ITERATIONS)
 

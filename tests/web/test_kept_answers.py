@@ -13,7 +13,7 @@ import pytest
 from tb_dlprof_plugin.fleet.stored_facts import JobFacts
 from tb_dlprof_plugin.web.kept_answers import KeptAnswers
 from tb_dlprof_plugin.web.listings import Listings
-from tb_dlprof_plugin.web.open_runs import KeptAnswer
+from tb_dlprof_plugin.web.open_runs import KeptBetweenRequests
 from tb_dlprof_plugin.web.queries import AnyQuery, CompareQuery, RangeQuery, runs_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
 
@@ -151,7 +151,7 @@ def test_an_answer_is_made_of_the_runs_of_its_query() -> None:
 
 
 def test_jobs_that_are_kept_make_room_for_each_other() -> None:
-    kept = KeptAnswer()
+    kept = KeptBetweenRequests()
     for key in (1, 2):
         kept.jobs.keep(key, JobFacts([], [], size=300_000_000))
     assert [kept.jobs.known(key) is None for key in (1, 2)] == [True, False]

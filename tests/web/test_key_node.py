@@ -98,7 +98,7 @@ def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest
     query = RangeQuery(run="run", key_node="often")
 
     def opened() -> ProfileView:
-        return open_runs.OpenRuns(ExportedRuns([run]), "", open_runs.KeptAnswer()).profile(query)[0]
+        return open_runs.OpenRuns(ExportedRuns([run]), "", open_runs.KeptBetweenRequests()).profile(query)[0]
 
     monkeypatch.setattr(open_runs, "_MOST_ITERATIONS", 6)
     assert len(opened().profile.iterations) == 6

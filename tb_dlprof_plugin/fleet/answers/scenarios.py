@@ -99,7 +99,7 @@ class Scenarios:
         Args:
             facts: of all ranks.
             matched: their collectives.
-            calls: those that ``matched`` matches, in some steps.
+            calls: the ones of ``matched``, in some steps.
             step: of the job.
         """
         self.facts, self.calls, self.order, self.step = facts, calls, waves(calls), step

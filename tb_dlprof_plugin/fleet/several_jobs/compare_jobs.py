@@ -258,7 +258,7 @@ def _places(job: Job) -> dict[int, tuple[int, ...]] | None:
 
 
 def _by_share(before: Sequence[int], after: Sequence[int]) -> tuple[Counterpart, ...]:
-    """Each rank with those that lie at the same part of the list of ranks, so that each list counts whole."""
+    """Each rank with the ranks at the same part of the list, so that each list counts whole."""
     if not before:
         return ()
     pairs, own, other = [], len(after), len(before)

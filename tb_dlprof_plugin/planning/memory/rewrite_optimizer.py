@@ -126,7 +126,7 @@ _TENSORS_PER_KERNEL = 40
 
 
 @dataclass(frozen=True, slots=True)
-class OptimizerMemory:
+class OptimizerStepCost:
     """A step.
 
     Attributes:
@@ -149,23 +149,23 @@ class OptimizerMemory:
         return max(1, self.kernels * max(1, tensors))
 
 
-OPTIMIZER_WORK: dict[str, OptimizerMemory] = {
-    "sgd": OptimizerMemory(3, 1, 4),
-    "momentum": OptimizerMemory(8, 3, 6),
-    "adam": OptimizerMemory(18, 7, 10, 5),
-    "adamw": OptimizerMemory(20, 8, 11, 5),
-    "adam_fused": OptimizerMemory(7, 1, 6),
-    "adamw_fused": OptimizerMemory(7, 1, 6),
-    "adam_loop": OptimizerMemory(18, 7, 4, 13, by_parameter=True),
-    "adamw_loop": OptimizerMemory(20, 8, 4, 14, by_parameter=True),
+OPTIMIZER_WORK: dict[str, OptimizerStepCost] = {
+    "sgd": OptimizerStepCost(3, 1, 4),
+    "momentum": OptimizerStepCost(8, 3, 6),
+    "adam": OptimizerStepCost(18, 7, 10, 5),
+    "adamw": OptimizerStepCost(20, 8, 11, 5),
+    "adam_fused": OptimizerStepCost(7, 1, 6),
+    "adamw_fused": OptimizerStepCost(7, 1, 6),
+    "adam_loop": OptimizerStepCost(18, 7, 4, 13, by_parameter=True),
+    "adamw_loop": OptimizerStepCost(20, 8, 4, 14, by_parameter=True),
     # One kernel for each parameter, which reads values and gradients and both states of a byte.
-    "adamw_8bit": OptimizerMemory(4, 1, 4, 6, by_parameter=True),
+    "adamw_8bit": OptimizerStepCost(4, 1, 4, 6, by_parameter=True),
 }
 """By the names of `OptimizerName`. Calls per parameter of Adam, as recordings have them: `add_` and what
 it makes, and two times `item` and what it calls."""
 
 
-def recorded_optimizer(facts: RunFacts, ops: Iterable[str]) -> OptimizerMemory | None:
+def recorded_optimizer(facts: RunFacts, ops: Iterable[str]) -> OptimizerStepCost | None:
     """The optimizer of a run by its class and the ops that launched its kernels; None for one that is not known."""
     kind = (facts.optimizer or "").lower()
     if kind == "sgd":

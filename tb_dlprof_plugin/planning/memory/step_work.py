@@ -15,7 +15,7 @@ from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.planning.memory.op_calls import flat
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, is_between_positions
-from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerMemory, recorded_optimizer
+from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerStepCost, recorded_optimizer
 from tb_dlprof_plugin.planning.memory.step_program import inside
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
@@ -193,7 +193,7 @@ class StepWork:
         time = float(self._time(rows).sum()) / self._iterations * words / known.words
         return [Added(self._op_ns, max(time / number, _SHORT_KERNEL_NS))] * number
 
-    def _recorded_optimizer(self, rows: Ints) -> OptimizerMemory:
+    def _recorded_optimizer(self, rows: Ints) -> OptimizerStepCost:
         profile = self._profile
         names = {profile.strings[name] for name in np.unique(profile.ops.name[self._op[rows]]).tolist()}
         known = recorded_optimizer(profile.facts, names)
