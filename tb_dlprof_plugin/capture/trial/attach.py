@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -17,6 +16,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
 from tb_dlprof_plugin.capture.trial.gate import Gate
@@ -93,7 +93,7 @@ class TrialProcess:
                     "trains later and needs a larger --budget"
                 )
         if said and not self._steps:
-            (self._folder / f"{self._pid}.torch.status.json").write_text(json.dumps({"said": said}))
+            ProcessStatus(self._pid, said=said).write(self._folder)
 
     def _count_skipped_steps(self) -> None:
         """A step that GradScaler leaves out is a step, too."""
