@@ -3,7 +3,7 @@
     python docs/rule_pages.py [--out DIRECTORY]
 
 A page is what the rule says of itself, its thresholds with their sources, and as an example what it says of its planted
-training (`benchmarks/planted`). They are built by ``make docs`` and not part of the repository; [rules.md](rules.md) is
+training (`lab/planted`). They are built by ``make docs`` and not part of the repository; [rules.md](rules.md) is
 written by hand.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT), str(ROOT / "lab")]
 
 from planted import studies  # noqa: E402
 from planted.held import LARGER, NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
@@ -82,12 +82,12 @@ def _example(planted: Held, snippet_of: str) -> str:
     rule = planted.rule
     machine = f", recorded on {planted.machine}" if planted.machine else ""
     if snippet_of:
-        snippet = f"benchmarks/planted/snippets/{snippet_of}.py"
+        snippet = f"lab/planted/snippets/{snippet_of}.py"
         about = f"[`{snippet}`](../../{snippet}) is a training with this fault{machine}. {_about(snippet_of)}"
     elif rule in OF_GPUS:
-        about = f"The training in `benchmarks/{OF_GPUS[rule][0]}` has it{machine}; without it: `{OF_GPUS[rule][1]}`."
+        about = f"The training in `tests/data/{OF_GPUS[rule][0]}` has it{machine}; without it: `{OF_GPUS[rule][1]}`."
     else:
-        jobs = "[`benchmarks/ranks`](../../benchmarks/ranks/README.md)"
+        jobs = "[`lab/ranks`](../../lab/ranks/README.md)"
         about = f"The job `{OF_SETTINGS[rule][0].rpartition('/')[2]}` of {jobs} has it{machine}."
     lines = ["## Example", about]
     if planted.finding is None:

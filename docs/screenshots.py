@@ -71,8 +71,8 @@ def runs(logdir: Path) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(event, target)
     write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
-    shutil.copytree(ROOT / "benchmarks" / "ranks" / "recorded" / "ddp_slow_gpu", logdir / "two_ranks")
-    shutil.copytree(ROOT / "benchmarks" / "energy" / "recorded" / "gpt" / "fp32", logdir / "gpt")
+    shutil.copytree(ROOT / "tests" / "data" / "ranks" / "recorded" / "ddp_slow_gpu", logdir / "two_ranks")
+    shutil.copytree(ROOT / "tests" / "data" / "energy" / "recorded" / "gpt" / "fp32", logdir / "gpt")
     return len(events) + 4
 
 

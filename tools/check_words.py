@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CHECKED = (
-    "tb_dlprof_plugin", "benchmarks", "demo", "docs", "frontend", "tests", "tools", "README.md", "CONTRIBUTING.md",
+    "tb_dlprof_plugin", "lab", "demo", "docs", "frontend", "tests", "tools", "README.md", "CONTRIBUTING.md",
 )  # fmt: skip
 """Files and folders that are checked by default."""
 
@@ -69,7 +69,7 @@ ALLOWED = (
 OWN_WORDS = dict.fromkeys(
     ("fprop", "bprop"),
     re.compile(
-        r"^tb_dlprof_plugin/(reports|planning)/|^docs/reports\.md$|^tests/(reports|planning|benchmarks)/|^benchmarks/op_speed/"
+        r"^tb_dlprof_plugin/(reports|planning)/|^docs/reports\.md$|^tests/(reports|planning|lab)/|^lab/op_speed/"
         r"|^tests/tools/test_generate\.py$"
     ),
 )

@@ -55,9 +55,10 @@ def counts(tree: Path, names: list[str]) -> dict[str, int]:
         ("frontend: lines of TypeScript", "frontend/src", (".ts", ".tsx")),
         ("frontend: lines of CSS", "frontend/src", (".css",)),
         ("tests: lines of Python", "tests", (".py",)),
-        ("benchmarks: lines of Python", "benchmarks", (".py",)),
+        ("lab: lines of Python", "lab", (".py",)),
+        ("lab: lines of Python", "benchmarks", (".py",)),  # its name in old revisions
     ):
-        found[title] = _lines(files_of(tree, names, folder, *suffixes))
+        found[title] = found.get(title, 0) + _lines(files_of(tree, names, folder, *suffixes))
     sizes = [text.count("\n") for _, text in package]
     found |= {
         "package: files": len(sizes),

@@ -5,7 +5,7 @@
 
 A command is a line of an ``sh`` block that begins with ``tb-dlprof``; other lines (pip, tensorboard) are not run, nor
 is ``tb-dlprof run``, which trains. The commands of a page run in this process, in their order, in a folder of their own
-that has demo/, tests/ and benchmarks/ of the repository. A comment says which lines of the last command's output the
+that has demo/, tests/ and lab/ of the repository. A comment says which lines of the last command's output the
 page shows: lines by their numbers, or the next line that has a text, and as many more. What is left out is shown as
 ``...``::
 
@@ -101,10 +101,10 @@ def rerun(text: str) -> str:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[None]:
-    """Works in an empty folder that has demo/, tests/ and benchmarks/."""
+    """Works in an empty folder that has demo/, tests/ and lab/."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("demo", "tests", "benchmarks"):
+        for name in ("demo", "tests", "lab"):
             Path(folder, name).symlink_to(ROOT / name)
         os.chdir(folder)
         try:

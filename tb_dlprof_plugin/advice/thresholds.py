@@ -61,7 +61,7 @@ end of a step, or other code."""
 LAUNCHING_LEFT = SpeedupRange(0.0, 0.25, 0.8)
 """Share of the launching time that is left. 0: all of the step is in CUDA graphs. 0.8: torch.compile alone; BERT under
 BF16 autocast, which the CPU paces, took 26.1 ms eagerly and 20.6 ms compiled
-(benchmarks/precision_pairs/recorded/recording.json). 0.25 expected: forward and backward are most of the launches."""
+(tests/data/precision_pairs/recording.json). 0.25 expected: forward and backward are most of the launches."""
 
 
 PAUSES_LEFT = SpeedupRange(0.0, 0.1, 0.5)
@@ -97,14 +97,14 @@ READS_PER_STEP = 0.5
 
 REPLAYED_WAITS = SpeedupRange(0.6, 1.0, 1.5)
 """Realised over predicted saving, where the replay leaves out waits and copies: 0.81 to 1.63 times as much in the nine
-planted trainings about them (benchmarks/planted/recorded). Less is left for other trainings: what replaces a wait may
+planted trainings about them (tests/data/planted). Less is left for other trainings: what replaces a wait may
 have a cost too."""
 
 # -- Precision, layout, attention, memory and parameters
 
 STEP_NOISE = 0.01
 """Share of a step by which the ends of a saving are moved apart: two recordings of the same training differ by 0.2 %
-where the GPU sets the pace, and by up to 20 % where the CPU does (benchmarks/precision_pairs/recorded)."""
+where the GPU sets the pace, and by up to 20 % where the CPU does (tests/data/precision_pairs)."""
 
 
 MEMORY_TO_FILL_PERCENT = 90.0
@@ -119,7 +119,7 @@ them, because the hosts set the pace then."""
 
 BUCKETED_SHARE = SpeedupRange(0.4, 0.75, 0.95)
 """Of an exchange that the backward pass could hide, what still lengthens the step: on two H200s over NVLink buckets of
-25 MB in place of one of 1.2 GB saved 16 % of it (benchmarks/ranks); over slower links kernels are slowed down less."""
+25 MB in place of one of 1.2 GB saved 16 % of it (lab/ranks); over slower links kernels are slowed down less."""
 
 
 SHORT_OF_MEMORY_PERCENT = 80.0

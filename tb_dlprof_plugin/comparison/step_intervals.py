@@ -25,7 +25,7 @@ LEAST_ERROR_BETWEEN_RUNS: dict[StepSource, float] = {
 }
 """Half of a step's interval at least where it is compared with another run's, as a share of it: more than the least
 error of a step by itself (`simulation.timed_steps.LEAST_ERROR`). Timed steps of one process differ by 1.5 % from minute
-to minute. Recorded steps of the GPU-paced runs in `benchmarks/precision_pairs` and `demo` are 0.7 % too long at the
+to minute. Recorded steps of the GPU-paced runs in `lab/precision_pairs` and `demo` are 0.7 % too long at the
 median and less than 2.1 % in 41 of 42; simulated ones are off by 6 % at the median."""
 _MOST_ERROR = math.log(10.0)
 """The uncertainty of a step is capped at a factor of ten."""

@@ -17,7 +17,7 @@ _LEAST_S = 0.35
 _EDGE_S = 0.004
 """Half of what lies between the two readings around a tick, with the time of a call (2 to 4 ms on an H200)."""
 _REPEATS = 0.01
-"""Half the interval at least, as a share: what windows of a second differ by (`benchmarks/energy`)."""
+"""Half the interval at least, as a share: what windows of a second differ by (`lab/energy`)."""
 HOW_TO_RECORD = (
     "The hook reads the GPU's energy counter over steps without the profiler: record on a GPU of Volta or newer, and "
     "call step() for some three seconds after the recorded steps."

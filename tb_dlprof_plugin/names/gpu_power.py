@@ -1,6 +1,6 @@
 """What GPUs draw at rest and for each kind of work, by the name that CUDA reports: fitted to measured trainings.
 
-The figures are of boards as they were found, with the factory's power limit (`benchmarks/energy`). One board of a kind
+The figures are of boards as they were found, with the factory's power limit (`lab/energy`). One board of a kind
 differs from the next by some percent, and estimates are scaled to what a run's own counter said. A GPU that is not in
 the table is unknown.
 """

@@ -1,6 +1,6 @@
 """Features of an op that determine its speedup in another precision: its kind and a few numbers of its size.
 
-The same numbers are computed of the ops that were measured one by one (`benchmarks/op_speed`) and of the ops of a
+The same numbers are computed of the ops that were measured one by one (`lab/op_speed`) and of the ops of a
 run, so that a run's ops find the measured ones most like them.
 """
 

@@ -1,10 +1,10 @@
 """How many times as long an op takes in another precision, from ops that were measured one by one.
 
 ``op_times.json.gz`` holds thousands of ops, drawn at random over the sizes that training uses and from no particular
-model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`benchmarks/op_speed` records and makes it). The
+model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`lab/op_speed` records and makes it). The
 ratio of an op is predicted by a Gaussian process from the measured ops of its kind that are most like it: in size, in
 time and in the distance from the GPU's ceilings in FP32. The hyperparameters were chosen by the likelihood of the
-measured ops alone (`benchmarks/op_speed/fit.py`).
+measured ops alone (`lab/op_speed/fit.py`).
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def measured() -> OpTimes:
 
 
 def read_op_times(packed: bytes) -> OpTimes:
-    """A table as `benchmarks.op_speed.fit` writes it."""
+    """A table as `lab.op_speed.fit` writes it."""
     data = json.loads(gzip.decompress(packed))
     tables: dict[tuple[str, str], RatioTable] = {}
     from_tf32: dict[tuple[str, str], RatioTable] = {}

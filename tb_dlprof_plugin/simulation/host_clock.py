@@ -18,7 +18,7 @@ from tb_dlprof_plugin.simulation.pauses import loading_times, pauses
 from tb_dlprof_plugin.simulation.waits import waiting_times
 
 EVENT_NS = 2_500.0
-"""What recording one op, range or CUDA call costs: the CPU-paced runs of benchmarks/precision_pairs took 6 to 8 us an
+"""What recording one op, range or CUDA call costs: the CPU-paced runs of lab/precision_pairs took 6 to 8 us an
 op, a third of it the recorder's."""
 _RECORDERS_OWN = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")
 """CUPTI's names for its own overhead."""

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.simulation.waits import waiting_times
 PAUSE_NS = 1_000_000
 """CPU time between two launches from which the CPU does something else than launch; `advice.thresholds` says why.
 
-Between 0.1 and 0.5 ms one of eight even jobs of two H200s would have a rank that is named (`benchmarks/ranks`), and the
+Between 0.1 and 0.5 ms one of eight even jobs of two H200s would have a rank that is named (`lab/ranks`), and the
 worst error of a repaired step would be 23 to 28 % in place of 11: pauses of the profiler are of that length, too."""
 
 

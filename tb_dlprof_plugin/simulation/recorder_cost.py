@@ -9,7 +9,7 @@ Launches of Triton kernels by torch.compile cost more than other events: Inducto
 arguments and the facts of its kernel, which it puts together only while a profiler runs (``CachingAutotuner.run`` of
 torch/_inductor/runtime/triton_heuristics.py).
 
-Fitted on 56 CPU-paced recordings with module ranges (benchmarks/precision_pairs, demo) and 32 of bare
+Fitted on 56 CPU-paced recordings with module ranges (lab/precision_pairs, demo) and 32 of bare
 ``torch.profiler`` on an H200, whose steps without the profiler were timed right before and after.
 """
 
@@ -36,10 +36,10 @@ SPREAD = 0.25
 """Two standard deviations of the logarithm of the remaining CPU time over that predicted by these shares."""
 JOB_SPREAD = 0.45
 """The same of a rank of a job: hosts delay each other. Of six jobs of two H200s whose hosts set the pace
-(benchmarks/ranks, and two ResNet-50 by ``torch.profiler`` alone) 0.70 to 1.30 of the predicted time remained."""
+(lab/ranks, and two ResNet-50 by ``torch.profiler`` alone) 0.70 to 1.30 of the predicted time remained."""
 NSYS_SHARE = 0.55
 """The same of Nsight Systems with NVTX ranges around ops, by ``emit_nvtx`` or XLA: it records each CUDA call
-and range by a call of its own. On three CPU-paced recordings (benchmarks/formats) 0.37 to 0.45 of the time remained."""
+and range by a call of its own. On three CPU-paced recordings (lab/formats) 0.37 to 0.45 of the time remained."""
 NSYS_SPREAD = 0.4
 TRITON_CALLS = 2.5
 """What recording one launch of a Triton kernel costs, as a multiple of the call that launches it. On one compiled

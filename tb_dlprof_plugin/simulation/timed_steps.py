@@ -23,7 +23,7 @@ _LEAST_BLOCK = 3
 _WIDTH = 2.0
 """Half the interval over the drift of the CPU. On an H200 host that others use too, where steps that the CPU paces
 drift by 5 % from one half second to the next, the interval holds the mean of half a second before and half a second
-after in nine of ten runs with it (`benchmarks/true_step.py`)."""
+after in nine of ten runs with it (`lab/true_step.py`)."""
 LEAST_ERROR = 0.01
 """Half the interval at least, as a share of the step: what steps that the GPU paces differ by a minute later."""
 

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 @cache
 def _perceptron() -> ProfileView:
-    return ProfileView(read_profiles(ROOT / "benchmarks/memory_plan/recorded/perceptron/base")[0].profile)
+    return ProfileView(read_profiles(ROOT / "tests/data/memory_plan/recorded/perceptron/base")[0].profile)
 
 
 def _with(view: ProfileView, **facts: object) -> ProfileView:

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 @cache
 def _recorded(path: str) -> ProfileView:
-    return ProfileView(read_profiles(ROOT / "benchmarks" / path)[0].profile)
+    return ProfileView(read_profiles(ROOT / "tests" / "data" / path)[0].profile)
 
 
 def _with(view: ProfileView, **facts: object) -> ProfileView:
@@ -62,7 +62,7 @@ def test_a_gpu_that_works_most_of_the_step_is_not_too_large() -> None:
 
 
 def test_a_smaller_gpu_must_hold_what_was_reserved() -> None:
-    view = _recorded("planted/recorded/batch_size/fault")
+    view = _recorded("planted/batch_size/fault")
     finding = finding_of(view, "gpu_too_large")
     assert "in place of H200" in finding.title
     longer = readings_of(finding)["Longer step there at most"]

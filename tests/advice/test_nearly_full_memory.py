@@ -16,7 +16,7 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 @cache
 def _recorded(path: str) -> ProfileView:
-    return ProfileView(read_profiles(ROOT / "benchmarks" / path)[0].profile)
+    return ProfileView(read_profiles(ROOT / "tests" / "data" / path)[0].profile)
 
 
 def _perceptron() -> ProfileView:

@@ -14,15 +14,12 @@ from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
+PLANTED = ROOT / "tests" / "data" / "planted"
 RUNS = sorted({path.parent for root in (DEMO, PAIRS, PLANTED) for path in root.rglob("*tfevents*")})
 SHORT = {
     *(f"demo/recorded/{run}" for run in ("mlp/fp32", "lenet/amp-fp16", "custom/amp-bf16", "resnet50/fp32")),
-    *(f"benchmarks/precision_pairs/recorded/{run}" for run in ("transformers/gpt2/fp32", "timm/mixer_s16_224/tf32")),
-    *(
-        f"benchmarks/planted/recorded/{run}/fault"
-        for run in ("dataloader_bound", "communication_bound", "small_kernels")
-    ),
+    *(f"tests/data/precision_pairs/{run}" for run in ("transformers/gpt2/fp32", "timm/mixer_s16_224/tf32")),
+    *(f"tests/data/planted/{run}/fault" for run in ("dataloader_bound", "communication_bound", "small_kernels")),
 }
 
 

@@ -25,7 +25,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
-PAIRS = Path(__file__).resolve().parents[2] / "benchmarks" / "precision_pairs" / "recorded"
+PAIRS = Path(__file__).resolve().parents[2] / "tests" / "data" / "precision_pairs"
 TF32_RUNS = sorted(path for folder in (RECORDED, PAIRS) for path in folder.rglob("tf32") if path.is_dir())
 RULES = ("amp_not_used", "tf32_off", "synchronous_dataloader", "gpu_underutilized", "cudnn_benchmark_off")
 

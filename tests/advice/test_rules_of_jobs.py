@@ -35,7 +35,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tests.support.recorded_runs import ROOT
 from tests.support.simulated_job import MS, Idle, ddp, fsdp, simulate, tensor_and_data
 
-RANKS = ROOT / "benchmarks" / "ranks"
+RANKS = ROOT / "tests" / "data" / "ranks"
 REAL = {"experts_even": {"gradient_bucket_copies"}, "pipeline_even": {"microbatches"}}
 """Findings on jobs without a planted cause that are right: gradients are copied out of buckets in the one, and a job
 like the other took half as long with two of its eight microbatches."""
@@ -284,7 +284,7 @@ def test_a_search_for_parameters_that_are_unused_in_each_step_needs_a_static_gra
         given = {"parallel_wrapper": "DistributedDataParallel", "find_unused_parameters": True, **facts}
         return static_graph.check(Posed([], RunFacts(**given), gpu_view))
 
-    view = opened("../planted/recorded/unused_parameters/fault")
+    view = opened("../planted/unused_parameters/fault")
     silent = static_graph.check(RuleContext(view, view.selection(), view.ranks))
     assert isinstance(silent, Silent)
     assert silent.why.startswith("2 of 12 parameters got no gradient, and DDP searches for them in each step")

@@ -1,4 +1,4 @@
-"""Rules about settings of all ranks of a job, on two H200s (`benchmarks/ranks/settings_recorded`): with the fault and
+"""Rules about settings of all ranks of a job, on two H200s (`tests/data/ranks/settings_recorded`): with the fault and
 without; savings next to the steps that the same processes took without the profiler."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tb_dlprof_plugin.cli.open_profile import open_profile
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.support.recorded_runs import ROOT
 
-SETTINGS = ROOT / "benchmarks" / "ranks" / "settings_recorded"
+SETTINGS = ROOT / "tests" / "data" / "ranks" / "settings_recorded"
 JOBS = [
     ("communication_bound", "accumulate_synced", "accumulate"),
     ("gradient_buckets", "wide_one", "wide"),

@@ -1,6 +1,6 @@
 """Whole training scripts, unchanged: iterations and module names are found, and the training is what it is without.
 
-The scripts are those of ``benchmarks/run_scripts``, on one thread of the CPU, where a training repeats itself bit by
+The scripts are those of ``lab/run_scripts``, on one thread of the CPU, where a training repeats itself bit by
 bit.
 """
 

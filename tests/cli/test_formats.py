@@ -33,7 +33,7 @@ SEVERAL = ROOT / "demo" / "recorded" / "mlp"
 TRACE = ROOT / "tests" / "traces" / "cpu_memory.pt.trace.json.gz"
 PRINTING = [command for command in COMMANDS.values() if command.page or command.prints]
 OF_RUNS = [command for command in PRINTING if not command.starts_another]
-JOB = ROOT / "benchmarks" / "ranks" / "held_out" / "images_even"
+JOB = ROOT / "tests" / "data" / "ranks" / "held_out" / "images_even"
 PLACES = {"RUN": RUN, "OTHER": RUN.parent / "tf32", "JOB": JOB, "RUNS": SEVERAL, "TRACE": TRACE}
 """What stands for the words of `Command.example`."""
 

@@ -603,7 +603,7 @@ def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_view, ref, capsys) -
     assert "    4. [" not in text
 
 
-RECORDED_JOB = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
+RECORDED_JOB = Path(__file__).parents[2] / "tests" / "data" / "ranks" / "recorded"
 
 
 def test_the_summary_of_several_ranks_has_the_sentence_of_the_job(capsys) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 
-RANKS = Path(__file__).parents[2] / "benchmarks" / "ranks"
+RANKS = Path(__file__).parents[2] / "tests" / "data" / "ranks"
 EVEN, LATE = (str(RANKS / "held_out" / name) for name in ("images_even", "images_slow_host"))
 
 

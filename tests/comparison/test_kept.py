@@ -24,7 +24,7 @@ from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "demo/recorded"
-PAIRS = "benchmarks/precision_pairs/recorded"
+PAIRS = "tests/data/precision_pairs"
 
 
 @functools.cache

@@ -58,7 +58,7 @@ def test_the_step_time_of_a_gpu_bound_run_is_the_unprofiled_one(run: str) -> Non
 
 @pytest.mark.long
 def test_the_second_run_confirms_the_predicted_savings() -> None:
-    script = ROOT / "benchmarks" / "advice_against_second_run.py"
+    script = ROOT / "lab" / "advice_against_second_run.py"
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     confirmed, total = (int(word) for word in done.stdout.splitlines()[-1].split() if word.isdigit())
     assert total == 125

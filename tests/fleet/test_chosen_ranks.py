@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.ranks.many_facts import job_facts
+from lab.ranks.many_facts import job_facts
 from tb_dlprof_plugin.fleet.answers import job_of as job_module
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.job_files import read_job
 from tb_dlprof_plugin.fleet.rank_facts import Group, RankFacts
 
-RECORDED = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
+RECORDED = Path(__file__).parents[2] / "tests" / "data" / "ranks" / "recorded"
 RANKS, STRAGGLER = 96, 37
 
 

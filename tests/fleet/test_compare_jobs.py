@@ -15,7 +15,7 @@ from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs, paired_ranks
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison
 
-RECORDED = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
+RECORDED = Path(__file__).parents[2] / "tests" / "data" / "ranks" / "recorded"
 
 
 def _ddp(ranks: int, **faults: object) -> Job:

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.fleet.answers.account import flops_utilization
 from tb_dlprof_plugin.fleet.job import JobStep
 from tb_dlprof_plugin.fleet.job_files import read_job
 
-JOBS = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
+JOBS = Path(__file__).parents[2] / "tests" / "data" / "ranks" / "recorded"
 
 
 @pytest.mark.parametrize("job", ["ddp_even", "ddp_slow_gpu"])

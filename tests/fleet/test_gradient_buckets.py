@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.ranks.compare import measured_ms, truths
+from lab.ranks.compare import measured_ms, truths
 from tb_dlprof_plugin.fleet.answers.bucketed_calls import Atoms, atoms_of, bucketed
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import bucket_row
 from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob, replayed_job
@@ -19,7 +19,7 @@ from tb_dlprof_plugin.fleet.job_files import read_job
 from tb_dlprof_plugin.fleet.rank_facts import Gradients, RankFacts
 from tests.support.recorded_runs import ROOT
 
-RANKS = ROOT / "benchmarks" / "ranks"
+RANKS = ROOT / "tests" / "data" / "ranks"
 SETTINGS = RANKS / "settings_recorded"
 MIB = 1 << 20
 

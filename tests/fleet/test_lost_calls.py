@@ -13,7 +13,7 @@ from tb_dlprof_plugin.fleet.job_files import read_job
 from tb_dlprof_plugin.fleet.rank_facts import Collectives, RankFacts
 from tests.support.recorded_runs import ROOT
 
-RECORDED = ROOT / "benchmarks" / "ranks" / "recorded"
+RECORDED = ROOT / "tests" / "data" / "ranks" / "recorded"
 
 
 def without(one: RankFacts, lost: list[int]) -> RankFacts:

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.nccl_inspector import InspectorError, InspectorLog, logs_beside, read_log
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Group, Operation, RankFacts
 
-RECORDED = Path(__file__).parents[2] / "benchmarks" / "ranks" / "recorded"
+RECORDED = Path(__file__).parents[2] / "tests" / "data" / "ranks" / "recorded"
 FUNCTIONS = {
     Operation.ALL_REDUCE: "AllReduce",
     Operation.ALL_GATHER: "AllGather",

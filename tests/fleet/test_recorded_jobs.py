@@ -1,4 +1,4 @@
-"""Jobs of two H200s with a planted cause, as the hook stored them (`benchmarks/ranks`)."""
+"""Jobs of two H200s with a planted cause, as the hook stored them (`lab/ranks`)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ranks.compare import Row, row_of, untimed_job
+from lab.ranks.compare import Row, row_of, untimed_job
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.job_files import read_job
 from tests.support.recorded_runs import ROOT
 
-RANKS = ROOT / "benchmarks" / "ranks"
+RANKS = ROOT / "tests" / "data" / "ranks"
 FOLDERS = sorted(
     {file.parent for kind in ("recorded", "held_out", "trial") for file in (RANKS / kind).glob("*/truth.0.json")}
 )

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT
 
-SETTINGS = ROOT / "benchmarks" / "ranks" / "settings_recorded"
+SETTINGS = ROOT / "tests" / "data" / "ranks" / "settings_recorded"
 
 
 def first_rank(job: str) -> ProfileView:

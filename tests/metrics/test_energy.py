@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from support.recorded_runs import ROOT
 
-from benchmarks.energy.compare import CACHE_BYTES, errors_of, measured, rows_of
+from lab.energy.compare import CACHE_BYTES, errors_of, measured, rows_of
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.metrics.energy import energy_missing, step_energy
 from tb_dlprof_plugin.metrics.energy_split import NoSplit, energy_split, work_of_launches
@@ -24,7 +24,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-RECORDED = ROOT / "benchmarks" / "energy" / "recorded"
+RECORDED = ROOT / "tests" / "data" / "energy" / "recorded"
 REF = RunRef("resnet", "s", 0, 0)
 
 

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
-PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
+PLANTED = ROOT / "tests" / "data" / "planted"
 
 FP16_GEMM, BF16_GEMM = "nvjet_sm90_hsh_128x64_64x8_2x1_v_bz_TNN", "nvjet_sm90_tst_128x64_64x8_2x1_v_bz_TNN"
 FP32_GEMM = "ampere_sgemm_128x64_tn"

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.long
 def test_it_prints_the_ratio_last() -> None:
-    command = [sys.executable, str(ROOT / "benchmarks/tensorboard_startup.py"), "--pairs", "1"]
+    command = [sys.executable, str(ROOT / "lab/speed/tensorboard_startup.py"), "--pairs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     label, ratio = done.stdout.splitlines()[-1].split(": ")

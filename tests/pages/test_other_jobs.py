@@ -23,7 +23,7 @@ from tb_dlprof_plugin.web.queries import read_query, runs_of
 from tb_dlprof_plugin.web.routes import ROUTES
 
 REF = RunRef("job", "s", 0, 0)
-JOBS = Path(__file__).parents[2] / "benchmarks" / "ranks" / "held_out"
+JOBS = Path(__file__).parents[2] / "tests" / "data" / "ranks" / "held_out"
 
 
 def test_whole_nanoseconds_still_add_up() -> None:

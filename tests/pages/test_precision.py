@@ -22,7 +22,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
-OVERFLOWING = ROOT / "benchmarks" / "planted" / "recorded" / "loss_scale_overflow" / "fault"
+OVERFLOWING = ROOT / "tests" / "data" / "planted" / "loss_scale_overflow" / "fault"
 
 
 def recorded(model: str, precision: str, **facts: Any) -> ProfileView:

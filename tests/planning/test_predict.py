@@ -50,7 +50,7 @@ def unprofiled_ms(request: pytest.FixtureRequest) -> dict[tuple[str, str], float
             # Within a second of what was recorded; what the script timed earlier differs where the CPU sets the pace.
             view = ProfileView(stored.profile)
             timed[model, precision] = step_estimate(view, view.selection()).ns / 1e6
-    pairs = json.loads((root / "benchmarks" / "precision_pairs" / "recorded" / "recording.json").read_text())["runs"]
+    pairs = json.loads((root / "tests" / "data" / "precision_pairs" / "recording.json").read_text())["runs"]
     return timed | {(run["subject"], run["precision"]): run["unprofiled_step_ms"] for run in pairs}
 
 

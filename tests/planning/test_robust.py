@@ -23,7 +23,7 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
-PAIRS = TRACES.parents[1] / "benchmarks" / "precision_pairs" / "recorded"
+PAIRS = TRACES.parents[1] / "tests" / "data" / "precision_pairs"
 ODD = (
     "accumulation", "all_options", "checkpointing", "copies", "cpu_memory", "cpu_training", "cuda_graph",
     "cuda_graph_callables", "cuda_only", "data_parallel", "fp8", "hook_fp32", "inference", "legacy_cuda", "lstm",

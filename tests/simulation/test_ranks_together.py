@@ -1,5 +1,5 @@
 """The step of ranks that wait for each other, without the steps that the hook timed: those are the truth
-(`benchmarks/ranks/recorded`, two H200s, torch 2.11)."""
+(`tests/data/ranks/recorded`, two H200s, torch 2.11)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT
 
-RECORDED = ROOT / "benchmarks" / "ranks" / "recorded"
+RECORDED = ROOT / "tests" / "data" / "ranks" / "recorded"
 GPU_PACED = ["ddp_even", "ddp_slow_gpu", "ddp_slow_input", "ddp_uneven_data"]
 
 

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.store.remote_copies import path_here
 
 fsspec = pytest.importorskip("fsspec")
 ROOT = Path(__file__).parents[2]
-RECORDED = ROOT / "benchmarks" / "ranks" / "recorded"
+RECORDED = ROOT / "tests" / "data" / "ranks" / "recorded"
 TRACES = ROOT / "tests" / "traces"
 
 

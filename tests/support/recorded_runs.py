@@ -13,7 +13,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
-DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "benchmarks" / "precision_pairs" / "recorded"
+DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "tests" / "data" / "precision_pairs"
 WEIGHTS = ([16, 3, 3, 3], [64, 10])
 """The parameters that `trained` has: of the convolution and of the linear layer."""
 ACCUMULATE = "torch::autograd::AccumulateGrad"

@@ -13,7 +13,7 @@ from typing import Any
 from tb_dlprof_plugin import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ROOT / "benchmarks" / "run_scripts"
+SCRIPTS = ROOT / "lab" / "run_scripts"
 TB_DLPROF = (sys.executable, "-m", "tb_dlprof_plugin.cli.main")
 _TIMEOUT_S = 240
 

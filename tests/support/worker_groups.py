@@ -9,7 +9,7 @@ from __future__ import annotations
 from xdist.scheduler import LoadScopeScheduling
 
 SHARED = {
-    "planted trainings": ("tests/benchmarks/test_planted.py", "tests/docs/test_rule_pages.py"),
+    "planted trainings": ("tests/lab/test_planted.py", "tests/docs/test_rule_pages.py"),
     "browser tests of many runs": (
         "tests/e2e/test_memory.py", "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
     ),

@@ -305,7 +305,7 @@ CONVNET = {
     ("tf32", "bf16", "search"): 31.7, ("tf32", "channels", "search"): 27.1, ("bf16", "channels", "search"): 15.6,
     ("tf32", "bf16", "channels", "search"): 15.4,
 }  # fmt: skip
-"""Steps in ms of two trainings on an H200, each with all sets of four remedies (`benchmarks.trying.grid`)."""
+"""Steps in ms of two trainings on an H200, each with all sets of four remedies (`lab.trying.grid`)."""
 
 
 @pytest.mark.parametrize(

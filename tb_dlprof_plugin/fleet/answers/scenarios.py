@@ -42,7 +42,7 @@ UNRELIABLE_PERCENT = 5.0
 out such jobs."""
 LEAST_ERROR = 0.15
 """Half the interval of what a change wins, as a share of it: repaired ranks of recorded jobs won 0 to 13 % more than
-their even twins show (`benchmarks/ranks`)."""
+their even twins show (`lab/ranks`)."""
 PACE_WEIGHTS = (0.125, 0.75, 0.125)
 """Of the fast, the expected and the slow pace: three points, the outer ones at two standard deviations, that have the
 mean and the variance of a normal distribution."""

@@ -54,7 +54,7 @@ RECORDED = Spread(0.001, 0.012)
 """Of the recorded configuration itself."""
 SPREADS = {
     # Such that about nine in ten of the configurations lie within that were measured of twelve models on an H200
-    # (`benchmarks/memory_plan/recorded` and `held_out`, printed by `compare`), and at least 0.5 % and 1 %; where it is
+    # (`tests/data/memory_plan/recorded` and `held_out`, printed by `compare`), and at least 0.5 % and 1 %; where it is
     # not measured, as wide as the widest that are, and half again where buffers depend on the library.
     "batch_size": Spread(0.01, 0.08),
     "input": Spread(0.02, 0.12, measured=False),
@@ -63,7 +63,7 @@ SPREADS = {
     "checkpoint": Spread(0.015, 0.08),
     "layers": Spread(0.005, 0.02),
     "gradients": Spread(0.005, 0.015),
-    # Four models (`benchmarks/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %, and five more
+    # Four models (`tests/data/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %, and five more
     # (`library_models_recorded`), by 0.5 and 17 %: nine in ten of these.
     "offload": Spread(0.01, 0.09),
     "relu": Spread(0.01, 0.08, measured=False),

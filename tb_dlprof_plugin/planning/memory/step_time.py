@@ -27,7 +27,7 @@ SPREADS = {
     "input": 0.05,
 }
 """Shares of the step by which a forecast of other work was seen to differ, with `ANOTHER_START` on top: such that about
-nine in ten of the steps lie within that were timed of twelve models on an H200 (`benchmarks/memory_plan`). That of the
+nine in ten of the steps lie within that were timed of twelve models on an H200 (`lab/memory_plan`). That of the
 input is set: one image size was timed."""
 ANOTHER_START = 0.02
 """Share by which a step differs from one start of a training to the next, in most of the same configurations."""

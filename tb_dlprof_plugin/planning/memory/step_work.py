@@ -33,7 +33,7 @@ RECOMPUTED_HOST = 3.75
 """The CPU's time that a checkpointed module adds, over that of its forward pass: for each tensor that it saves autograd
 calls hooks in Python, when the forward pass saves it, when it is computed again, and when the backward pass reads it
 (torch/utils/checkpoint.py). The least of 3.8 to 5.5, measured with tensors so small that nothing else counts
-(`benchmarks/memory_plan/checkpoint_cost.py`)."""
+(`lab/memory_plan/checkpoint_cost.py`)."""
 _NEARLY_NOTHING = 1e-9
 
 

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT
 
-PLANS = ROOT / "benchmarks" / "memory_plan"
+PLANS = ROOT / "tests" / "data" / "memory_plan"
 
 
 def view_of(model: str, name: str = "base") -> ProfileView:

@@ -1,5 +1,5 @@
 """The planner's forecasts from one recording of each of six models against what other configurations took on an H200
-(`benchmarks/memory_plan/recorded`)."""
+(`tests/data/memory_plan/recorded`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.memory_plan.compare import compared
+from lab.memory_plan.compare import compared
 from tb_dlprof_plugin.planning.memory.plan import Bytes
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
@@ -18,7 +18,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT
 
-RECORDED = ROOT / "benchmarks" / "memory_plan" / "recorded"
+RECORDED = ROOT / "tests" / "data" / "memory_plan" / "recorded"
 
 
 @functools.cache

@@ -1,5 +1,5 @@
 """What modules keep on the CPU: against what `torch.autograd.graph.save_on_cpu` around every block of four models was
-measured to take on an H200 (`benchmarks/memory_plan/inputs_and_splits_recorded`)."""
+measured to take on an H200 (`tests/data/memory_plan/inputs_and_splits_recorded`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.memory_plan.compare import blocks_of
-from benchmarks.memory_plan.compare_inputs_and_splits import planner_of
+from lab.memory_plan.compare import blocks_of
+from lab.memory_plan.compare_inputs_and_splits import planner_of
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
@@ -21,7 +21,7 @@ from tb_dlprof_plugin.planning.memory.step_program import StepProgram, places
 from tests.planning.memory.test_changes import INNER, LAYERS, OUTPUT, WEIGHT, peak, three_layers
 from tests.support.recorded_runs import ROOT
 
-RECORDED = ROOT / "benchmarks" / "memory_plan" / "inputs_and_splits_recorded"
+RECORDED = ROOT / "tests" / "data" / "memory_plan" / "inputs_and_splits_recorded"
 MODELS = ("wave", "dense", "llama", "resnet")
 known = functools.cache(lambda model: planner_of(RECORDED, model))
 

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.support.recorded_runs import DEMO, ROOT, recorded_view
 
-PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
+PLANTED = ROOT / "tests" / "data" / "planted"
 MLP, GROWING, EXPANDABLE = (
     PLANTED / "profiler_overhead" / "fault",
     PLANTED / "allocator_churn" / "fault",
@@ -28,7 +28,7 @@ MLP, GROWING, EXPANDABLE = (
 )
 RESNET = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
 LONGEST, STEPS_BEFORE = 262_144, 23
-"""Of `benchmarks/planted/snippets/allocator_churn.py`, whose batches grow before they are recorded."""
+"""Of `lab/planted/snippets/allocator_churn.py`, whose batches grow before they are recorded."""
 
 
 @functools.cache

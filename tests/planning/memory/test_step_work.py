@@ -21,7 +21,7 @@ from tests.support.recorded_runs import ROOT
 @pytest.fixture(scope="module")
 def bert() -> ProfileView:
     """AdamW by `foreach`, paced by the GPU."""
-    return ProfileView(read_profiles(ROOT / "benchmarks" / "memory_plan" / "held_out" / "bert" / "base")[0].profile)
+    return ProfileView(read_profiles(ROOT / "tests" / "data" / "memory_plan" / "held_out" / "bert" / "base")[0].profile)
 
 
 def ns(view: ProfileView, **request) -> float:
@@ -108,8 +108,8 @@ def test_attention_grows_with_the_square_of_the_sequence_and_the_rest_in_a_line(
 
 
 def test_a_larger_image_takes_what_was_timed() -> None:
-    """The ResNet with 320 pixels in place of 224: 41.5 ms (`benchmarks/memory_plan/inputs_and_splits_recorded`)."""
-    resnet = ROOT / "benchmarks" / "memory_plan" / "recorded" / "resnet" / "base"
+    """The ResNet with 320 pixels in place of 224: 41.5 ms (`tests/data/memory_plan/inputs_and_splits_recorded`)."""
+    resnet = ROOT / "tests" / "data" / "memory_plan" / "recorded" / "resnet" / "base"
     found = step_time(ProfileView(read_profiles(resnet)[0].profile), PlanRequest(image_size=320))
     assert found.ns == pytest.approx(41.519e6, rel=0.06)
     assert found.low_ns < 41.519e6 < found.high_ns

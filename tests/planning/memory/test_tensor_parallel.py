@@ -7,9 +7,9 @@ import functools
 import pytest
 import torch
 
-from benchmarks.memory_plan.compare_inputs_and_splits import planner_of
-from benchmarks.memory_plan.inputs_and_splits_subjects import halved
-from benchmarks.memory_plan.subjects import SUBJECTS, Subject
+from lab.memory_plan.compare_inputs_and_splits import planner_of
+from lab.memory_plan.inputs_and_splits_subjects import halved
+from lab.memory_plan.subjects import SUBJECTS, Subject
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
@@ -19,7 +19,7 @@ from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind, St
 from tests.support.recorded_runs import ROOT
 
 known = functools.cache(
-    lambda model: planner_of(ROOT / "benchmarks" / "memory_plan" / "inputs_and_splits_recorded", model)
+    lambda model: planner_of(ROOT / "tests" / "data" / "memory_plan" / "inputs_and_splits_recorded", model)
 )
 
 

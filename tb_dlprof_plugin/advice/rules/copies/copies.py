@@ -41,7 +41,7 @@ publishes no threshold."""
 PINNED_BYTES_PER_SECOND = {7: 12e9, 8: 25e9, 9: 55e9, 10: 55e9, 12: 55e9}
 """Of copies between pinned memory and a GPU, by major compute capability: PCIe 3.0, 4.0 and 5.0 with 16 lanes carry
 15.8, 31.5 and 63.0 GB/s, of which copies reach about four fifths. Measured on an H200: 55.5 GB/s
-(benchmarks/precision_pairs/recorded)."""
+(tests/data/precision_pairs)."""
 
 _COPY_OPS = (COPY, "aten::_copy_from", "aten::_pin_memory")
 _ASKED_FOR = (*_COPY_OPS, "aten::to", "aten::_to_copy", "aten::pin_memory", "aten::contiguous", "aten::clone")

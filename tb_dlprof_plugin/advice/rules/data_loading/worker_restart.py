@@ -43,7 +43,7 @@ RULE = Rule(
 
 WORKERS_KEPT = SpeedupRange(0.6, 0.9, 1.0)
 """Share of the time for stopping and starting worker processes that keeping them saves. Two workers took 26 ms, and
-less than 1 ms once they were kept (benchmarks/planted/recorded/worker_restart)."""
+less than 1 ms once they were kept (tests/data/planted/worker_restart)."""
 
 FIRST_BATCH_SOONER = 0.5
 """Share of the wait for an epoch's first batch that goes with the workers' start. Samples that cost nothing: all of

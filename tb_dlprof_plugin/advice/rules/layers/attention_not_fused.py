@@ -59,7 +59,7 @@ FUSED_ATTENTION_LEAST_NS = (6_000, 8_000)
 """Share of the memory bandwidth and of the Tensor Cores' peak rate that fused attention reaches, forward and
 backward, and what it takes at least: the slower of the two comes on top of that. In FP32 the peak is that of three
 TF32 products. They give the times of cuDNN's and of the efficient kernels on an H200 within a factor of 2
-(benchmarks/precision_pairs/recorded, 12 sizes; benchmarks/planted's attention_not_fused: 69 and 215 us where 59 and
+(tests/data/precision_pairs, 12 sizes; lab/planted's attention_not_fused: 69 and 215 us where 59 and
 190 were recorded)."""
 
 FUSED_ATTENTION = SpeedupRange(0.5, 1.0, 1.5)

@@ -62,8 +62,8 @@ kernel for channels last still change them."""
 BATCH_NORM_CHANNELS_LAST_HALF = (SpeedupRange(1.5, 2.0, 2.5), SpeedupRange(2.0, 3.0, 4.5))
 BATCH_NORM_CHANNELS_LAST_FP32 = (SpeedupRange(1.0, 1.25, 1.6), SpeedupRange(1.4, 2.0, 2.6))
 """Batch norm, forward and backward, with channels last against channels first. Measured on an H200 with torch 2.11:
-ResNet-50 (demo/recorded/resnet50 and benchmarks/precision_pairs/recorded/torchvision/resnet50-channels-last, per
-image) 1.8 and 3.0 in BF16, 2.4 and 2.9 in FP16, 1.24 and 2.0 on FP32 tensors; benchmarks/planted's channels_last 2.0
+ResNet-50 (demo/recorded/resnet50 and tests/data/precision_pairs/torchvision/resnet50-channels-last, per
+image) 1.8 and 3.0 in BF16, 2.4 and 2.9 in FP16, 1.24 and 2.0 on FP32 tensors; lab/planted's channels_last 2.0
 and 4.4 in BF16."""
 
 DEPTHWISE_SHARE_PERCENT = 10.0

@@ -52,7 +52,7 @@ CONVOLUTION_SHARE_PERCENT = 5.0
 
 CUDNN_BENCHMARK_FP32 = SpeedupRange(1.0, 1.2, 1.4)
 CUDNN_BENCHMARK_OTHER = SpeedupRange(1.0, 1.05, 1.25)
-"""Convolution kernels after cudnn.benchmark chose the algorithms. Measured on an H200 by benchmarks/cudnn_benchmark.py
+"""Convolution kernels after cudnn.benchmark chose the algorithms. Measured on an H200 by lab/cudnn_benchmark.py
 for AlexNet, VGG-16 and ResNet-50: 1.17 to 1.35 in FP32, 1.00 to 1.22 in TF32, 1.02 to 1.08 in FP16."""
 
 

@@ -56,7 +56,7 @@ _HOOK = "AccumulateGrad"
 _MARKING = SpeedupRange(1.0, 5.0, 12.0)
 """CPU time of the search over that of the calls that mark parameters as used, where the CPU sets the pace: on two H200s
 a step with 256 parameters became 11.3 ms longer, with 384 18.7 ms, and 0.9 and 1.9 ms were in these calls
-(benchmarks/ranks; the hosts vary by 10 % of 42 and 79 ms)."""
+(lab/ranks; the hosts vary by 10 % of 42 and 79 ms)."""
 _FILLS = frozenset({"aten::fill_", "aten::zero_"})
 _FREEZE = "model.{module}.requires_grad_(False)  # before DistributedDataParallel(model)\n"
 _PLAIN = "model = DistributedDataParallel(model)  # without find_unused_parameters=True\n"

@@ -47,7 +47,7 @@ RULE = Rule(
 
 FRAGMENTATION_PERCENT = 60.0
 """Of the memory that the allocator reserved at its peak, unused at the peak of allocated memory. Ours: recorded
-trainings with constant shapes leave up to 50 % unused (benchmarks/planted)."""
+trainings with constant shapes leave up to 50 % unused (lab/planted)."""
 
 FRAGMENTED_SHARE_PERCENT = 10.0
 """Of the GPU's memory: less lying about limits nothing."""

@@ -46,7 +46,7 @@ RULE = Rule(
 CHECKPOINT_SAVES_PERCENT = 15.0
 CHECKPOINT_COSTS_PERCENT = 10.0
 """Of the peak memory, at the least, and of the step, at the most. Ours: checkpointing all blocks of a network made it
-16 to 32 % longer on an H200 (benchmarks/memory_plan)."""
+16 to 32 % longer on an H200 (lab/memory_plan)."""
 
 _CODE = """from torch.utils.checkpoint import checkpoint
 

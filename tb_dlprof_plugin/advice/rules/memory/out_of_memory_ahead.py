@@ -45,7 +45,7 @@ RULE = Rule(
 
 OUT_OF_MEMORY_PERCENT = 95.0
 """Of what the process can have, taken by tensors at their peak. Ours: the allocator's rounding and what lies between
-blocks take up to 5 % more in recorded trainings that fill their memory (benchmarks/memory_plan)."""
+blocks take up to 5 % more in recorded trainings that fill their memory (lab/memory_plan)."""
 
 PEAKS_DIFFER_PERCENT = 2.0
 """Of the peak: recorded steps with inputs of one size differ by less."""

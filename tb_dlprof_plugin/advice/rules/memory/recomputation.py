@@ -59,7 +59,7 @@ where recomputed ones may still be in the cache."""
 CHECKPOINTING_IN_PYTHON = 0.8
 """CPU time of checkpointing outside the recomputed ops (saving and restoring states, hooks) over the ops' own. On an
 H200 with torch 2.11, leaving it out of a step that the CPU paced saved 1.6 times what the ops' calls take
-(benchmarks/planted's recomputation with a quarter of its batch)."""
+(lab/planted's recomputation with a quarter of its batch)."""
 
 _FORWARD_ONLY = frozenset(
     f"aten::{name}"

@@ -48,7 +48,7 @@ RULE = Rule(
 
 _REALISED = SpeedupRange(0.7, 1.0, 1.35)
 """Of the saving: a merged unit has more parameters to copy, which takes the CPU longer; and autograd's own nodes and
-threads for each unit, which are outside of FSDP's ranges, go too (benchmarks/ranks: 1.28)."""
+threads for each unit, which are outside of FSDP's ranges, go too (lab/ranks: 1.28)."""
 
 
 def check(context: RuleContext) -> Finding | Silent:

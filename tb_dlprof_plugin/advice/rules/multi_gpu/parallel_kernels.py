@@ -8,7 +8,7 @@ from tb_dlprof_plugin.metrics.communication_slowdown import communication_slowdo
 
 COMMUNICATION_SLOWDOWN = SpeedupRange(0.15, 0.27, 0.5)
 """Time that a collective adds to other kernels for each time that it runs in parallel with them, where a recording does
-not show its own: 0.22 to 0.30 on seven recordings of two H200s over NVLink (benchmarks/ranks)."""
+not show its own: 0.22 to 0.30 on seven recordings of two H200s over NVLink (lab/ranks)."""
 
 _ENOUGH_NS = 500_000.0
 """Time in parallel per step from which a recording's own figure is used."""

@@ -47,7 +47,7 @@ RULE = Rule(
 FUSED_CPU_OPS = 6.0
 """A step of n ops over lists takes the CPU (this + n) / (this + 1) times as long as a fused one: recorded steps of
 AdamW take 0.3 to 0.5 ms fused and 0.6 to 1.3 ms over lists, those of SGD without momentum as long either way
-(benchmarks/planted/recorded)."""
+(tests/data/planted)."""
 
 FUSED_OPTIMIZER_SAVING_PERCENT = 3.0
 """Of the step without the profiler: more than step times of one run vary by."""

@@ -63,7 +63,7 @@ AMP_OTHER = SpeedupRange(1.0, 1.4, 2.0)
 CASTS_ON_CPU = SpeedupRange(0.6, 1.0, 1.8)
 """What casts cost the CPU without the profiler, over what the replay says. From recorded runs that the CPU paces, AMP
 against FP32, where the steps without the profiler are known: 0.75 to 0.88 for DistilBERT and T5
-(benchmarks/precision_pairs/recorded), 1.3 to 1.5 for MLP (demo/recorded)."""
+(tests/data/precision_pairs), 1.3 to 1.5 for MLP (demo/recorded)."""
 
 ELIGIBLE_SHARE_PERCENT = 5.0
 """Of the step, in matrix kernels: with less, mixed precision is not expected to help."""

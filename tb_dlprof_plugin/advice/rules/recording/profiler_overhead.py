@@ -38,7 +38,7 @@ RULE = Rule(
 
 PROFILED_STEP_RATIO = 2.0
 """Recorded step over the step without the profiler. Of recorded runs that the CPU paces, with default options, it is
-1.54 at the median and at most 1.82 in nine of ten (benchmarks/precision_pairs): that is the cost of a recording."""
+1.54 at the median and at most 1.82 in nine of ten (lab/precision_pairs): that is the cost of a recording."""
 
 PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
 """The same where options are on that cost time: leaving them off is free."""
