@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import lzma
 import math
 import re
 from collections import defaultdict
@@ -27,7 +28,7 @@ from tb_dlprof_plugin.readers.input_text import parse_shapes
 from .process import fitted
 
 HERE = Path(__file__).resolve().parent
-RECORDINGS = (HERE / "h200.json.gz", HERE / "h200_edges.json.gz", HERE / "h200_common.json.gz")
+RECORDINGS = tuple(HERE / f"{name}.json.xz" for name in ("h200", "h200_edges", "h200_common"))
 TABLE = Path(op_times.__file__).with_name("op_times.json.gz")
 LEAST_OPS = 8
 """A kind with fewer measured ops is left out."""
@@ -65,7 +66,7 @@ def measured_ops(recordings: Iterable[Path]) -> tuple[str, dict[str, Rows]]:
     kinds: dict[str, Rows] = defaultdict(list)
     gpus = set()
     for number, path in enumerate(recordings):
-        recording = json.loads(gzip.decompress(path.read_bytes()))
+        recording = json.loads(lzma.decompress(path.read_bytes()))
         gpus.add(recording["device"])
         ceilings = ceilings_of(recording["device"])
         assert ceilings is not None, f"{recording['device']} is not in the table of ceilings"

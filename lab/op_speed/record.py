@@ -1,6 +1,6 @@
 """Measures the kernel time of single ops, forward and backward, in each precision.
 
-    python -m lab.op_speed.record RESULT.json.gz [--draw broad] [--cases 2400] [--skip 0] [--seconds 300]
+    python -m lab.op_speed.record RESULT.json.xz [--draw broad] [--cases 2400] [--skip 0] [--seconds 300]
 
 Cases run in chunks, each once per precision below torch.profiler; the trace is analysed as that of a training would be,
 and what is kept is the unit that the forecast knows: a matrix routine, or an op of the model, with its inputs'
@@ -13,8 +13,8 @@ import argparse
 import bisect
 import datetime
 import gc
-import gzip
 import json
+import lzma
 import sys
 import tempfile
 import time
@@ -169,7 +169,7 @@ def main() -> None:
         "cases": done,
         "rows": rows,
     }
-    with gzip.open(args.result, "wt") as file:
+    with lzma.open(args.result, "wt") as file:
         json.dump(result, file, separators=(",", ":"))
     print(f"{args.result}: {len(rows)} rows, {args.result.stat().st_size / 1e3:.0f} kB")
 

@@ -43,6 +43,11 @@ class Recorded:
     directory: Path
     step_ms: float
 
+    @property
+    def stored(self) -> bool:
+        """Whether its event file is in the repository: of some runs only the times are, which forecasts are held to."""
+        return self.directory.is_dir()
+
 
 @dataclass(frozen=True)
 class Row:
@@ -115,7 +120,7 @@ def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = N
     rows = []
     truths = {(run.model, run.precision): run for run in runs}
     for run in runs:
-        if run.precision != base or (models is not None and run.model not in models):
+        if run.precision != base or not run.stored or (models is not None and run.model not in models):
             continue
         view = frame_of(run)
         by_rule = daydream_ms(view)

@@ -1,4 +1,5 @@
-"""How near the estimated step without the profiler comes to the timed one, on all recorded eager runs.
+"""How near the estimated step without the profiler comes to the timed one, on all eager runs
+that are stored.
 
     python -m lab.precision_pairs.unprofiled
 
@@ -20,7 +21,7 @@ def main() -> None:
     """Entry point of the script."""
     recorded, estimated, inside, runs = [], [], 0, 0
     for run in recordings():
-        if run.precision.startswith("compile"):
+        if run.precision.startswith("compile") or not run.stored:
             continue
         runs += 1
         view = frame_of(run)

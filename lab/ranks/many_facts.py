@@ -5,7 +5,7 @@
 RUN is a run of two ranks, of which rank 1 is late, such as tests/data/ranks/recorded/ddp_slow_gpu. Its steps are
 repeated until a rank has as many steps and calls in each as asked; 0 leaves them as they are. Rank 1 becomes the
 straggler; rank 0, whose calls begin later by a jitter and end as they did, becomes all others. Eight ranks share a
-host, whose clock is off by up to 5 ms. This leaves out reading traces, which `lab.ranks.scale` measures.
+host, whose clock is off by up to 5 ms. This leaves out reading traces.
 
 Prints the size of the facts, then what the command answers with its seconds, those of one core, and its peak memory.
 """

@@ -44,7 +44,7 @@ EVEN = [
     "held_out/images_even",
     "trial/residual_even",
     "trial/vision_even",
-    *(f"settings_recorded/{name}" for name in ("accumulate", "gpipe_few", "sharded", "wide")),
+    *(f"settings_recorded/{name}" for name in ("gpipe_few", "sharded", "wide")),
 ]
 
 

@@ -19,7 +19,6 @@ from tests.support.recorded_runs import ROOT
 
 SETTINGS = ROOT / "tests" / "data" / "ranks" / "settings_recorded"
 JOBS = [
-    ("communication_bound", "accumulate_synced", "accumulate"),
     ("gradient_buckets", "wide_one", "wide"),
     ("gradient_bucket_copies", "wide_copied", "wide"),
 ]

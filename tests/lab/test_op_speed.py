@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import math
 import re
 import sys
@@ -41,7 +42,7 @@ def test_a_draw_is_the_same_everywhere_and_a_larger_one_begins_with_it(what: str
 
 @pytest.mark.parametrize(("recording", "what"), list(zip(fit.RECORDINGS, ("broad", "edges", "common"), strict=True)))
 def test_cases_are_still_those_that_the_recordings_number(recording: Path, what: str) -> None:
-    rows = json.loads(gzip.decompress(recording.read_bytes()))["rows"]
+    rows = json.loads(lzma.decompress(recording.read_bytes()))["rows"]
     cases = draw(250, what)
     found = {(row["case"], row["kind"], row["layout"]) for row in rows if row["case"] < 250}
     assert len({case for case, _, _ in found}) > 200
@@ -100,8 +101,8 @@ def _row(case: int, precision: str, ns: float, **facts: Any) -> dict[str, Any]:
 
 
 def _fitted(rows: list[dict[str, Any]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    recording = folder / "recording.json.gz"
-    recording.write_bytes(gzip.compress(json.dumps({"device": GPU, "rows": rows}).encode()))
+    recording = folder / "recording.json.xz"
+    recording.write_bytes(lzma.compress(json.dumps({"device": GPU, "rows": rows}).encode()))
     monkeypatch.setattr(fit, "TABLE", folder / "table.json.gz")
     monkeypatch.setattr(sys, "argv", ["fit", str(recording)])
     fit.main()
@@ -211,7 +212,7 @@ def test_hardly_a_measured_op_is_a_layer_of_a_recorded_model() -> None:
     assert len(layers) > 250
     same = []
     for path in fit.RECORDINGS:
-        rows = json.loads(gzip.decompress(path.read_bytes()))["rows"]
+        rows = json.loads(lzma.decompress(path.read_bytes()))["rows"]
         measured = _convolutions((row["op"], row["shapes"]) for row in rows if row["matrix"] and not row["backward"])
         assert len(measured) > 350
         same.append(len(measured & layers))

@@ -9,14 +9,15 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT
 
-SETTINGS = ROOT / "tests" / "data" / "ranks" / "settings_recorded"
+DATA = ROOT / "tests" / "data"
+WIDE = "ranks/settings_recorded/wide"
 
 
 def first_rank(job: str) -> ProfileView:
-    return ProfileView(read_profiles(SETTINGS / job)[0].profile)
+    return ProfileView(read_profiles(DATA / job)[0].profile)
 
 
-@pytest.mark.parametrize("job", ["wide", "accumulate", "accumulate_synced"])
+@pytest.mark.parametrize("job", [WIDE, "ranks/trial/vision_even", "planted/communication_bound/fixed"])
 def test_on_two_h200s_an_all_reduce_costs_a_quarter_of_its_time(job: str) -> None:
     view = first_rank(job)
     assert communication_slowdown(view, view.selection()).share == pytest.approx(0.28, abs=0.08)
@@ -24,7 +25,7 @@ def test_on_two_h200s_an_all_reduce_costs_a_quarter_of_its_time(job: str) -> Non
 
 def test_it_is_unknown_where_nothing_runs_in_parallel(gpu_view: ProfileView) -> None:
     assert communication_slowdown(gpu_view, gpu_view.selection()).share is None
-    one_bucket = first_rank("wide_one")
+    one_bucket = first_rank(f"{WIDE}_one")
     assert communication_slowdown(one_bucket, one_bucket.selection()).share is None
 
 

@@ -1,1 +1,0 @@
-"""Memory, time and power of single layers and of small networks, as an assignment on GPU resources asked for them."""
