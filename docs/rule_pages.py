@@ -10,7 +10,6 @@ written by hand.
 from __future__ import annotations
 
 import argparse
-import ast
 import itertools
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "lab")]
 
-from planted import studies  # noqa: E402
+from planted import faults, studies  # noqa: E402, F401  # faults fill PLANTED
+from planted.common import PLANTED  # noqa: E402
 from planted.held import LARGER, NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
 from planted.tables import DEMO_COLUMNS, PLANTED_COLUMNS, demo_rows, markdown, planted_row, totals  # noqa: E402
 
@@ -76,14 +76,15 @@ def _table(rows: list[Held]) -> str:
     return markdown(PLANTED_COLUMNS, [planted_row(one, _link) for one in rows]) + f"\n{totals(rows)}\n"
 
 
-def _example(planted: Held, snippet_of: str) -> str:
-    """What the rule says of a training with its fault, and what fixing it saved; ``snippet_of`` is "" where the
+def _example(planted: Held, training_of: str) -> str:
+    """What the rule says of a training with its fault, and what fixing it saved; ``training_of`` is "" where the
     recording is a job or was made for something else."""
     rule = planted.rule
     machine = f", recorded on {planted.machine}" if planted.machine else ""
-    if snippet_of:
-        snippet = f"lab/planted/snippets/{snippet_of}.py"
-        about = f"[`{snippet}`](../../{snippet}) is a training with this fault{machine}. {_about(snippet_of)}"
+    if training_of:
+        training = PLANTED[training_of]
+        file = training.file.resolve().relative_to(ROOT).as_posix()
+        about = f"[`{training_of}` in `{file}`](../../{file}) is a training with this fault{machine}. {training.about}"
     elif rule in OF_GPUS:
         about = f"The training in `tests/data/{OF_GPUS[rule][0]}` has it{machine}; without it: `{OF_GPUS[rule][1]}`."
     else:
@@ -136,13 +137,6 @@ def _realised(planted: Held) -> str:
     kept = {None: "", True: ", as stated", False: ", which the stated interval does not hold"}[planted.within]
     much = scaled or f", {duration(abs(saved))} {'less' if saved >= 0 else 'more'}"
     return f"a step without the profiler takes {duration(after)} instead of {duration(before)}{much}{kept}."
-
-
-def _about(rule: str) -> str:
-    """What the planted training says of its fault and of how it is fixed: the first paragraph of its docstring."""
-    source = (RECORDED.parent / "snippets" / f"{rule}.py").read_text(encoding="utf-8")
-    text = ast.get_docstring(ast.parse(source)) or ""
-    return " ".join(text.split("\n\n")[0].replace("``", "`").split())
 
 
 def _index(rules: list[Rule]) -> str:

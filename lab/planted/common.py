@@ -1,15 +1,17 @@
-"""What the planted trainings share: where they run, and how they are recorded."""
+"""What the planted trainings share: where they run, how a step goes by default, and how they are recorded."""
 
 from __future__ import annotations
 
-import argparse
+import inspect
 import os
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
 import tb_dlprof_plugin
 
@@ -58,11 +60,95 @@ def set_up(seed: int = 0) -> None:
     torch.manual_seed(seed)
 
 
-def main(train: Callable[[Path, bool], None]) -> None:
-    """The command line of a planted training."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--logdir", type=Path, required=True, help="where the run is recorded")
-    parser.add_argument("--fixed", action="store_true", help="without the fault")
-    args = parser.parse_args()
-    set_up()
-    train(args.logdir, args.fixed)
+@dataclass(frozen=True)
+class Planted:
+    """A training with a fault: ``train(logdir, fixed)`` runs it with the fault, or fixed, and records it.
+
+    Attributes:
+        gpus: how many GPUs it needs to show its fault; 0: a CPU will do.
+    """
+
+    train: Callable[[Path, bool], None]
+    gpus: int
+
+    @property
+    def about(self) -> str:
+        """What the fault is and how it is fixed: the first paragraph of the docstring."""
+        return " ".join((inspect.getdoc(self.train) or "").split("\n\n")[0].split())
+
+    @property
+    def file(self) -> Path:
+        """The file with its code."""
+        return Path(inspect.getfile(self.train))
+
+
+PLANTED: dict[str, Planted] = {}
+"""By the rule that finds the fault, which is the name of the function."""
+
+
+def planted(gpus: int = 1) -> Callable[[Callable[[Path, bool], None]], Callable[[Path, bool], None]]:
+    """Adds a function to `PLANTED`."""
+
+    def add(train: Callable[[Path, bool], None]) -> Callable[[Path, bool], None]:
+        PLANTED[train.__name__] = Planted(train, gpus)
+        return train
+
+    return add
+
+
+def train(
+    logdir: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    inputs: Tensor,
+    targets: Tensor,
+    *,
+    amp: torch.dtype | None = None,
+    scaler: torch.amp.GradScaler | None = None,
+    steps: int = STEPS,
+    **options: Any,
+) -> None:
+    """Records the usual step on one batch: forward pass and loss, under autocast with ``amp``, backward pass, update.
+
+    The loss is cross entropy of numbers of classes, and else the mean squared error.
+    """
+    loss_of = nn.functional.mse_loss if targets.is_floating_point() else nn.functional.cross_entropy
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(DEVICE, dtype=amp or torch.bfloat16, enabled=amp is not None):
+            loss = loss_of(model(inputs), targets)
+        if scaler is None:
+            loss.backward()
+            optimizer.step()
+        else:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+
+    run_steps(logdir, step, steps, **{"model": model, "optimizer": optimizer, "batch_size": len(inputs), **options})
+
+
+def sgd(model: nn.Module, rate: float = 1e-3) -> torch.optim.Optimizer:
+    """In one fused kernel for many parameters."""
+    return torch.optim.SGD(model.parameters(), lr=rate, fused=True)
+
+
+def listed_sgd(model: nn.Module, rate: float = 0.01) -> torch.optim.Optimizer:
+    """By ops over lists of parameters."""
+    return torch.optim.SGD(model.parameters(), lr=rate, foreach=True)
+
+
+def adamw(model: nn.Module, rate: float = 1e-4) -> torch.optim.Optimizer:
+    """In one fused kernel for many parameters."""
+    return torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
+
+
+def normal(*shape: int) -> Tensor:
+    """Random numbers on the device."""
+    return torch.randn(*shape, device=DEVICE)
+
+
+def classes(count: int, *shape: int) -> Tensor:
+    """Random numbers of classes on the device."""
+    return torch.randint(count, shape, device=DEVICE)

@@ -3,7 +3,7 @@
     python -m lab.planted.record --out DIRECTORY [--rules NAME ...] [--gpus N] [--seconds 500]
 
 Recordings go to DIRECTORY/<rule>/fault and DIRECTORY/<rule>/fixed, what machine made them and what failed to
-DIRECTORY/recording.json. A training that needs another number of GPUs than one says so in ``GPUS``; ``--gpus`` picks.
+DIRECTORY/recording.json. ``--gpus`` picks trainings by the number of GPUs that they need.
 With PLANTED_QUICK set in the environment each runs a few steps only, which shows that it runs and no more;
 PLANTED_SCALE makes batches and widths larger by a factor.
 """
@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import json
 import os
-import pkgutil
 import shutil
 import signal
 import sys
@@ -26,21 +24,11 @@ from typing import Any
 
 import torch
 
-from . import snippets
-from .common import SCALE, set_up
+from . import faults  # noqa: F401  # which fill `PLANTED`
+from .common import PLANTED, SCALE, set_up
 
 LIMIT_S = 90
 VARIANTS = ("fault", "fixed")
-
-
-def all_snippets() -> list[str]:
-    """Names of the planted trainings, which are those of the rules."""
-    return sorted(found.name for found in pkgutil.iter_modules(snippets.__path__))
-
-
-def gpus_of(name: str) -> int:
-    """How many GPUs a training needs to show its fault; 0: a CPU will do."""
-    return int(getattr(importlib.import_module(f"{snippets.__name__}.{name}"), "GPUS", 1))
 
 
 def record(name: str, variant: str, out: Path) -> dict[str, Any]:
@@ -54,7 +42,7 @@ def record(name: str, variant: str, out: Path) -> dict[str, Any]:
         signal.alarm(LIMIT_S)
         try:
             set_up()
-            importlib.import_module(f"{snippets.__name__}.{name}").train(directory, variant == "fixed")
+            PLANTED[name].train(directory, variant == "fixed")
             sys.stdout.flush()
             os._exit(0)
         except BaseException:
@@ -80,11 +68,11 @@ def main() -> None:
     """Entry point of the script."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--rules", nargs="+", choices=all_snippets(), default=None, metavar="NAME")
+    parser.add_argument("--rules", nargs="+", choices=sorted(PLANTED), default=None, metavar="NAME")
     parser.add_argument("--gpus", type=int, default=None, help="only trainings that need this many GPUs")
     parser.add_argument("--seconds", type=float, default=3600, help="begin no training after about this long")
     args = parser.parse_args()
-    names = args.rules or [name for name in all_snippets() if args.gpus is None or gpus_of(name) == args.gpus]
+    names = args.rules or [name for name in sorted(PLANTED) if args.gpus in (None, PLANTED[name].gpus)]
     start = time.monotonic()
     runs: list[dict[str, Any]] = []
     for name in names:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planted import snippets
+from planted import faults
+from planted.common import PLANTED
 from planted.held import LARGER, NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, held, planted_rules
-from planted.record import all_snippets
 from planted.studies import advice_rows
 
 from tb_dlprof_plugin.advice import rules as rule_folders
@@ -69,9 +69,9 @@ def test_every_rule_has_a_planted_training_and_its_recording_or_cases_and_a_topi
     rules = {one.rule.id for one in all_rules()}
     others = {*OF_JOBS, *OF_SETTINGS, *OF_GPUS, *NOT_RECORDED}
     cases = {path.stem for path in (Path(__file__).parents[1] / "advice" / "cases").glob("*.py")}
-    assert others <= rules - set(all_snippets())
-    assert rules - set(all_snippets()) - others <= cases, f"no training in {snippets.__name__}, and no cases"
-    assert set(all_snippets()) <= set(RULES), f"not recorded in {RECORDED}"
+    assert others <= rules - set(PLANTED)
+    assert rules - set(PLANTED) - others <= cases, f"no training in {faults.__name__}, and no cases"
+    assert set(PLANTED) <= set(RULES), f"not recorded in {RECORDED}"
     assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
     folders = {path.name for path in Path(rule_folders.__file__).parent.iterdir() if (path / "__init__.py").exists()}
     assert folders == set(TOPICS)

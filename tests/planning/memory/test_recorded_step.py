@@ -28,7 +28,7 @@ MLP, GROWING, EXPANDABLE = (
 )
 RESNET = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
 LONGEST, STEPS_BEFORE = 262_144, 23
-"""Of `lab/planted/snippets/allocator_churn.py`, whose batches grow before they are recorded."""
+"""Of `allocator_churn` of `lab/planted/faults`, whose batches grow before they are recorded."""
 
 
 @functools.cache
