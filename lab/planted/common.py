@@ -1,4 +1,4 @@
-"""What the planted trainings share: where they run, how a step goes by default, and how they are recorded."""
+"""What the planted trainings share: where they run, the usual step, and how they are recorded."""
 
 from __future__ import annotations
 
@@ -102,6 +102,7 @@ def train(
     optimizer: torch.optim.Optimizer,
     inputs: Tensor,
     targets: Tensor,
+    /,
     *,
     amp: torch.dtype | None = None,
     scaler: torch.amp.GradScaler | None = None,
@@ -110,7 +111,8 @@ def train(
 ) -> None:
     """Records the usual step on one batch: forward pass and loss, under autocast with ``amp``, backward pass, update.
 
-    The loss is cross entropy of numbers of classes, and else the mean squared error.
+    The loss is cross entropy of numbers of classes, and else the mean squared error. Other options are those of the
+    hook, which is given model, optimizer and batch size where they do not say otherwise.
     """
     loss_of = nn.functional.mse_loss if targets.is_floating_point() else nn.functional.cross_entropy
 

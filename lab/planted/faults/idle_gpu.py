@@ -264,16 +264,15 @@ def small_kernels(logdir: Path, fixed: bool) -> None:
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)
 
 
-class Sensor(nn.Module):
+class Sensor(Pooling):
     """A softmax over millions of positions for each of a few signals, and a layer."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.pooling = Pooling(together=True)
+        super().__init__(together=True)
         self.head = nn.Linear(1, 16)
 
     def forward(self, signals: Tensor) -> Tensor:
-        return self.head(self.pooling(signals))
+        return self.head(super().forward(signals))
 
 
 class Sensors(nn.Module):
