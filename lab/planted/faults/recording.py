@@ -1,4 +1,4 @@
-"""Faults of the recording: which steps, with which options, and what the hook is told."""
+"""Faults of the recording: which steps, with which options, and what the hook is given."""
 
 from __future__ import annotations
 
