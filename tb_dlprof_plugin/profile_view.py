@@ -87,8 +87,7 @@ def per_view(function: Callable[[ProfileView], _Totals]) -> Callable[[ProfileVie
     def remembered(view: ProfileView) -> _Totals:
         if name not in view.own_answers:
             view.own_answers[name] = function(view)
-        answer: _Totals = view.own_answers[name]
-        return answer
+        return view.own_answers[name]
 
     return remembered
 
@@ -221,11 +220,8 @@ class ProfileView:
     @cached_property
     def launch_is_collective(self) -> Bools:
         """Whether the activity is a kernel of a collective or of a message between ranks."""
-        strings, kernels = self.profile.strings, self.profile.kernels
-        of_kernel = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
-        of_kernel &= kernels.kind == KernelKind.KERNEL
-        result: Bools = of_kernel[self.profile.launches.kernel]
-        return result
+        communicates = self.profile.kernels_where(family="communication")
+        return (communicates & (self.profile.kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:
@@ -246,14 +242,11 @@ class ProfileView:
             ],
             dtype=np.bool_,
         )
-        computes: Bools = (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
-        return computes
+        return (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
 
     @cached_property
     def _launch_is_whole_graph(self) -> Bools:
-        kernels, strings = self.profile.kernels, self.profile.strings
-        whole = np.array([strings[rule] == WHOLE_GRAPH for rule in kernels.rule.tolist()], dtype=np.bool_)
-        return whole[self.profile.launches.kernel]
+        return self.profile.kernels_where(rule=WHOLE_GRAPH)[self.profile.launches.kernel]
 
     @cached_property
     def launch_by_kernel(self) -> Ints:

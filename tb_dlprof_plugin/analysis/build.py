@@ -237,8 +237,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
 def _communicates(strings: Sequence[str], kernels: Kernels) -> Bools:
     """Which kernels are communication."""
     names = [strings[family] == "communication" for family in kernels.family.tolist()]
-    result: Bools = np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
-    return result
+    return np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
 
 
 def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:

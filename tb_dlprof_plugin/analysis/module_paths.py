@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.string_table import StringTable
-from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 
@@ -25,8 +26,7 @@ def with_one_kind_of_module(timeline: Timeline) -> Timeline:
     frames = host.kind == HostKind.PYTHON_MODULE
     if not frames.any() or not hook_ranges(timeline).any():
         return timeline
-    columns = {name: getattr(host, name)[~frames] for name in HostEvents.__slots__}
-    return replace(timeline, host=HostEvents(**columns))
+    return replace(timeline, host=take_rows(host, ~frames))
 
 
 def hook_ranges(timeline: Timeline) -> Ints:

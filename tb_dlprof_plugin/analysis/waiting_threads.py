@@ -80,5 +80,4 @@ def _waits(timeline: Timeline, launches: Ints, borrowing: Ints, lending: Ints) -
         rows = distinct(lending[host.thread[lending] == thread])
         between = np.searchsorted(own, last[rows], side="right") - np.searchsorted(own, first[rows], side="left")
         waits[rows] = between == 0
-    answer: Bools = waits[lending]
-    return answer
+    return waits[lending]

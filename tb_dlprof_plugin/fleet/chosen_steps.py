@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import Collectives, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 MOST_CALLS = 3_000_000
@@ -21,8 +22,7 @@ def common_steps(facts: Sequence[RankFacts]) -> Ints:
     if not len(numbers):
         return numbers
     found, count = np.unique(numbers, return_counts=True)
-    result: Ints = found[count == count.max()]
-    return result
+    return found[count == count.max()]
 
 
 def among(facts: Sequence[RankFacts], numbers: Ints) -> list[Bools]:
@@ -78,5 +78,4 @@ def with_calls_of(one: RankFacts, numbers: Ints) -> RankFacts:
     rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])
     if len(rows) == len(one.collectives):
         return one
-    columns = {column.name: getattr(one.collectives, column.name)[rows] for column in fields(Collectives)}
-    return replace(one, collectives=Collectives(**columns))
+    return replace(one, collectives=take_rows(one.collectives, rows))

@@ -59,8 +59,7 @@ class Alignment:
     def aligned_ns(self, index: int, unix_ns: Ints) -> Ints:
         """Times of a rank (unix ns on its own clock) on the clock of its component."""
         late = unix_ns - self.reference_ns
-        aligned: Ints = unix_ns - np.rint(self.offset_ns[index] + self.drift[index] * late).astype(np.int64)
-        return aligned
+        return unix_ns - np.rint(self.offset_ns[index] + self.drift[index] * late).astype(np.int64)
 
     def summary(self) -> Clocks:
         """For the answers about the job; ranks that nothing connects with the first have no offset."""

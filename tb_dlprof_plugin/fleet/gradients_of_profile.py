@@ -83,9 +83,7 @@ def _all_buckets(view: ProfileView, calls: CommunicationCalls, names: tuple[str,
 
 def _rows_of(view: ProfileView, names: tuple[str, ...]) -> Ints:
     """Rows of the calls of ops with one of these names."""
-    ops, strings = view.profile.ops, view.profile.strings
-    named = np.array([strings[name] in names for name in ops.name.tolist()], dtype=np.bool_)
-    return np.flatnonzero(named[view.profile.calls.op]) if len(ops) else np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(view.profile.ops_named(lambda name: name in names)[view.profile.calls.op])
 
 
 def _marks(view: ProfileView, names: tuple[str, ...]) -> tuple[Ints, Ints, Ints] | None:

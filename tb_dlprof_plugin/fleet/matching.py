@@ -22,6 +22,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 TYPE_MISMATCH = "COLLECTIVE_TYPE_MISMATCH"
@@ -83,10 +84,6 @@ class _Calls:
     def __len__(self) -> int:
         return len(self.rank)
 
-    def at(self, rows: Ints | Bools) -> _Calls:
-        columns: list[Any] = [getattr(self, column.name)[rows] for column in fields(self)]
-        return _Calls(*columns)
-
 
 def match(facts: Sequence[RankFacts]) -> Matched:
     """The collectives that several of these ranks made together, in order of step and start.
@@ -101,12 +98,12 @@ def match(facts: Sequence[RankFacts]) -> Matched:
     sequence = _filled(calls)
     by_sequence = _with_sequences(calls, sequence, recorded) & ~point_to_point
     found = np.full(len(calls), -1, dtype=np.int64)
-    _take(found, *_by_sequence(calls.at(by_sequence), sequence[by_sequence], np.flatnonzero(by_sequence)))
+    _take(found, *_by_sequence(take_rows(calls, by_sequence), sequence[by_sequence], np.flatnonzero(by_sequence)))
     ordered = ~by_sequence & ~point_to_point
-    _take(found, *_by_order(calls.at(ordered), np.flatnonzero(ordered)))
+    _take(found, *_by_order(take_rows(calls, ordered), np.flatnonzero(ordered)))
     found[ordered & _impossible(calls, found)] = -1
     ranks = np.array([one.rank for one in facts], dtype=np.int64)
-    _take(found, *_sends(calls.at(point_to_point), np.flatnonzero(point_to_point), ranks))
+    _take(found, *_sends(take_rows(calls, point_to_point), np.flatnonzero(point_to_point), ranks))
     contradictions = _contradictions(calls, found)
     for collective in contradictions:
         found[found == collective] = -1
@@ -158,7 +155,7 @@ def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
     columns: list[Any] = [np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Calls)]
     together = _Calls(*columns)
     several = np.array([len(ranks) > 1 for ranks in members] or [False], dtype=np.bool_)
-    return together.at(several[together.group]), members
+    return take_rows(together, several[together.group]), members
 
 
 def _filled(calls: _Calls) -> Ints:
@@ -182,8 +179,7 @@ def _with_sequences(calls: _Calls, sequence: Ints, recorded: list[set[int]]) -> 
     lacks = (sequence == UNKNOWN) & ~np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
     without = np.zeros(len(recorded), dtype=np.bool_)
     without[calls.group[lacks]] = True
-    result: Bools = ~without[calls.group]
-    return result
+    return ~without[calls.group]
 
 
 def _take(found: Ints, rows: Ints, collective: Ints) -> None:
@@ -226,7 +222,7 @@ def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
     bounds = np.searchsorted(block[by_block], np.arange(len(uneven) + 1))
     for index in np.flatnonzero(uneven).tolist():
         here = by_block[bounds[index] : bounds[index + 1]]
-        aligned = _aligned(calls.at(here), signature[here])
+        aligned = _aligned(take_rows(calls, here), signature[here])
         collective[here] = np.where(aligned >= 0, aligned + free, -1)
         free += len(here)
     return rows, collective

@@ -131,8 +131,7 @@ def _kept(iteration: Ints) -> Bools:
     count = np.bincount(iteration)
     inside = np.cumsum(count[::-1])[::-1] <= MOST_PATHS
     inside[-1] = True
-    kept: Bools = inside[iteration]
-    return kept
+    return inside[iteration]
 
 
 def _unprofiled_clock(view: ProfileView) -> HostClock:
@@ -201,8 +200,7 @@ def _lost(view: ProfileView, rows: Ints, covers: Ints, beside: Ints) -> Floats:
     # Of the row's time on the GPU only what no other row covers.
     part = covers / np.maximum(duration, 1)
     lost = np.where(known, duration - mean[like], share * duration) * part
-    result: Floats = np.where(under, lost, 0.0)
-    return result
+    return np.where(under, lost, 0.0)
 
 
 def _ready(calls: Moments, work: RankGpuWork) -> Ints:

@@ -174,15 +174,14 @@ def cpu_work(view: ProfileView) -> Intervals:
 
 def _aten(view: ProfileView) -> Bools:
     """Calls of tensor ops in which nothing communicates."""
-    names, calls = [view.profile.strings[name] for name in view.profile.ops.name.tolist()], view.profile.calls
-    tensor = np.array([name.startswith("aten::") for name in names], dtype=np.bool_)[calls.op]
-    waits = np.array([name.startswith(("c10d::", "_c10d_functional::")) for name in names], dtype=np.bool_)[calls.op]
+    profile, op = view.profile, view.profile.calls.op
+    tensor = profile.ops_named(lambda name: name.startswith("aten::"))[op]
+    waits = profile.ops_named(lambda name: name.startswith(("c10d::", "_c10d_functional::")))[op]
     return tensor & ~any_in_subtree(waits, view.call_parent)
 
 
 def _copies(view: ProfileView) -> Bools:
-    result: Bools = view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL
-    return result
+    return view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL
 
 
 def _running(view: ProfileView, device: int, rows: Bools) -> Intervals:

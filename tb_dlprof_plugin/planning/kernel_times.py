@@ -204,18 +204,16 @@ class KernelTimesOf:
         routine = matrix.of_call[launches.call[rows]] if len(matrix) else np.full(len(rows), -1)
         rows, routine = rows[routine >= 0], routine[routine >= 0]
         op = profile.calls.op[matrix.call[routine]] if len(matrix) else routine
-        tf32 = np.array([profile.strings[i] == "tf32" for i in profile.kernels.precision.tolist()], dtype=np.bool_)
+        tf32 = profile.kernels_where(precision="tf32")
         every = np.bincount(op, weights=launches.duration_ns[rows], minlength=len(profile.ops))
         part = np.bincount(
             op, weights=launches.duration_ns[rows] * tf32[launches.kernel[rows]], minlength=len(profile.ops)
         )
-        mostly: Bools = 2 * part > every
-        return mostly
+        return 2 * part > every
 
     def _is_library_choice(self, call: int) -> bool:
         """Whether TF32 is on for products of this kind."""
-        ops, strings = self._view.profile.ops, self._view.profile.strings
-        name = strings[ops.name[int(self._view.profile.calls.op[call])]]
+        name = self._view.profile.call_name(call)
         of_cudnn = is_convolution(name) or is_recurrent(name)
         settings = run_settings(self._view)
         return bool(settings.cudnn_tf32 if of_cudnn else settings.matmul_tf32)
@@ -273,17 +271,15 @@ class KernelTimesOf:
 
         A forward convolution shows it by its kernels' names; what comes after it takes its layout, until the next one.
         """
-        view, strings = self._view, self._view.profile.strings
-        profile, ops = view.profile, view.profile.ops
-        named = np.array(["nhwc" in strings[name].lower() for name in profile.kernels.name], dtype=np.bool_)
+        view, profile, ops = self._view, self._view.profile, self._view.profile.ops
+        named = profile.kernels_where(name=lambda name: "nhwc" in name.lower())
         if not len(named) or not named.any():
             return frozenset()
-        is_convolution = np.array(["conv" in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
-        convolution = is_convolution & (ops.role != Role.BACKWARD)
+        convolution = profile.ops_named(lambda name: "conv" in name) & (ops.role != Role.BACKWARD)
         op = view.launch_op
         # cuDNN's kernels in TF32 want the channels last, whatever the images have: it then converts them itself.
         converts = np.zeros(len(ops), dtype=np.bool_)
-        layout = np.array([strings[family] == "transpose" for family in profile.kernels.family], dtype=np.bool_)
+        layout = profile.kernels_where(family="transpose")
         converts[op[layout[profile.launches.kernel] & (op >= 0)]] = True
         shows = named[profile.launches.kernel] & (op >= 0)
         shows &= take_or(convolution & ~(converts & self._in_tf32), op, False)

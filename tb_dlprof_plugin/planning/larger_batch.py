@@ -50,7 +50,7 @@ def gpu_work_ns(view: ProfileView, selection: Selection) -> tuple[tuple[float, .
     duration = launches.duration_ns[chosen] / selection.count
     role = ops.role[calls.op[launches.call[chosen]]]
     kernel = launches.kernel[chosen]
-    collective = np.array([profile.strings[i] == "communication" for i in kernels.family.tolist()], dtype=np.bool_)
+    collective = profile.kernels_where(family="communication")
     fixed = (role == Role.OPTIMIZER) | (kernels.kind[kernel] == KernelKind.MEMSET)
     grid = profile.launch_configs.grid[launches.config[chosen]]
     blocks = np.where((grid > 0).all(axis=1), grid.prod(axis=1), -1)

@@ -36,8 +36,7 @@ class HostClock:
 
     def at(self, times: Ints | Floats) -> Floats:
         """Clean times (ns)."""
-        clean: Floats = np.interp(times, self.edges, self.clean)
-        return clean
+        return np.interp(times, self.edges, self.clean)
 
     def scaled(self, intervals: Intervals, share: float) -> HostClock:
         """The clock of a CPU that needs this share of its time in some intervals."""
@@ -84,8 +83,7 @@ def clock_of(view: ProfileView, share: float) -> HostClock:
 def _events(view: ProfileView, starts: Ints, stops: Ints) -> Ints:
     """How many recorded calls begin in each interval."""
     begun = np.sort(view.profile.calls.start_ns)
-    count: Ints = np.searchsorted(begun, stops) - np.searchsorted(begun, starts)
-    return count
+    return np.searchsorted(begun, stops) - np.searchsorted(begun, starts)
 
 
 def _recorders_own(view: ProfileView) -> Intervals:

@@ -71,10 +71,10 @@ def waiting_sets(view: ProfileView, _: Selection) -> Bools:
     API's reference).
     """
     profile = view.profile
-    kernels, strings = profile.kernels, profile.strings
     result = np.zeros(len(profile.calls), dtype=np.bool_)
-    on_host = np.array([any(w in strings[i] for w in _ON_THE_HOST) for i in kernels.name.tolist()], dtype=np.bool_)
-    rows = (on_host & (kernels.kind == KernelKind.MEMSET))[profile.launches.kernel] & (profile.launches.call >= 0)
+    on_host = profile.kernels_where(name=lambda name: any(memory in name for memory in _ON_THE_HOST))
+    sets = (on_host & (profile.kernels.kind == KernelKind.MEMSET))[profile.launches.kernel]
+    rows = sets & (profile.launches.call >= 0)
     result[profile.launches.call[rows]] = True
     return result & view.is_cuda_call(CudaCall.MEMSET)
 

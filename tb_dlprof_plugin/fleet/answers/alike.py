@@ -35,8 +35,7 @@ def others_of(classes: Ints, rank: int) -> Ints:
     others: Ints = same[same != rank]
     if len(others) <= ENOUGH:
         return others
-    result: Ints = np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
-    return result
+    return np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
 
 
 ENOUGH = 64

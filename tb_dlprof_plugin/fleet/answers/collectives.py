@@ -242,8 +242,7 @@ def ring_ns(passes: Floats | float, members: Floats | float, hosts: Floats | flo
     network once for each further host."""
     far = passes * (np.maximum(hosts, 1.0) - 1.0)
     near = np.maximum(passes * (np.asarray(members, dtype=np.float64) - 1.0) - far, 0.0)
-    result: Floats = near * _NVLINK_STEP_NS[point] + far * _NETWORK_STEP_NS[point]
-    return result
+    return near * _NVLINK_STEP_NS[point] + far * _NETWORK_STEP_NS[point]
 
 
 def tree_ns(members: Floats | float, hosts: Floats | float, point: int) -> Floats:
@@ -251,8 +250,7 @@ def tree_ns(members: Floats | float, hosts: Floats | float, point: int) -> Float
     some = np.maximum(hosts, 1.0)
     near = np.maximum(members / some - 1.0, 0.0)
     both = 2.0 * (near * _NVLINK_STEP_NS[point] + np.log2(some) * _NETWORK_STEP_NS[point])
-    result: Floats = np.where(some > 1.0, both, np.inf)
-    return result
+    return np.where(some > 1.0, both, np.inf)
 
 
 def all_reduce_ns(members: int, hosts: int) -> float:

@@ -104,7 +104,7 @@ class BatchClasses:
         """Names of a call and of those around it."""
         found = []
         while call >= 0:
-            found.append(self._profile.strings[int(self._profile.ops.name[self._profile.calls.op[call]])])
+            found.append(self._profile.call_name(call))
             call = int(self._parent[call])
         return found
 

@@ -175,9 +175,7 @@ def _reaches_optimizer(memory: DeviceMemory) -> Bools:
 
 def _named(view: ProfileView, names: tuple[str, ...], beginning: bool = False) -> Bools:
     """Which rows of `Ops` have one of the names, or a name that begins so."""
-    strings = view.profile.strings
-    fits = np.array([text.startswith(names) if beginning else text in names for text in strings], dtype=np.bool_)
-    return fits[view.profile.ops.name] if len(fits) else np.zeros(len(view.profile.ops), dtype=np.bool_)
+    return view.profile.ops_named(lambda name: name.startswith(names) if beginning else name in names)
 
 
 def _within(memory: DeviceMemory, ops: Bools) -> Bools:

@@ -46,12 +46,9 @@ class OpCallShapes:
 
     def products(self, call: int) -> list[int]:
         """Bytes that the result of a matrix product takes, in each size of element; empty for another op."""
-        if call < 0:
+        if self._profile.call_name(call) not in PRODUCTS:
             return []
-        op = int(self._profile.calls.op[call])
-        if self._profile.strings[int(self._profile.ops.name[op])] not in PRODUCTS:
-            return []
-        matrices = [shape for shape in self.of_op(op) if len(shape) >= 2]
+        matrices = [shape for shape in self.of_op(int(self._profile.calls.op[call])) if len(shape) >= 2]
         if len(matrices) < 2 or matrices[-2][-1] != matrices[-1][-2]:
             return []
         return [elements(matrices[-2][:-1]) * matrices[-1][-1] * item for item in ITEM_SIZES]
@@ -157,8 +154,7 @@ class OpCalls:
         return sorted(self._order[first:last].tolist())
 
     def _name(self, call: int) -> str:
-        profile = self._view.profile  # type: ignore[union-attr]
-        return profile.strings[int(profile.ops.name[profile.calls.op[call]])]
+        return self._view.profile.call_name(call)  # type: ignore[union-attr]
 
     def _tensors(self, call: int) -> list[tuple[int, int]]:
         """Elements and bytes of the tensors that a call is given; of 4 bytes an element where its type is unknown."""

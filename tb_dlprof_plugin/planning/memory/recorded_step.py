@@ -60,7 +60,7 @@ class RequestedSizes:
         """Bytes of the parameters of a call's module and those in it."""
         if call < 0:
             return []
-        module = self._profile.strings[int(self._profile.ops.module[self._profile.calls.op[call]])]
+        module = self._profile.call_module(call)
         return [
             size
             for row in self._profile.facts.storages
@@ -104,7 +104,7 @@ def recorded_program(view: ProfileView) -> StepProgram:
     made = {row for row, kind in zip(rows.tolist(), kinds, strict=True) if kind == SlotKind.GRADIENT}
     sizes = RequestedSizes(view).of(memory, rows, made)
     calls = memory.call[rows].tolist()
-    modules = [_module(view, call) for call in calls]
+    modules = [view.profile.call_module(call) for call in calls]
     gradients = [one[1:] for one in zip(kinds, modules, sizes, strict=True) if one[0] == SlotKind.GRADIENT]
     slots = _slots(view, kinds, calls, modules, sizes, BatchClasses(view, gradients))
     backward = np.flatnonzero(role == Role.BACKWARD)
@@ -136,7 +136,7 @@ def _workspaces_at(view: ProfileView, calls: Sequence[int], backward_at: int) ->
     the forward and of the backward pass, the beginning of a pass without one."""
     found = []
     for start, end in ((0, backward_at), (backward_at, len(calls))):
-        products = (index + 1 for index in range(start, end) if _op(view, calls[index]) in PRODUCTS)
+        products = (index + 1 for index in range(start, end) if view.profile.call_name(calls[index]) in PRODUCTS)
         found.append(next(products, start))
     return found
 
@@ -152,27 +152,21 @@ def _slots(
     shapes, found = OpCallShapes(view), []
     for kind, call, module, size in zip(kinds, calls, modules, sizes, strict=True):
         grows = classes.of(kind, call, module, size)
-        if grows.reduction is not None:
-            size = grows.reduction.bytes()
-        reads = frozenset(map(elements, shapes.around(call)))
-        behind, refusable = _is_behind_node(view, call), kind == SlotKind.TEMPORARY and _op(view, call) in CONVOLUTIONS
         found.append(
-            Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads, behind, refusable)
-        )
+            Slot(
+                size if grows.reduction is None else grows.reduction.bytes(), kind, call, module, grows.share,
+                grows.known, grows.reduction, reads=frozenset(map(elements, shapes.around(call))),
+                behind_node=_is_behind_node(view, call),
+                refusable=kind == SlotKind.TEMPORARY and view.profile.call_name(call) in CONVOLUTIONS,
+            )
+        )  # fmt: skip
     return found
-
-
-def _op(view: ProfileView, call: int) -> str:
-    """The innermost op around an allocation, "" outside of all."""
-    profile = view.profile
-    return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
 
 
 def _is_behind_node(view: ProfileView, call: int) -> bool:
     """Whether the op around an allocation runs in autograd's engine and in no node's function."""
-    if call < 0 or (around := int(view.call_parent[call])) < 0:
-        return False
-    return _op(view, call) == "aten::sum" and _op(view, around).startswith("autograd::engine::evaluate_function")
+    name, around = view.profile.call_name, int(view.call_parent[call]) if call >= 0 else -1
+    return name(call) == "aten::sum" and name(around).startswith("autograd::engine::evaluate_function")
 
 
 def planned_memory(view: ProfileView) -> DeviceMemory:
@@ -267,8 +261,3 @@ def _kind(memory: DeviceMemory, row: int, gradient: bool) -> SlotKind:
     if gradient:
         return SlotKind.GRADIENT
     return _OF_CATEGORY.get(category, SlotKind.INPUT)
-
-
-def _module(view: ProfileView, call: int) -> str:
-    profile = view.profile
-    return profile.strings[int(profile.ops.module[profile.calls.op[call]])] if call >= 0 else ""

@@ -339,7 +339,7 @@ def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Lin
 def _product(view: ProfileView, shapes: OpCallShapes, slot: Slot) -> tuple[int, int, int] | None:
     """Rows, inner width and columns of the matrix product that makes a slot; None for another op."""
     profile = view.profile
-    if slot.call < 0 or profile.strings[int(profile.ops.name[profile.calls.op[slot.call]])] not in PRODUCTS:
+    if profile.call_name(slot.call) not in PRODUCTS:
         return None
     matrices = [shape for shape in shapes.of_op(int(profile.calls.op[slot.call])) if len(shape) == 2]
     if len(matrices) < 2 or matrices[-2][1] != matrices[-1][0]:

@@ -230,6 +230,4 @@ def _source(program: StepProgram, where: Places, slot: int) -> int | None:
 
 
 def _name(view: ProfileView, program: StepProgram, slot: int) -> str:
-    call = program.slots[slot].call
-    profile = view.profile
-    return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
+    return view.profile.call_name(program.slots[slot].call)

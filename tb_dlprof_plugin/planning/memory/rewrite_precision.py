@@ -95,8 +95,7 @@ class _Autocast:
         return self._edits.changed()
 
     def _name(self, call: int) -> str:
-        profile = self._view.profile
-        return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
+        return self._view.profile.call_name(call)
 
     def _converts(self, op: FlowOp) -> bool:
         return not op.half and self._name(op.call) in _CONVERT

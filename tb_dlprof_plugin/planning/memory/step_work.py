@@ -11,8 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.planning.memory.op_calls import flat
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, is_between_positions
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerStepCost, recorded_optimizer
@@ -21,8 +23,6 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation
 
-_STEP = "Optimizer.step#"
-"""The range that torch puts around an optimizer's step."""
 _GRADIENT_WORDS = 3.0
 """Values read and written per element to add a gradient to one that is there."""
 _CLEARING_WORDS = 1.0
@@ -206,14 +206,11 @@ class StepWork:
         """Outermost calls of the optimizer's step."""
         profile, view = self._profile, self._view
         calls, ops = profile.calls, profile.ops
-        named = np.array([name.startswith(_STEP) for name in profile.strings], dtype=np.bool_)
-        ranges: Bools = named[ops.name[calls.op]] & (view.call_iteration >= 0)
+        ranges = profile.ops_named(lambda name: name.startswith(OPTIMIZER_STEP))[calls.op] & (view.call_iteration >= 0)
         if ranges.any():
             return ranges
         own = (ops.role[calls.op] == Role.OPTIMIZER) & (view.call_iteration >= 0)
-        parent = view.call_parent
-        outermost: Bools = own & ~((parent >= 0) & own[np.maximum(parent, 0)])
-        return outermost
+        return own & ~take_or(own, view.call_parent, False)
 
     def _inherited(self, calls: Bools) -> Bools:
         return inherit(calls, calls, self._view.call_parent)
@@ -236,8 +233,7 @@ class StepWork:
 
     def _time(self, rows: Ints | int) -> Floats:
         """GPU time (ns) of launches after the change of precision, batch or GPU."""
-        times: Floats = self._profile.launches.duration_ns[rows] * self._gpu[rows]
-        return times
+        return self._profile.launches.duration_ns[rows] * self._gpu[rows]
 
     def _first_rows(self, rows: Ints) -> dict[int, int]:
         """By iteration the first of some launches."""

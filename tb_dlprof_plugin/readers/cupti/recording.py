@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -154,8 +154,3 @@ def joined(parts: list[_T], kind: type[_T]) -> _T:
     nothing = np.zeros(0, dtype=np.int64)
     names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
     return kind(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))
-
-
-def rows_of(table: Any, rows: Ints | np.ndarray[Any, Any]) -> Any:
-    """Some rows of a table of columns."""
-    return type(table)(*(getattr(table, one.name)[rows] for one in fields(table)))

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
+from tb_dlprof_plugin.model.lookup import rows_with, take_or, take_rows
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
@@ -23,7 +24,7 @@ from tb_dlprof_plugin.model.timeline import (
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
 from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts, rows_of
+from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
@@ -91,8 +92,7 @@ def _numbers(keys: list[int], recording: CuptiRecording) -> dict[int, int]:
 
 def distinct_keys(column: Ints) -> list[int]:
     """The different values of a column of keys."""
-    keys: list[int] = np.unique(column).tolist()
-    return keys
+    return np.unique(column).tolist()
 
 
 def _sound(recording: CuptiRecording) -> None:
@@ -110,7 +110,7 @@ def _sound(recording: CuptiRecording) -> None:
         kept = in_reach & (open_ | ((stop > middle - _LONGEST_RECORDING_NS) & (stop < middle + _LONGEST_RECORDING_NS)))
         if not kept.all():
             lost += int((~kept).sum())
-            table = rows_of(table, kept)
+            table = take_rows(table, kept)
             setattr(recording, name, table)
         ended = table.stop_ns[table.stop_ns != MISSING]
         last = max(last, int(ended.max(initial=middle)), int(table.start_ns.max(initial=middle)))
@@ -139,12 +139,12 @@ class _Process:
     def __init__(self, recording: CuptiRecording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
         self._recording, self._key, self._markers, self._found = recording, key, markers, found
         self._facts = recording.processes.get(key, ProcessFacts())
-        self._calls: Calls = rows_of(recording.calls, recording.calls.process == key)
-        self._activities: Activities = rows_of(recording.activities, recording.activities.process == key)
-        self._overhead: Calls = rows_of(recording.overhead, recording.overhead.process == key)
+        self._calls = take_rows(recording.calls, recording.calls.process == key)
+        self._activities = take_rows(recording.activities, recording.activities.process == key)
+        self._overhead = take_rows(recording.overhead, recording.overhead.process == key)
         mine = recording.ranges.process == key
         kept = mine & (found.kind[row] != LEFT_OUT) if len(row) else mine
-        self._ranges = recording.ranges.only(kept)
+        self._ranges = take_rows(recording.ranges, kept)
         self._row = row[kept]
         self._texts = [one.name if isinstance(one, Emitted) else one for one in recording.texts]
 
@@ -247,13 +247,10 @@ class _Process:
         if not len(rows) or not len(calls) or not len(device):
             return result
         rows = rows[np.argsort(ranges.start_ns[rows], kind="stable")]
-        order = np.argsort(calls.correlation, kind="stable")
-        at = np.minimum(np.searchsorted(calls.correlation[order], device.correlation), len(order) - 1)
-        call = order[at]
-        known = calls.correlation[call] == device.correlation
+        call = rows_with(calls.correlation, device.correlation)
         time = calls.start_ns[call]
         position = np.searchsorted(ranges.start_ns[rows], time, side="right") - 1
-        inside = known & (position >= 0)
+        inside = (call >= 0) & (position >= 0)
         target = rows[np.maximum(position, 0)]
         inside &= (time < ranges.stop_ns[target]) & (ranges.thread[target] == calls.thread[call])
         np.add.at(result, target[inside], (device.stop_ns - device.start_ns)[inside])
@@ -359,14 +356,12 @@ class _Process:
         return CounterSamples(samples.time_ns[rows] - first, device[rows], samples.percent[rows], samples.metric)
 
     def _memory(self, first: int, call_thread: Ints) -> MemoryEvents:
-        made, calls = self._recording.memory, self._calls
+        made = self._recording.memory
         rows = np.flatnonzero((made.process == self._key) & (np.abs(made.time_ns - first) < _LONGEST_RECORDING_NS))
-        thread = np.full(len(rows), -1, dtype=np.int64)
-        if len(calls) and len(rows):
-            order = np.argsort(calls.correlation, kind="stable")
-            at = order[np.minimum(np.searchsorted(calls.correlation[order], made.correlation[rows]), len(order) - 1)]
-            known = (calls.correlation[at] == made.correlation[rows]) & (made.correlation[rows] > 0)
-            thread = np.where(known, call_thread[at], -1)
+        correlation = made.correlation[rows]
+        thread = take_or(
+            call_thread, np.where(correlation > 0, rows_with(self._calls.correlation, correlation), -1), -1
+        )
         unknown = np.full(len(rows), -1, dtype=np.int64)
         return MemoryEvents(
             made.time_ns[rows] - first,

@@ -13,6 +13,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints, TraceNote
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
@@ -57,7 +58,7 @@ def with_replayed_ranges(
         if not len(mine) or not len(own_ranges):
             continue
         began = np.sort(calls.start_ns[capture_calls[calls.process[capture_calls] == process]])
-        around = _Around(ranges.only(own_ranges), nodes, began)
+        around = _Around(take_rows(ranges, own_ranges), nodes, began)
         own_calls = np.flatnonzero(calls.process == process)
         call_of = dict(zip(calls.correlation[own_calls].tolist(), own_calls.tolist(), strict=True))
         for correlation, rows in _groups(work.correlation, mine):
@@ -71,7 +72,7 @@ def with_replayed_ranges(
             left -= len(used)
             if left < 0:
                 break
-            copies = around.ranges.only(used)
+            copies = take_rows(around.ranges, used)
             opens, closes = _edges(copies, int(calls.start_ns[call]), int(calls.stop_ns[call]))
             numbered = copies.sequence_number >= 0
             ids = next_id + np.arange(len(used), dtype=np.int64)
@@ -141,7 +142,7 @@ class _Around:
 
     def __init__(self, ranges: NvtxRanges, nodes: _Nodes, captures_ns: Ints) -> None:
         order = np.lexsort((-ranges.stop_ns, ranges.start_ns, ranges.thread))
-        self.ranges, self._nodes, self._captures = ranges.only(order), nodes, captures_ns
+        self.ranges, self._nodes, self._captures = take_rows(ranges, order), nodes, captures_ns
         threads = np.unique(self.ranges.thread)
         number = np.searchsorted(threads, self.ranges.thread)
         self._parent = parent_rows(number, self.ranges.start_ns, self.ranges.stop_ns)
@@ -189,12 +190,9 @@ class _Around:
         """Which ranges may be part of the graph whose nodes were created at these times."""
         first, last = int(time.min()), int(time.max())
         at = int(np.searchsorted(self._captures, first, side="right")) - 1
-        result: Bools = (
-            self.ranges.start_ns >= self._captures[at]
-            if at >= 0
-            else (self.ranges.start_ns > first) | (self.ranges.stop_ns < last)
-        )
-        return result
+        if at >= 0:
+            return self.ranges.start_ns >= self._captures[at]
+        return (self.ranges.start_ns > first) | (self.ranges.stop_ns < last)
 
 
 def _edges(copies: NvtxRanges, start: int, stop: int) -> tuple[Ints, Ints]:

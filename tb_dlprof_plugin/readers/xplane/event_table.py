@@ -290,8 +290,7 @@ class _Stats:
                 buffer, kind >> 3, kind & 7, which[chosen], event[chosen], plane_of_event[event[chosen]],
                 value[here], begin[here], after[here],
             )  # fmt: skip
-        result: Bools = usual
-        return result
+        return usual
 
     def _make_ids(self, used: set[int]) -> Ints:
         """By plane and id of a stat's metadata its position among the stats that are read, -1 for others."""
