@@ -17,7 +17,7 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder, holders_of
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 
 _OF_KIND: dict[HeldKind, Holder] = {
@@ -131,7 +131,7 @@ class MemoryBill:
             if planned_memory(self.memory.view).device != self.memory.device:
                 return None
             program = recorded_program(self.memory.view)
-        except (NoMemoryRecorded, ValueError):
+        except ValueError:
             return None
         return program if any(True for _ in program.parameters()) else None
 

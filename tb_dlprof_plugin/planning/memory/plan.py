@@ -6,22 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
-from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
-from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, UnknownAllocator, settings_of
+from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
 from tb_dlprof_plugin.planning.memory.rewrite_gpus import exchanged
-from tb_dlprof_plugin.planning.memory.rewrites import (
-    SPREADS,
-    PlanError,
-    batch_ratio,
-    changes_of,
-    check,
-    rewritten,
-    spread_of,
-)
+from tb_dlprof_plugin.planning.memory.rewrites import SPREADS, batch_ratio, changes_of, check, rewritten, spread_of
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_view
 
@@ -92,11 +84,8 @@ class MemoryPlanner:
 
     def __init__(self, view: ProfileView) -> None:
         self._view = view
-        try:
-            self.program = recorded_program(view)
-            self._settings = settings_of(view.profile.facts.allocator_settings)
-        except (NoMemoryRecorded, UnknownAllocator) as error:
-            raise PlanError(str(error)) from None
+        self.program = recorded_program(view)
+        self._settings = settings_of(view.profile.facts.allocator_settings)
         memory, self.recorded = planned_memory(view), needs(self.program, self._settings)
         self._known: dict[str, _Figures] = {}
         self._programs: dict[str, StepProgram] = {}

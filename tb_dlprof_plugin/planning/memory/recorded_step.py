@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.model.profile import Ints, Role
 from tb_dlprof_plugin.planning.memory.allocator import ROUND, SMALL, rounded, settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
@@ -74,10 +75,6 @@ def _explains(size: int, block: int) -> bool:
     return size > SMALL - ROUND and 0 <= block - rounded(size) <= SMALL
 
 
-class NoMemoryRecorded(ValueError):
-    """The recording does not have what a replay needs; the message gives the reason."""
-
-
 _OF_CATEGORY = {
     "activations": SlotKind.ACTIVATION,
     "gradients": SlotKind.BACKWARD,
@@ -91,7 +88,7 @@ def recorded_program(view: ProfileView) -> StepProgram:
     """The memory of a recorded training, on the GPU with most of it.
 
     Raises:
-        NoMemoryRecorded: it was not recorded, or not enough of it.
+        PlanError: it was not recorded, or not enough of it.
     """
     memory = planned_memory(view)
     first, last = _step_rows(memory)
@@ -173,18 +170,18 @@ def planned_memory(view: ProfileView) -> DeviceMemory:
     """The recorded memory of the GPU with the highest peak.
 
     Raises:
-        NoMemoryRecorded: there is none from which a step can be replayed.
+        PlanError: there is none from which a step can be replayed.
     """
     gpus = [device for device in recorded_devices(view.profile) if device != CPU]
     if not gpus:
         if not view.profile.has_gpu:
-            raise NoMemoryRecorded("the run used no GPU.")
-        raise NoMemoryRecorded("the allocator's events were not recorded: pass profile_memory=True.")
+            raise PlanError("the run used no GPU.")
+        raise PlanError("the allocator's events were not recorded: pass profile_memory=True.")
     if not len(view.profile.iterations):
-        raise NoMemoryRecorded("no iteration was found.")
+        raise PlanError("no iteration was found.")
     found = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
     if not found.partners_known or not found.has_totals:
-        raise NoMemoryRecorded("the recording has no addresses or no totals of memory, as of torch before 1.10.")
+        raise PlanError("the recording has no addresses or no totals of memory, as of torch before 1.10.")
     return found
 
 
@@ -198,7 +195,7 @@ def _step_rows(memory: DeviceMemory) -> tuple[int, int]:
     inner = range(1, count - 1) if count > 2 else range(count - 1, count)
     best = max(inner, key=lambda i: (int(memory.allocated[starts[i] : starts[i + 1] + 1].max()), i))
     if starts[best] == starts[best + 1]:
-        raise NoMemoryRecorded("no allocation was recorded in a step.")
+        raise PlanError("no allocation was recorded in a step.")
     return starts[best], starts[best + 1]
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, PRODUCTS, Dimensions, OpCallShapes, elements, flat
 from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
@@ -57,10 +58,6 @@ def _scaled(slot: Slot, ratio: float, bound: Bound) -> int:
 _CONVOLUTION, _EMBEDDING = "aten::conv2d", "aten::embedding"
 
 
-class UnknownInput(ValueError):
-    """The recording does not show the size of the input that is to be changed; the message says what is missing."""
-
-
 @dataclass(frozen=True)
 class InputSize:
     """The recorded input: ``length`` of sequences or ``side`` of images (the first of both sides), None where the model
@@ -78,8 +75,8 @@ def input_size(view: ProfileView) -> InputSize:
     side: int | None = None
     positions: set[int] = set()
     profile = view.profile
-    for op in range(len(profile.ops)):
-        name, shapes = profile.strings[int(profile.ops.name[op])], flat(profile.shapes_of(op))
+    for op, text in enumerate(profile.ops.name.tolist()):
+        name, shapes = profile.strings[text], flat(profile.shapes_of(op))
         if name == _EMBEDDING and len(shapes) >= 2 and len(shapes[1]) == 2 and shapes[1][0] == batch:
             length = length or shapes[1][1]
         for shape in shapes:
@@ -103,11 +100,11 @@ def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepPro
         ratio: the new number of positions over the recorded one: for images that of pixels.
 
     Raises:
-        UnknownInput: the recording shows neither sequences nor images.
+        PlanError: the recording shows neither sequences nor images.
     """
     size = input_size(view)
     if not size.positions:
-        raise UnknownInput("no embedding and no convolution with the batch in its shapes was recorded.")
+        raise PlanError("no embedding and no convolution with the batch in its shapes was recorded.")
     shapes, batch = OpCallShapes(view), view.profile.facts.batch_size or 0
     return replace(
         program,

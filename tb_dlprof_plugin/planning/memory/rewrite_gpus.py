@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tb_dlprof_plugin.model.plan_request import Sharding
+from tb_dlprof_plugin.model.plan_request import PlanError, Sharding
 from tb_dlprof_plugin.planning.memory.allocator import MIB
 from tb_dlprof_plugin.planning.memory.op_calls import PRODUCTS, OpCallShapes
 from tb_dlprof_plugin.planning.memory.step_program import (
@@ -111,7 +111,7 @@ def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
     own = _gradients(program)
     total = sum(program.slots[slot].bytes for slot in own)
     if own:
-        bucket = _new(edits, min(4 * _ZERO2_BUCKET, total), SlotKind.BACKWARD)
+        bucket = edits.add(Slot(min(4 * _ZERO2_BUCKET, total), SlotKind.BACKWARD))
         edits.put(program.backward_at, [bucket + 1])
         edits.put(program.optimizer_at, [-bucket - 1])
     for slot in own:
@@ -148,7 +148,7 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
 
 def _gather_forward(edits: EventEdits, units: Sequence[tuple[ModuleEvents, int, list[int]]]) -> None:
     for own, size, _ in units:
-        buffer, full = _new(edits, size, SlotKind.TEMPORARY), _new(edits, size, SlotKind.TEMPORARY)
+        buffer, full = edits.add(Slot(size, SlotKind.TEMPORARY)), edits.add(Slot(size, SlotKind.TEMPORARY))
         edits.put(own.forward_first, [buffer + 1, full + 1, -buffer - 1])
         edits.put(own.forward_last + 1, [-full - 1])
 
@@ -156,18 +156,19 @@ def _gather_forward(edits: EventEdits, units: Sequence[tuple[ModuleEvents, int, 
 def _gather_backward(
     edits: EventEdits, where: Places, units: Sequence[tuple[ModuleEvents, int, list[int]]], ranks: int
 ) -> None:
-    behind = sorted((unit for unit in units if unit[0].backward_first <= unit[0].backward_last), key=_backward_first)
+    with_backward = (unit for unit in units if unit[0].backward_first <= unit[0].backward_last)
+    behind = sorted(with_backward, key=lambda unit: unit[0].backward_first)
     gathered: int | None = None
     reduced: int | None = None
     for at, (own, size, gradients) in enumerate(behind):
         if gathered is None:
-            gathered = _new(edits, size, SlotKind.TEMPORARY)
+            gathered = edits.add(Slot(size, SlotKind.TEMPORARY))
             edits.put(own.backward_first, [gathered + 1])
-        full = _new(edits, size, SlotKind.TEMPORARY)
+        full = edits.add(Slot(size, SlotKind.TEMPORARY))
         edits.put(own.backward_first, [full + 1, -gathered - 1])
         gathered = None
         if at + 1 < len(behind):
-            gathered = _new(edits, behind[at + 1][1], SlotKind.TEMPORARY)
+            gathered = edits.add(Slot(behind[at + 1][1], SlotKind.TEMPORARY))
             edits.put(own.backward_first, [gathered + 1])
         # The next unit's backward pass begins when this one's is over, whatever of this one is freed later.
         end = own.backward_last + 1
@@ -176,7 +177,7 @@ def _gather_backward(
         end = max([end, *(where.made[slot] + 1 for slot in gradients)])
         if reduced is not None:
             edits.put(end, [-reduced - 1])
-        reduced = _new(edits, size, SlotKind.TEMPORARY)
+        reduced = edits.add(Slot(size, SlotKind.TEMPORARY))
         edits.put(end, [-full - 1, reduced + 1])
         _shard_gradients(edits, where, gradients, end, ranks)
     if reduced is not None:
@@ -190,10 +191,10 @@ def _root(
     size = sum(one.bytes for one in program.parameters() if not any(inside(one.module, unit) for unit in units))
     if not size:
         return
-    buffer, full = _new(edits, size, SlotKind.TEMPORARY), _new(edits, size, SlotKind.TEMPORARY)
+    buffer, full = edits.add(Slot(size, SlotKind.TEMPORARY)), edits.add(Slot(size, SlotKind.TEMPORARY))
     first = min((at for at in where.made if at >= 0), default=0)
     edits.put(first, [buffer + 1, full + 1, -buffer - 1])
-    reduced = _new(edits, size, SlotKind.TEMPORARY)
+    reduced = edits.add(Slot(size, SlotKind.TEMPORARY))
     edits.put(program.optimizer_at, [-full - 1, reduced + 1])
     own = [slot for slot in _gradients(program) if slot not in taken]
     _shard_gradients(edits, where, own, program.optimizer_at, ranks)
@@ -203,7 +204,7 @@ def _root(
 def _shard_gradients(edits: EventEdits, where: Places, gradients: Sequence[int], at: int, ranks: int) -> None:
     """Free gradients before an event; a rank's part of each is there from then on to where the gradient was freed."""
     for slot in gradients:
-        part = _new(edits, shard(edits.slots[slot].bytes, ranks), SlotKind.GRADIENT)
+        part = edits.add(Slot(shard(edits.slots[slot].bytes, ranks), SlotKind.GRADIENT))
         freed = where.freed[slot]
         if freed >= 0:
             edits.drop(freed)
@@ -213,15 +214,6 @@ def _shard_gradients(edits: EventEdits, where: Places, gradients: Sequence[int],
 
 def _gradients(program: StepProgram) -> list[int]:
     return [slot for slot, one in enumerate(program.slots) if one.kind == SlotKind.GRADIENT]
-
-
-def _backward_first(unit: tuple[ModuleEvents, int, list[int]]) -> int:
-    return unit[0].backward_first
-
-
-def _new(edits: EventEdits, size: int, kind: SlotKind) -> int:
-    edits.slots.append(Slot(size, kind))
-    return len(edits.slots) - 1
 
 
 _ITEMS = (4, 2)
@@ -245,10 +237,6 @@ class Pair:
     row: Linear
 
 
-class NoPairs(ValueError):
-    """There are no two linear layers that could be cut together."""
-
-
 def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) -> StepProgram:
     """The program of one rank.
 
@@ -258,11 +246,11 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
         ranks: GPUs of the group.
 
     Raises:
-        NoPairs: nothing can be cut.
+        PlanError: nothing can be cut.
     """
     found = pairs(view, program)
     if not found:
-        raise NoPairs(
+        raise PlanError(
             "no two linear layers were found that could be cut together; record_shapes=True and model= make them known."
         )
     where, shapes = places(program), OpCallShapes(view)

@@ -79,22 +79,16 @@ def with_optimizer(program: StepProgram, name: OptimizerName, item: int = 4) -> 
     """
     optimizer = OPTIMIZERS[name]
     where, edits = places(program), EventEdits(program)
-    # The recorded optimizer's own: made and freed in its step.
-    for slot, made in enumerate(where.made):
-        freed = where.freed[slot]
-        if made >= program.optimizer_at and program.slots[slot].kind in (SlotKind.OPTIMIZER, SlotKind.TEMPORARY):
-            edits.drop(made)
-            if freed >= 0:
-                edits.drop(freed)
+    edits.drop_optimizer(where)
     # Embeddings that got no gradient and frozen parameters have no state, either.
     parameters = [one for one in program.parameters() if one.bytes]
     made_events: list[int] = []
     for _ in range(optimizer.lists):
-        slots = [_new(edits, one.bytes) for one in parameters]
+        slots = [edits.add(Slot(one.bytes, SlotKind.OPTIMIZER)) for one in parameters]
         made_events += [slot + 1 for slot in slots] + [-slot - 1 for slot in slots]
     if optimizer.tensors and parameters:
         largest = max(one.bytes for one in parameters)
-        slots = [_new(edits, largest) for _ in range(optimizer.tensors)]
+        slots = [edits.add(Slot(largest, SlotKind.OPTIMIZER)) for _ in range(optimizer.tensors)]
         made_events += [slot + 1 for slot in slots] + [-slot - 1 for slot in slots]
     edits.put(program.optimizer_at, made_events)
     states = [one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE]
@@ -114,11 +108,6 @@ def _quantised(elements: int) -> list[int]:
     if elements < _LEAST_QUANTISED:
         return [4 * elements]
     return [elements, 4 * -(-elements // _QUANTISED_BLOCK)]
-
-
-def _new(edits: EventEdits, size: int) -> int:
-    edits.slots.append(Slot(size, SlotKind.OPTIMIZER))
-    return len(edits.slots) - 1
 
 
 _TENSORS_PER_KERNEL = 40

@@ -143,7 +143,7 @@ class _Autocast:
         if made < self._program.backward_at:
             return
         if one.kind == SlotKind.GRADIENT:
-            half = self._new(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
+            half = self._edits.add(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
             self._edits.put(made, [half + 1])
             self._edits.put(made + 1, [-half - 1])
         elif one.reduction is None:
@@ -155,7 +155,7 @@ class _Autocast:
         module = self._program.slots[slots[0]].module
         end = self._backward_end(module)
         for cast in op.casts:
-            new = self._new(
+            new = self._edits.add(
                 Slot(
                     cast.elements * self._item(op),
                     SlotKind.ACTIVATION,
@@ -190,7 +190,7 @@ class _Autocast:
         if slot is None:
             return
         one, made, freed = self._program.slots[slot], self._where.made, self._where.freed
-        cast = self._new(one)
+        cast = self._edits.add(one)
         self._halve(slot)
         self._edits.put(made[slot] + 1, [cast + 1])
         of_loss = self._first_backward(_LOSS_BACKWARD, made[slot], freed[slot])
@@ -201,7 +201,7 @@ class _Autocast:
         behind = self._first_backward(_CONVERT_BACKWARD, made[of_loss], freed[of_loss])
         if behind is not None:
             gradient = self._program.slots[of_loss]
-            half = self._new(replace(gradient, bytes=max(gradient.bytes // 2, 1)))
+            half = self._edits.add(replace(gradient, bytes=max(gradient.bytes // 2, 1)))
             self._edits.put(made[behind], [half + 1, -of_loss - 1])
             self._edits.drop(freed[of_loss])
             self._edits.put(freed[of_loss], [-half - 1])
@@ -235,7 +235,7 @@ class _Autocast:
         if not found:
             return
         slot, back = found[-1], _FULL if op.half else _HALF
-        new = self._new(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
+        new = self._edits.add(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
         freed = self._where.freed[slot]
         self._edits.put(end, [new + 1, -slot - 1])
         self._edits.drop(freed)
@@ -269,7 +269,3 @@ class _Autocast:
         while end < len(events) and events[end] < 0:
             end += 1
         return end
-
-    def _new(self, slot: Slot) -> int:
-        self._edits.slots.append(slot)
-        return len(self._edits.slots) - 1

@@ -330,8 +330,7 @@ def _bring_back(edits: EventEdits, where: Places, node: _Node, kept: Sequence[in
             new = edits.copy(min(same, key=where.freed.__getitem__))
         else:
             parameter = any(one.bytes == size for one in edits.program.parameters())
-            edits.slots.append(Slot(size, SlotKind.TEMPORARY, batch=0.0 if parameter else 1.0))
-            new = len(edits.slots) - 1
+            new = edits.add(Slot(size, SlotKind.TEMPORARY, batch=0.0 if parameter else 1.0))
         edits.put(node.first, [new + 1])
         edits.put(node.last + 1, [-new - 1])
 
@@ -348,11 +347,7 @@ def _read_outside(
 
 
 def _without_optimizer(program: StepProgram) -> StepProgram:
-    where, edits = places(program), EventEdits(program)
-    for slot, made in enumerate(where.made):
-        if made >= program.optimizer_at and program.slots[slot].kind in (SlotKind.OPTIMIZER, SlotKind.TEMPORARY):
-            edits.drop(made)
-            if where.freed[slot] >= 0:
-                edits.drop(where.freed[slot])
+    edits = EventEdits(program)
+    edits.drop_optimizer(places(program))
     states = [one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE]
     return edits.changed(states=states)

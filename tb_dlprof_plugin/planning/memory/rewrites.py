@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
-from tb_dlprof_plugin.model.plan_request import SHARES, TENSOR_PARALLEL, PlanRequest
+from tb_dlprof_plugin.model.plan_request import SHARES, TENSOR_PARALLEL, PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.module_choices import units
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, UnknownInput, input_size, with_input
-from tb_dlprof_plugin.planning.memory.rewrite_gpus import NoPairs, with_sharding, with_tensor_parallel
+from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, input_size, with_input
+from tb_dlprof_plugin.planning.memory.rewrite_gpus import with_sharding, with_tensor_parallel
 from tb_dlprof_plugin.planning.memory.rewrite_modules import with_inplace_relu, with_layers, with_relu_behind_pool
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import (
     OPTIMIZERS,
@@ -32,10 +32,6 @@ from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoi
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
-
-
-class PlanError(ValueError):
-    """The question cannot be answered for this run; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +103,7 @@ def _relu(program: StepProgram, of: Configuration) -> StepProgram:
 
 def _input(program: StepProgram, of: Configuration) -> StepProgram:
     ratio = input_ratio(of.view, of.request)
-    try:
-        return program if ratio == 1 else with_input(of.view, program, ratio)
-    except UnknownInput as error:
-        raise PlanError(str(error)) from None
+    return program if ratio == 1 else with_input(of.view, program, ratio)
 
 
 def _layers(program: StepProgram, of: Configuration) -> StepProgram:
@@ -145,12 +138,9 @@ def _sharding(program: StepProgram, of: Configuration) -> StepProgram:
     shard, gpus = of.request.shard, of.request.gpus
     assert shard is not None
     _need_parameters(program)
-    if shard != TENSOR_PARALLEL:
-        return with_sharding(program, shard, gpus, [unit.module for unit in units(of.view, program)])
-    try:
+    if shard == TENSOR_PARALLEL:
         return with_tensor_parallel(of.view, program, gpus)
-    except NoPairs as error:
-        raise PlanError(str(error)) from None
+    return with_sharding(program, shard, gpus, [unit.module for unit in units(of.view, program)])
 
 
 REWRITES = (

@@ -174,10 +174,21 @@ class EventEdits:
         """Put events before an index, behind those that were put there already."""
         self._before.setdefault(index, []).extend(events)
 
+    def add(self, slot: Slot) -> int:
+        """The number of a new slot."""
+        self.slots.append(slot)
+        return len(self.slots) - 1
+
     def copy(self, slot: int) -> int:
         """A new slot like another."""
-        self.slots.append(self.slots[slot])
-        return len(self.slots) - 1
+        return self.add(self.slots[slot])
+
+    def drop_optimizer(self, where: Places) -> None:
+        """Leave out what the recorded optimizer makes for its step and frees in it."""
+        for slot, made in enumerate(where.made):
+            kind, freed = self.program.slots[slot].kind, where.freed[slot]
+            if made >= self.program.optimizer_at and kind in (SlotKind.OPTIMIZER, SlotKind.TEMPORARY):
+                self._dropped |= {made, freed}
 
     def changed(self, held: Sequence[Held] | None = None, states: Sequence[Held] | None = None) -> StepProgram:
         """The changed program; with other memory that is held, where it is given."""

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.rewrites import batch_ratio, changes_of, input_ratio
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, inside
 from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
@@ -161,7 +161,7 @@ def _gradients_are_kept(view: ProfileView) -> bool:
     """Whether the recorded step sets gradients to zero in place of freeing them."""
     try:
         program = recorded_program(view)
-    except NoMemoryRecorded:
+    except PlanError:
         raise NoWork("whether the recorded step frees its gradients was not recorded") from None
     return any(one.kind == HeldKind.GRADIENT for one in (*program.held, *program.states))
 
