@@ -1,5 +1,5 @@
 """Finds the call that launched each GPU activity: by correlation id, then by External id. Never by clock: where a
-launch itself has its op by the clock (`waiting_threads`), the activity is marked as such.
+launch itself has its op by the clock (`direct_launches`), the activity is marked as such.
 
 A kernel without a launch call whose correlation id is below every recorded launch was queued before the window: an
 orphan. Whatever else has no launch call, or whose launch lies in no op, is unattributed.

@@ -13,21 +13,18 @@ import numpy as np
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.categories import time_categories, unrecorded_categories
 from tb_dlprof_plugin.analysis.communication_table import build_communications
-from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
-from tb_dlprof_plugin.analysis.driver_copies import with_driver_copies
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
-from tb_dlprof_plugin.analysis.model_name import with_model_name
-from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
+from tb_dlprof_plugin.analysis.module_paths import with_model_name, with_one_kind_of_module
 from tb_dlprof_plugin.analysis.notes import notes_of
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.python_call_sites import call_places
 from tb_dlprof_plugin.analysis.roles import assign_roles
-from tb_dlprof_plugin.analysis.sound_values import with_sound_values
-from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
+from tb_dlprof_plugin.analysis.sound_values import with_driver_copies, with_sound_values
+from tb_dlprof_plugin.analysis.steps import completion_windows, find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.tensor_activity import tensor_activity
 from tb_dlprof_plugin.model.grouping import distinct

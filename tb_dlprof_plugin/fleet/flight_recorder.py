@@ -9,19 +9,20 @@ numbers is unpickled. A field that is not what it should be is as if absent.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
+import pickle
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.matching import DTYPE_MISMATCH, SIZE_MISMATCH, TYPE_MISMATCH
 from tb_dlprof_plugin.fleet.operations import operation_of
-from tb_dlprof_plugin.fleet.plain_pickle import plain_pickle
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.readers.trace_names import DUMP_NAME
@@ -232,6 +233,37 @@ def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
         own = (at >= 0) & (np.bincount(np.maximum(at, 0), minlength=len(noted))[np.maximum(at, 0)] == 1)
         sequence[rows[own]] = numbers[at[own]]
     return dataclasses.replace(facts, collectives=dataclasses.replace(calls, sequence=sequence))
+
+
+_OBJECTS = frozenset(
+    pickle.GLOBAL + pickle.STACK_GLOBAL + pickle.INST + pickle.OBJ + pickle.NEWOBJ + pickle.NEWOBJ_EX + pickle.REDUCE
+    + pickle.BUILD + pickle.PERSID + pickle.BINPERSID + pickle.EXT1 + pickle.EXT2 + pickle.EXT4
+    + pickle.BYTEARRAY8 + pickle.NEXT_BUFFER + pickle.READONLY_BUFFER
+)  # fmt: skip
+"""Operations that look up, make or fill anything but containers, texts and numbers, or reserve memory by a number."""
+
+
+def plain_pickle(data: bytes) -> Any:
+    """What the pickle holds.
+
+    Raises:
+        Exception: of any kind, where it is damaged or holds anything else.
+    """
+    return _Plain(io.BytesIO(data)).load()
+
+
+def _refuse(unpickler: pickle.Unpickler) -> None:
+    raise pickle.UnpicklingError("it holds more than containers, texts and numbers")
+
+
+class _Plain(pickle._Unpickler):
+    dispatch: ClassVar[dict[int, Callable[[pickle.Unpickler], None]]] = {
+        **pickle._Unpickler.dispatch,
+        **dict.fromkeys(_OBJECTS, _refuse),
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"it names {module}.{name}")
 
 
 @dataclass(slots=True)

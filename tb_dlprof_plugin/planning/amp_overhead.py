@@ -15,7 +15,7 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.planning.calibration import Calibration
 from tb_dlprof_plugin.planning.dtype_flow import Flow
-from tb_dlprof_plugin.planning.launch_sequence import Launched
+from tb_dlprof_plugin.planning.kernel_times import Launched
 from tb_dlprof_plugin.planning.target import Target
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added

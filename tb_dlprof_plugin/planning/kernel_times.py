@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
+from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
@@ -33,11 +34,34 @@ from tb_dlprof_plugin.planning.features import (
     other_features,
     parameter_elements,
 )
-from tb_dlprof_plugin.planning.launch_sequence import Launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, Ratio
-from tb_dlprof_plugin.planning.scaling import batch_factor, gpu_factor
 from tb_dlprof_plugin.planning.target import Precision, Target
-from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Rows by iteration and CPU time: ``launch`` is a row of `Profile.launches`, ``call`` of `Profile.calls`."""
+
+    iteration: Ints
+    launch: Ints
+    call: Ints
+
+
+@per_view
+def launched(view: ProfileView) -> Launched:
+    """All launches whose call was recorded, in all iterations."""
+    launches, calls = view.profile.launches, view.profile.calls
+    rows = np.flatnonzero((launches.call >= 0) & (view.launch_iteration >= 0))
+    call, iteration = launches.call[rows], view.launch_iteration[rows]
+    order = np.lexsort((launches.start_ns[rows], calls.start_ns[call], iteration))
+    return Launched(iteration[order], rows[order], call[order])
+
+
+def recorded_ns(view: ProfileView, work: Launched) -> Floats:
+    """Recorded GPU time of each row."""
+    return view.profile.launches.duration_ns[work.launch].astype(np.float64)
+
 
 SHORTEST_KERNEL_NS = 1_200.0
 """No kernel of the recordings is shorter."""
@@ -290,3 +314,43 @@ class KernelTimesOf:
         before = np.searchsorted(rows, np.arange(len(called)), side="right") - 1
         follows = take_or(np.isin(ops.module[called[rows]], last), before, False)
         return frozenset(np.unique(ops.module[called[follows & (ops.role[called] == Role.FORWARD)]]).tolist())
+
+
+def batch_factor(
+    view: ProfileView, work: Launched, units: Ints, ratio: float, growth: Callable[[int], float]
+) -> np.ndarray:  # type: ignore[type-arg]
+    """Per row of ``work``, with a batch ``ratio`` times as large. The optimizer's kernels keep their time.
+
+    Args:
+        view: the run.
+        work: its launches.
+        units: per row the call that is its unit, -1 for none.
+        ratio: new batch size over the run's.
+        growth: of a unit.
+    """
+    if ratio == 1:
+        return np.ones(len(work.launch))
+    of_batch = view.profile.ops.role[view.profile.calls.op[work.call]] != Role.OPTIMIZER
+    factor = np.where(of_batch, ratio, 1.0)
+    rows = np.flatnonzero((units >= 0) & of_batch)
+    unit, number = np.unique(units[rows], return_inverse=True)
+    factor[rows] = np.array([growth(one) for one in unit.tolist()], dtype=np.float64)[number]
+    return factor
+
+
+def gpu_factor(work: Launched, matrix: MatrixCalls, target: Target, precision: Precision) -> np.ndarray:  # type: ignore[type-arg]
+    """Peak rates of the run's GPU over those of the other, for matrix routines; memory bandwidth for the rest.
+
+    A matrix routine counts as compute-bound if its FLOPs per byte exceed the ridge point of the run's GPU.
+    """
+    old, new = target.ceilings, target.new_ceilings
+    factor = np.full(len(work.launch), old.bytes_per_second / new.bytes_per_second)
+    on_tensor_cores = precision != "fp32"
+    old_rate = old.flops_per_second(precision, on_tensor_cores)
+    new_rate = new.flops_per_second(precision, on_tensor_cores)
+    if not len(matrix) or old_rate is None or new_rate is None:
+        return factor
+    at = matrix.of_call[work.call]
+    intensity = matrix.flops / np.maximum(matrix.bytes, 1)
+    by_arithmetic = (at >= 0) & (intensity[np.maximum(at, 0)] > old_rate / old.bytes_per_second)
+    return np.where(by_arithmetic, old_rate / new_rate, factor)

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tb_dlprof_plugin.planning.autocast_rules import rule_of
-from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow
+from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow, rule_of
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
 from tb_dlprof_plugin.planning.memory.op_calls import OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound

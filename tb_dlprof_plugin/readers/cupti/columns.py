@@ -11,7 +11,6 @@ from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.lookup import rows_with, take_or, take_rows
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, Ints, LaunchConfig, TraceNote
-from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits, occupancy_percent
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
@@ -32,6 +31,40 @@ _LARGEST_CONFIG = 2**31
 def positive(column: Ints) -> Ints:
     """A column of ids, -1 for what is none."""
     return np.where((column >= 0) & (column < _LARGEST), column, -1)
+
+
+_DIRECTIONS = {
+    1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA", 8: "DtoD", 9: "HtoH", 10: "PtoP",
+    11: "HtoD", 12: "DtoH", 13: "DtoD",
+}  # fmt: skip
+"""CUpti_ActivityMemcpyKind; from 11 on Nsight Systems' own: copies of unified memory, which no call asked for."""
+UNIFIED = (11, 12, 13)
+MEMORY = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static")
+"""By Nsight Systems' number; CUPTI's is one more, because its 0 is unknown."""
+
+
+def copy_name(kind: int, source: int, target: int) -> str:
+    """The name of a copy.
+
+    Args:
+        kind: its ``copyKind``.
+        source: index of `MEMORY`, any other number for unknown.
+        target: as ``source``.
+    """
+    direction = _DIRECTIONS.get(kind, "Unknown")
+    if kind in UNIFIED:
+        return f"Memcpy {direction} (Managed -> Managed)"
+    return f"Memcpy {direction} ({memory_name(source)} -> {memory_name(target)})"
+
+
+def set_name(memory: int) -> str:
+    """The name of a set of this kind of memory."""
+    return f"Memset ({memory_name(memory)})"
+
+
+def memory_name(kind: int) -> str:
+    """A kind of memory; "Unknown" for other numbers."""
+    return MEMORY[kind] if 0 <= kind < len(MEMORY) else "Unknown"
 
 
 class ActivityTables:

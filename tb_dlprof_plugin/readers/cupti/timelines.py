@@ -23,13 +23,12 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
-from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
 from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
-from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, meanings
+from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, framework_of, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla

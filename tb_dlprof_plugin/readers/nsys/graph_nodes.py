@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints, TraceNote
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
-from tb_dlprof_plugin.readers.nsys.ids import process_key
+from tb_dlprof_plugin.readers.nsys.machine import process_key
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tb_dlprof_plugin.model.timeline import Ints
-from tb_dlprof_plugin.readers.nsys.ids import process_key
+from tb_dlprof_plugin.readers.nsys.machine import process_key
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted, without_numbers
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, integers

@@ -37,8 +37,7 @@ from tb_dlprof_plugin.readers.cupti.recording import (
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
 from tb_dlprof_plugin.readers.nsys.gpu_metrics import read_tensor_samples
 from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
-from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
-from tb_dlprof_plugin.readers.nsys.machine import read_machine
+from tb_dlprof_plugin.readers.nsys.machine import pid_of, process_key, read_machine
 from tb_dlprof_plugin.readers.nsys.memory_calls import read_memory_calls
 from tb_dlprof_plugin.readers.nsys.nccl_payloads import input_bytes, nccl_calls, payloads_of
 from tb_dlprof_plugin.readers.nsys.ranges import read_ranges

@@ -29,7 +29,7 @@ from tb_dlprof_plugin.model.timeline import (
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.json_file import decoded, number, text_of
 from tb_dlprof_plugin.readers.nvtx.tensorrt import path_of
-from tb_dlprof_plugin.readers.onnx_names import module_of
+from tb_dlprof_plugin.readers.op_names import module_of
 from tb_dlprof_plugin.readers.small_tables import DeviceRows, HostRows
 from tb_dlprof_plugin.readers.tensorrt.files import EngineFiles, engine_files, stem_of
 from tb_dlprof_plugin.readers.tensorrt.layers import Layer, read_layers
