@@ -15,6 +15,7 @@ from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.run_facts import Gpu
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.kernel_rules import WHOLE_GRAPH
@@ -65,12 +66,7 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
 
     @functools.wraps(function)
     def remembered(view: ProfileView, selection: Selection) -> _Totals:
-        key = (name, selection)
-        answer: _Totals | None = view.answers.get(key)
-        if answer is None:
-            answer = function(view, selection)
-            view.keep(key, answer)
-        return answer
+        return view.kept((name, selection), lambda: function(view, selection))
 
     return remembered
 
@@ -121,12 +117,16 @@ class ProfileView:
         profile, others = state
         self.__init__(profile, lambda: map(ProfileView, others))  # type: ignore[misc]
 
-    def keep(self, key: tuple[Any, ...], answer: Any) -> None:
-        """Keep an answer with the view, under the name of the function that gave it and its arguments."""
-        if len(self.answers) >= _KEPT_ANSWERS:
-            # Cleared as a whole rather than entry by entry: requests run in several threads.
-            self.answers = {}
-        self.answers[key] = answer
+    def kept(self, key: tuple[Any, ...], compute: Callable[[], _Totals]) -> _Totals:
+        """An answer that is kept with the view, under the name of the function that gives it and its arguments."""
+        answer: _Totals | None = self.answers.get(key)
+        if answer is None:
+            answer = compute()
+            if len(self.answers) >= _KEPT_ANSWERS:
+                # Cleared as a whole rather than entry by entry: requests run in several threads.
+                self.answers = {}
+            self.answers[key] = answer
+        return answer
 
     def selection(self, first: int | None = None, last: int | None = None) -> Selection:
         """The selection from ``first`` to ``last``, by default and at most all iterations.
@@ -140,6 +140,11 @@ class ProfileView:
         if not 0 <= low <= high < total:
             raise ValueError(f"iterations {low} to {high} are not in this recording, which has 0 to {total - 1}")
         return Selection(low, high)
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The first GPU that the run used; None without one, or where it was not recorded."""
+        return next((gpu for gpu in self.profile.system.gpus if gpu.id in self.profile.iterations.gpu_ids), None)
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import Clocks
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
+from tb_dlprof_plugin.model.grouping import grouped_median
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 _SAME_CLOCK_NS = 5_000

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.model.grouping import dense, grouped_median, numbered
 from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
@@ -30,7 +30,6 @@ SIZE_MISMATCH = "SIZE_OR_SYNTAX_MISMATCH"
 DTYPE_MISMATCH = "COLLECTIVE_DTYPE_MISMATCH"
 _UNEVEN = (Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER, Operation.UNKNOWN, Operation.BARRIER)
 """Operations whose sizes may differ between the members."""
-_ROOM = 2**62
 _SLOWEST_DRIFT = 1000
 """Clocks run apart by less than one part in so many: adjtime corrects one by at most 500 parts in a million."""
 _END_TOGETHER_NS = 20_000
@@ -193,24 +192,24 @@ def _by_sequence(calls: _Calls, sequence: Ints, rows: Ints) -> tuple[Ints, Ints]
     if not len(calls):
         return rows, rows
     occurrence = _occurrence(calls.start, calls.rank, sequence, calls.group)
-    return rows, _numbered(calls.group, sequence, occurrence)
+    return rows, numbered(calls.group, sequence, occurrence)
 
 
 def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
     """Within a group and step; where the ranks' calls differ in what they do, the longest common runs."""
     if not len(calls):
         return rows, rows
-    block = _numbered(calls.group, calls.number)
+    block = numbered(calls.group, calls.number)
     position = _occurrence(calls.start, calls.rank, block)
     signature = _signature(calls)
-    slot = _numbered(block, position)
+    slot = numbered(block, position)
     collective = slot.copy()
     uneven = np.zeros(int(block.max()) + 1, dtype=np.bool_)
     # A block is even where all its ranks made equal calls, in number and kind.
     order = np.lexsort((calls.rank, slot))
     other = (slot[order][1:] == slot[order][:-1]) & (signature[order][1:] != signature[order][:-1])
     uneven[block[order][1:][other]] = True
-    pairs, _ = _dense(block * (int(calls.rank.max()) + 1) + calls.rank)
+    pairs, _ = dense(block * (int(calls.rank.max()) + 1) + calls.rank)
     block_of_pair = np.zeros(int(pairs.max()) + 1, dtype=np.int64)
     block_of_pair[pairs] = block
     ranks_of_block = np.bincount(block_of_pair)
@@ -231,7 +230,7 @@ def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
 def _signature(calls: _Calls) -> Ints:
     """What a call does: operation and, where all members give the same, bytes."""
     size = np.where(np.isin(calls.operation, _UNEVEN), 0, calls.bytes)
-    return _numbered(calls.operation, size)
+    return numbered(calls.operation, size)
 
 
 def _aligned(calls: _Calls, signature: Ints) -> Ints:
@@ -332,7 +331,7 @@ def _impossible(calls: _Calls, found: Ints) -> Bools:
     head = np.repeat(rows[begin], np.diff(np.append(begin, len(rows))))
     later = calls.end[rows] - calls.end[head]
     drift = np.abs(calls.end[rows] - int(np.median(calls.end[rows]))) // _SLOWEST_DRIFT
-    pair = _numbered(calls.rank[head], calls.rank[rows])
+    pair = numbered(calls.rank[head], calls.rank[rows])
     shift = later - np.rint(grouped_median(pair, later, int(pair.max()) + 1)[pair]).astype(np.int64)
     length = calls.end - calls.start
     apart = (shift >= length[rows] + drift) | (-shift >= length[head] + drift)
@@ -348,7 +347,7 @@ def _sends(calls: _Calls, rows: Ints, ranks: Ints) -> tuple[Ints, Ints]:
     sends = calls.operation == Operation.SEND
     source, target = np.where(sends, own, calls.peer), np.where(sends, calls.peer, own)
     occurrence = _occurrence(calls.start, calls.operation, source, target, calls.number)
-    result = _numbered(source, target, calls.number, occurrence)
+    result = numbered(source, target, calls.number, occurrence)
     return rows, np.where(calls.peer == UNKNOWN, -1, result)
 
 
@@ -406,37 +405,9 @@ def _matched(calls: _Calls, found: Ints, recorded: list[set[int]], wrong: Counte
     )
 
 
-def _numbered(*columns: Ints) -> Ints:
-    """Small numbers for the different rows of several columns, in their order."""
-    result, size = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for column in columns:
-        low = int(column.min(initial=0))
-        width = int(column.max(initial=0)) - low + 1
-        if width > _ROOM or size * width > _ROOM:
-            result, size = _dense(result)
-            column, width = _dense(column)
-            low = 0
-        result = result * width + (column - low)
-        size *= width
-    return _dense(result)[0]
-
-
-def _dense(values: Ints) -> tuple[Ints, int]:
-    """The place of each value among the sorted different ones, and how many there are."""
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    if high - low <= 4 * len(values) + 1024:
-        # Few values a row: counted, not sorted.
-        seen = np.zeros(high - low + 1, dtype=np.bool_)
-        seen[values - low] = True
-        place = np.cumsum(seen) - 1
-        return place[values - low], int(place[-1]) + 1
-    different, inverse = np.unique(values, return_inverse=True)
-    return inverse.reshape(-1).astype(np.int64), len(different)
-
-
 def _occurrence(start: Ints, *columns: Ints) -> Ints:
     """How many rows with the same columns start before each."""
-    key = _numbered(*columns)
+    key = numbered(*columns)
     order = np.lexsort((np.arange(len(key)), start, key))
     begin = np.flatnonzero(np.diff(key[order], prepend=-1))
     result = np.empty(len(key), dtype=np.int64)

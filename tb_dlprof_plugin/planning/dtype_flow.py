@@ -177,12 +177,7 @@ def _first_shape(shapes: InputShapes) -> Shape | None:
 
 def flow(view: ProfileView, iteration: int) -> Flow:
     """The forward pass of one iteration, as autocast would run it; kept with the view."""
-    key = (f"{__name__}.flow", iteration)
-    known: Flow | None = view.answers.get(key)
-    if known is None:
-        known = _Walk(view, iteration).flow
-        view.keep(key, known)
-    return known
+    return view.kept((f"{__name__}.flow", iteration), lambda: _Walk(view, iteration).flow)
 
 
 class _Walk:

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
 from tb_dlprof_plugin.planning.memory.holders import CASTS
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpCallShapes, elements
+from tb_dlprof_plugin.planning.memory.op_calls import OpCallShapes
 from tb_dlprof_plugin.planning.memory.reductions import Reduction, reductions_of, threads_per_sm
 from tb_dlprof_plugin.planning.memory.step_program import SlotKind, inside
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -57,15 +57,16 @@ class BatchClasses:
         self._profile, self._parent = view.profile, view.call_parent
         self._shapes = OpCallShapes(view)
         self._batch = view.profile.facts.batch_size or 0
-        facts, gpus = view.profile.facts, view.profile.iterations.gpu_ids
+        facts = view.profile.facts
         held = [(row.module, size) for row in facts.storages if row.kind == "parameter" for size in row.bytes]
         itemsize = 2 if set(facts.parameter_dtypes) <= {"float16", "bfloat16"} and held else 4
         self._parameters: dict[str, set[int]] = defaultdict(set)
         for module, size in held or gradients:
             self._parameters[module] |= {rounded(size // itemsize * item) for item in (itemsize, 2)}
         self._gradients = {(module, rounded(size)) for module, size in gradients}
-        count = next((gpu.sm_count for gpu in view.profile.system.gpus if gpu.id in gpus), None)
-        self._threads = (count or 0) * threads_per_sm(view.compute_capability)
+        self._threads = (view.gpu.sm_count or 0 if view.gpu is not None else 0) * threads_per_sm(
+            view.compute_capability
+        )
 
     def of(self, kind: SlotKind, call: int, module: str, size: int) -> BatchClass:
         """The class of an allocation.
@@ -90,10 +91,7 @@ class BatchClasses:
                 return BatchClass(0.0, reduction=found)
         if self._is_of_parameter(role, names, module, rounded(size)):
             return BatchClass(0.0)
-        shapes = self._shapes.around(call)
-        like = [
-            shape for shape in shapes if any(rounded(elements(shape) * item) == rounded(size) for item in ITEM_SIZES)
-        ]
+        like = self._shapes.of_size(call, size)
         if like:
             return BatchClass(1.0 if any(map(self._has_batch, like)) else 0.0)
         if names[0] in _REDUCTIONS:

@@ -34,6 +34,7 @@ from tb_dlprof_plugin.planning.memory.step_program import (
     inside,
     module_events,
     places,
+    with_outer,
 )
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -70,10 +71,9 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
     where = places(program)
     kept: dict[str, int] = defaultdict(int)
     for slot, one in enumerate(program.slots):
-        if one.kind == SlotKind.ACTIVATION and one.module and where.freed[slot] >= program.backward_at:
-            parts = one.module.split(".")
-            for depth in range(1, len(parts) + 1):
-                kept[".".join(parts[:depth])] += one.bytes
+        if one.kind == SlotKind.ACTIVATION and where.freed[slot] >= program.backward_at:
+            for path in with_outer(one.module):
+                kept[path] += one.bytes
     levels: dict[int, list[str]] = defaultdict(list)
     for module in kept:
         levels[module.count(".")].append(module)
@@ -136,7 +136,7 @@ def _forward_ns(view: ProfileView) -> dict[str, float]:
 
 
 def _sum_inside(times: dict[str, float], module: str) -> float:
-    return sum(ns for path, ns in times.items() if path == module or path.startswith(f"{module}."))
+    return sum(ns for path, ns in times.items() if inside(path, module))
 
 
 _STEPS = 4
@@ -249,10 +249,9 @@ def repeated_module(program: StepProgram) -> str | None:
     groups those that make most. None where no two do."""
     counts: dict[str, int] = defaultdict(int)
     for slot in program.slots:
-        parts = slot.module.split(".")
-        for depth in range(1, len(parts) + 1):
-            if parts[depth - 1].isdigit():
-                counts[".".join(parts[:depth])] += 1
+        for path in with_outer(slot.module):
+            if path.rpartition(".")[2].isdigit():
+                counts[path] += 1
     alike: dict[tuple[str, int], list[str]] = defaultdict(list)
     for module, count in counts.items():
         alike[module.rpartition(".")[0], count].append(module)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
+from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.profile_view import ProfileView
 
 Dimensions = tuple[int, ...]
@@ -43,6 +44,13 @@ class OpCallShapes:
             found += self.of_op(int(self._profile.calls.op[call]))
             call = int(self._parent[call])
         return found
+
+    def of_size(self, call: int, size: int) -> list[Dimensions]:
+        """Of `around` those of tensors that take a block of this size."""
+        block = rounded(size)
+        return [
+            shape for shape in self.around(call) if any(rounded(elements(shape) * item) == block for item in ITEM_SIZES)
+        ]
 
     def products(self, call: int) -> list[int]:
         """Bytes that the result of a matrix product takes, in each size of element; empty for another op."""

@@ -340,10 +340,7 @@ def batch_that_fits(view: ProfileView, selection: Selection, fill: float) -> Bat
     room, peak = capacity(view), _recorded_peak(view, selection) or facts.peak_memory_allocated_bytes
     if not facts.batch_size or not peak:
         return None
-    total = next(
-        (gpu.memory_bytes for gpu in view.profile.system.gpus if gpu.id in view.profile.iterations.gpu_ids), None
-    )
-    available = facts.available_memory_bytes or total
+    available = facts.available_memory_bytes or (view.gpu.memory_bytes if view.gpu is not None else None)
     if not available:
         return None
     # What stays between steps is taken for 0 where it is unknown: then too few samples seem to fit, not too many.

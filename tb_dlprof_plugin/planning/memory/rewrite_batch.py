@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tb_dlprof_plugin.model.plan_request import PlanError
-from tb_dlprof_plugin.planning.memory.allocator import rounded
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, PRODUCTS, Dimensions, OpCallShapes, elements, flat
+from tb_dlprof_plugin.planning.memory.op_calls import PRODUCTS, Dimensions, OpCallShapes, flat
 from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -139,11 +138,8 @@ def _power(slot: Slot, shapes: OpCallShapes, batch: int, size: InputSize) -> int
     """With which power of the positions an allocation grows."""
     if not slot.batch or slot.reduction is not None:
         return 0
-    around = shapes.around(slot.call)
-    like = [
-        shape for shape in around if any(rounded(elements(shape) * item) == rounded(slot.bytes) for item in ITEM_SIZES)
-    ]
-    found = [power for shape in like or around if (power := _positions(shape, batch, size)) is not None]
+    like = shapes.of_size(slot.call, slot.bytes) or shapes.around(slot.call)
+    found = [power for shape in like if (power := _positions(shape, batch, size)) is not None]
     # A result that no shape explains grows as what its op was given.
     return max(found, default=1)
 

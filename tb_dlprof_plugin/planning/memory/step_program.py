@@ -271,12 +271,13 @@ def inside(path: str, module: str) -> bool:
     return path == module or path.startswith(f"{module}.") or module == ""
 
 
+def with_outer(path: str) -> list[str]:
+    """The paths of a module and of those around it, the outermost first; none for ""."""
+    parts = path.split(".") if path else []
+    return [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
 def modules_of(program: StepProgram) -> list[str]:
     """Paths of the modules that keep activations, with all around them, in the order of the forward pass."""
-    found: dict[str, None] = {}
-    for slot in program.slots:
-        if slot.kind == SlotKind.ACTIVATION and slot.module:
-            parts = slot.module.split(".")
-            for depth in range(1, len(parts) + 1):
-                found.setdefault(".".join(parts[:depth]))
-    return list(found)
+    kept = (slot.module for slot in program.slots if slot.kind == SlotKind.ACTIVATION)
+    return list(dict.fromkeys(path for module in kept for path in with_outer(module)))

@@ -173,12 +173,12 @@ _Base = tuple[StepTime, "Forecast | None", StepWork]
 def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> _Base:
     """Without other work; kept with the view."""
     key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu, input_ratio(view, request))
-    known: _Base | None = view.answers.get(key)
-    if known is None:
+
+    def base() -> _Base:
         time, found = _without_other_work(view, request, simulated)
-        known = time, found, StepWork(view, simulated, None if found is None else found.change)
-        view.keep(key, known)
-    return known
+        return time, found, StepWork(view, simulated, None if found is None else found.change)
+
+    return view.kept(key, base)
 
 
 def _without_other_work(
