@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.grouping import dense, grouped_median, numbered
-from tb_dlprof_plugin.model.lookup import take_rows
+from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 TYPE_MISMATCH = "COLLECTIVE_TYPE_MISMATCH"
@@ -148,11 +147,7 @@ def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
                 on_gpu=np.full(len(own), one.device != UNKNOWN, dtype=np.bool_),
             )
         )
-    if not parts:
-        nothing: list[Any] = [np.zeros(0, dtype=np.int64) for _ in fields(_Calls)]
-        return _Calls(*nothing), members
-    columns: list[Any] = [np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Calls)]
-    together = _Calls(*columns)
+    together = joined(parts, _Calls)
     several = np.array([len(ranks) > 1 for ranks in members] or [False], dtype=np.bool_)
     return take_rows(together, several[together.group]), members
 

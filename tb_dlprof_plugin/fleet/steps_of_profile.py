@@ -10,7 +10,7 @@ from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, KernelTimes, Steps
 from tb_dlprof_plugin.metrics.communication import is_collective
 from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.grouping import group_rows
-from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union, union_of
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -167,9 +167,7 @@ def _garbage(view: ProfileView) -> Ints:
 
 def cpu_work(view: ProfileView) -> Intervals:
     """Times in which a process without a GPU computes: its tensor ops."""
-    calls = view.profile.calls
-    rows = _aten(view)
-    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return union_of(view.profile.calls, _aten(view))
 
 
 def _aten(view: ProfileView) -> Bools:
@@ -186,8 +184,7 @@ def _copies(view: ProfileView) -> Bools:
 
 def _running(view: ProfileView, device: int, rows: Bools) -> Intervals:
     launches = view.profile.launches
-    rows = rows & (launches.device == device)
-    return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
+    return union_of(launches, rows & (launches.device == device))
 
 
 def _nothing() -> Intervals:

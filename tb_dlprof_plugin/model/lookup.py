@@ -1,7 +1,8 @@
-"""Rows of tables: values by rows that may be "none", rows by a key, and some rows of all columns."""
+"""Rows of tables: values by rows that may be "none", rows by a key, some rows of all columns, and tables together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -36,3 +37,10 @@ def rows_with(keys: Ints, wanted: Ints) -> Ints:
 def take_rows(table: _Table, rows: npt.NDArray[Any]) -> _Table:
     """Some rows of a dataclass whose fields are columns."""
     return type(table)(*(getattr(table, column.name)[rows] for column in fields(table)))  # type: ignore[arg-type]
+
+
+def joined(parts: Sequence[_Table], kind: type[_Table]) -> _Table:
+    """Dataclasses whose fields are columns, one behind the other; one without rows where there is none."""
+    nothing = np.zeros(0, dtype=np.int64)
+    names = [column.name for column in fields(kind)]  # type: ignore[arg-type]
+    return kind(*(np.concatenate([getattr(part, name) for part in parts]) if parts else nothing for name in names))

@@ -208,7 +208,7 @@ class _Walk:
             if not name.startswith("aten::"):
                 continue
             plain = name.removeprefix("aten::")
-            if rule_of(plain) == "follow" and self._is_composite(row, plain):
+            if rule_of(plain) == "follow" and self._is_composite(row):
                 continue
             until = start + int(self._calls.duration_ns[row])
             half = self._visit(row, op, plain)
@@ -231,7 +231,7 @@ class _Walk:
     def _inputs(self, op: int) -> tuple[Shape, ...]:
         return float_shapes(self._profile.shapes_of(op), self._profile.dtypes_of(op))
 
-    def _is_composite(self, row: int, name: str) -> bool:
+    def _is_composite(self, row: int) -> bool:
         """Whether an op without an autocast rule contains one that has a rule, which then decides."""
         depth, calls = int(self._calls.depth[row]), self._calls
         for inner in range(row + 1, min(row + 64, len(calls.depth))):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union_of
 from tb_dlprof_plugin.model.profile import CallKind, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
@@ -90,4 +90,4 @@ def _recorders_own(view: ProfileView) -> Intervals:
     """When CUPTI hands out or empties its buffers."""
     calls = view.profile.calls
     rows = calls_named(view, CallKind.OVERHEAD, lambda name: name.startswith(_RECORDERS_OWN))
-    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return union_of(calls, rows)

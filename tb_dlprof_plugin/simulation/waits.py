@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, merge, union
+from tb_dlprof_plugin.model.intervals import Intervals, merge, union, union_of
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -199,6 +199,4 @@ def _blocked(view: ProfileView) -> tuple[Ints, Ints]:
 
 def _full_queue(view: ProfileView) -> Intervals:
     """When CUPTI saw the queue full."""
-    calls = view.profile.calls
-    rows = calls_named(view, CallKind.OVERHEAD, _QUEUE_FULL.__eq__)
-    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return union_of(view.profile.calls, calls_named(view, CallKind.OVERHEAD, _QUEUE_FULL.__eq__))

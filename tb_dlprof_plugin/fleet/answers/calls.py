@@ -137,7 +137,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Job
     count = np.array([len(each["row"]) for each in own])
     first = np.r_[0, np.cumsum(count)]
     rank = np.repeat(np.arange(len(own)), count)
-    collective, coupled = _collectives(facts, matched, numbers, first, rank, columns)
+    collective, coupled = _collectives(facts, matched, numbers, rank, columns)
     duration, operation = columns["duration"], columns["operation"]
     transfer = _transfer(collective, coupled, duration, operation, columns["bytes"])
     of_call = transfer[collective] if len(transfer) else duration
@@ -285,7 +285,7 @@ def _numbered_streams(stream: Ints) -> Ints:
 
 
 def _collectives(
-    facts: Sequence[RankFacts], matched: Matched, numbers: Ints, first: Ints, rank: Ints, columns: dict[str, Ints]
+    facts: Sequence[RankFacts], matched: Matched, numbers: Ints, rank: Ints, columns: dict[str, Ints]
 ) -> tuple[Ints, Bools]:
     """Per call the number of its collective, without gaps, and whether its members end together."""
     chosen = np.isin(matched.iteration, numbers)

@@ -106,7 +106,7 @@ def replayed_job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, changes, all(rank.on_cpu for rank in facts)),
+        sentence=sentence(step, rows, worst, all(rank.on_cpu for rank in facts)),
         step=step,
         account=rows,
         delays=worst,

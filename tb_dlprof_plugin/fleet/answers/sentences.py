@@ -13,8 +13,9 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
-from tb_dlprof_plugin.fleet.job import Delay, JobStep, RankAccount, WhatIf
+from tb_dlprof_plugin.fleet.job import Delay, JobStep, RankAccount
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
+from tb_dlprof_plugin.model.formatting import listed
 
 CAUSES = {
     "slow_gpu": "its GPU is slower or has more to do",
@@ -46,7 +47,6 @@ def sentence(
     step: JobStep | None,
     account: Sequence[RankAccount],
     delays: Sequence[Delay],
-    what_if: Sequence[WhatIf],
     on_cpu: bool = False,
 ) -> str:
     """One or two sentences; what is not known is not in them. ``on_cpu``: the processes have no GPUs."""
@@ -99,10 +99,10 @@ def notes_on(
             "other ranks."
         )
     elif missing:
-        listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
         notes.append(
-            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed}). What is said holds among the "
-            "recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be named."
+            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed(missing)}). What is said holds "
+            "among the recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be "
+            "named."
         )
     if len(facts) > 1 and not calls.steps:
         notes.append("The ranks recorded no step in common, so nothing can be compared between them.")

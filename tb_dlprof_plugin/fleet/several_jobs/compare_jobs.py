@@ -26,6 +26,7 @@ from tb_dlprof_plugin.fleet.several_jobs.parts import (
     parts_of,
     relative_work,
 )
+from tb_dlprof_plugin.model.formatting import listed
 
 
 def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "candidate")) -> JobComparison:
@@ -181,7 +182,8 @@ def _notes(base: Job, candidate: Job, names: tuple[str, str], paired: PairedRank
         )
     for name, alone in zip(names, (paired.alone_base, paired.alone_candidate), strict=True):
         if alone:
-            notes.append(f"{_named(alone)} of {name} {'has' if len(alone) == 1 else 'have'} no counterpart.")
+            ranks, have = ("Rank", "has") if len(alone) == 1 else ("Ranks", "have")
+            notes.append(f"{ranks} {listed(alone)} of {name} {have} no counterpart.")
     if base.mesh and candidate.mesh and base.mesh != candidate.mesh:
         notes.append(f"Meshes: {_mesh(base)} in {names[0]}, {_mesh(candidate)} in {names[1]}.")
     if any(row.waiting_ms is None for job in (base, candidate) for row in job.account):
@@ -194,11 +196,6 @@ def _notes(base: Job, candidate: Job, names: tuple[str, str], paired: PairedRank
         notes.append(f"The steps are known in different ways ({', '.join(sorted(sources))}): see their intervals.")
     different = flops_per_sample_note(base, candidate)
     return [*notes, different] if different else notes
-
-
-def _named(ranks: Sequence[int], most: int = 8) -> str:
-    listed = ", ".join(map(str, ranks[:most])) + (f" and {len(ranks) - most} more" if len(ranks) > most else "")
-    return f"Rank {listed}" if len(ranks) == 1 else f"Ranks {listed}"
 
 
 def _mesh(job: Job) -> str:
@@ -300,9 +297,9 @@ def _sentence(found: JobComparison) -> str:
             "times as much per time."
         )
     for what, title in (("new", "New"), ("gone", "Gone")):
-        listed = [_delay_text(one) for one in found.delays if one.what == what][:_MOST]
-        if listed:
-            text += f" {title}: {'; '.join(listed)}."
+        delays = [_delay_text(delay) for delay in found.delays if delay.what == what][:_MOST]
+        if delays:
+            text += f" {title}: {'; '.join(delays)}."
     return text
 
 

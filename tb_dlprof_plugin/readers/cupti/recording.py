@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TypeVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,8 +11,6 @@ from tb_dlprof_plugin.model.timeline import CounterSamples, DeviceProperties, In
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
-
-_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -147,10 +144,3 @@ class CuptiRecording:
     memory: MemoryCalls = field(default_factory=MemoryCalls.none)
     nccl: NcclCalls = field(default_factory=NcclCalls.none)
     rows: int = 0
-
-
-def joined(parts: list[_T], kind: type[_T]) -> _T:
-    """Several tables of one kind as one; one without rows where there is none."""
-    nothing = np.zeros(0, dtype=np.int64)
-    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
-    return kind(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))

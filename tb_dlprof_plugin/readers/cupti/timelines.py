@@ -150,7 +150,7 @@ class _Process:
     def timeline(self, processes: int, groups: list[ProcessGroup]) -> Timeline:
         """The process's Timeline; ``processes`` is how many the recording has, ``groups`` are its communicators."""
         recording, tables = self._recording, self._recording.tables
-        thread_of, call_thread, overhead_thread, range_thread = self._threads()
+        call_thread, overhead_thread, range_thread = self._threads()
         thread_numbers = dict(zip(self._ranges.thread.tolist(), range_thread.tolist(), strict=True))
         kind, name, steps = self._kinds(range_thread)
         host = self._host(kind, name, range_thread, call_thread, overhead_thread)
@@ -173,7 +173,7 @@ class _Process:
             device_properties=[one for one in self._facts.devices if one.id in used or not used],
             rank=self._facts.rank,
             cuda_driver_version=recording.cuda_driver_version,
-            notes=[*recording.notes, *self._notes(thread_of)],
+            notes=[*recording.notes, *self._notes()],
             frames=frames,
             frame_places=tables.places.values,
             events=recording.rows if processes == 1 else len(host) + len(device),
@@ -191,8 +191,8 @@ class _Process:
             process_groups=groups,
         )
 
-    def _threads(self) -> tuple[int, Ints, Ints, Ints]:
-        """How many threads there are, and the number of each call's, overhead's and range's.
+    def _threads(self) -> tuple[Ints, Ints, Ints]:
+        """The number of the thread of each call's, overhead's and range's.
 
         Start/end ranges of a domain in which one ends on another thread belong to no thread's calls: they get a lane of
         their own behind the threads.
@@ -207,7 +207,7 @@ class _Process:
         for lane, domain in enumerate(crossing.tolist()):
             number[2] = np.where(~ranges.nested & (ranges.domain == domain), len(keys) + lane, number[2])
         of_calls, of_overhead, of_ranges = (column.astype(np.int64) for column in number)
-        return len(keys), of_calls, of_overhead, of_ranges
+        return of_calls, of_overhead, of_ranges
 
     def _kinds(self, thread: Ints) -> tuple[Ints, Ints, StepMarks | None]:
         """Kind and name of each range, and the iterations that they mark."""
@@ -226,7 +226,7 @@ class _Process:
         steps, marks = iterations(
             MarkedRanges(
                 thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,
-                self._launched_ns(thread), self._texts,
+                self._launched_ns(), self._texts,
             )
         )  # fmt: skip
         kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
@@ -237,7 +237,7 @@ class _Process:
             kind, name = by_structure(users & ~marks, kind, name, parent, tables.strings)
         return kind, name, steps
 
-    def _launched_ns(self, thread: Ints) -> Ints:
+    def _launched_ns(self) -> Ints:
         """GPU time that each outermost XLA module launched; 0 for every other range."""
         ranges, calls, device = self._ranges, self._calls, self._activities
         result = np.zeros(len(ranges), dtype=np.int64)
@@ -379,7 +379,7 @@ class _Process:
     def _range_texts(self) -> list[str]:
         return [self._texts[index] for index in np.unique(self._ranges.text).tolist()]
 
-    def _notes(self, threads: int) -> list[TraceNote]:
+    def _notes(self) -> list[TraceNote]:
         notes = []
         activities, strings = self._activities, self._recording.tables.strings.values
         if len(activities):

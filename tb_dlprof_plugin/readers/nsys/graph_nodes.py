@@ -9,11 +9,11 @@ a replay runs nothing of them on the CPU, and the activities get the op_id of th
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.model.lookup import take_rows
+from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints, TraceNote
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
@@ -87,10 +87,10 @@ def with_replayed_ranges(
             work.external_id[rows] = ids[np.searchsorted(used, inner)]
             next_id += len(used)
             next_sequence += int(copies.sequence_number.max(initial=0)) + 1
-    return _joined(parts), _notes(work, of_graph, root)
+    return joined(parts, NvtxRanges), _notes(work, of_graph)
 
 
-def _notes(work: Activities, of_graph: Bools, root: Ints) -> list[TraceNote]:
+def _notes(work: Activities, of_graph: Bools) -> list[TraceNote]:
     lost = of_graph & (work.external_id < 0)
     if not lost.any():
         return []
@@ -214,9 +214,3 @@ def _groups(keys: Ints, rows: Ints) -> list[tuple[int, Ints]]:
     order = rows[np.argsort(keys[rows], kind="stable")]
     edges = np.flatnonzero(np.diff(keys[order])) + 1
     return [(int(keys[part[0]]), part) for part in np.split(order, edges)]
-
-
-def _joined(parts: list[NvtxRanges]) -> NvtxRanges:
-    if len(parts) == 1:
-        return parts[0]
-    return NvtxRanges(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(NvtxRanges)))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import joined
 from tb_dlprof_plugin.model.timeline import Ints, TraceNote
 from tb_dlprof_plugin.readers.cupti.columns import (
     COPIES,
@@ -32,7 +33,6 @@ from tb_dlprof_plugin.readers.cupti.recording import (
     CuptiRecording,
     MemoryCalls,
     ProcessFacts,
-    joined,
 )
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
 from tb_dlprof_plugin.readers.nsys.gpu_metrics import read_tensor_samples

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import joined
 from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints
 from tb_dlprof_plugin.readers.cupti.columns import (
     COPIES,
@@ -25,7 +26,7 @@ from tb_dlprof_plugin.readers.cupti.columns import (
     process_of_calls,
 )
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts, joined
+from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.nvprof.call_names import driver_call, runtime_call
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled, integers

@@ -196,7 +196,7 @@ class _Timelines:
             rank=rank,
             cuda_driver_version=driver,
             cuda_runtime_version=runtime,
-            notes=self._notes(gpu, ours),
+            notes=self._notes(gpu),
             memory=memory_events(self._memory, strings, gpu),
             frames=frames,
             frame_places=places,
@@ -294,7 +294,7 @@ class _Timelines:
             runtime = runtime or _version(plane, stats.get("cuda_runtime_version") or stats.get("cuda_version"))
         return driver, runtime, next(iter(self.space.hosts), None)
 
-    def _notes(self, gpu: int | None, ours: Bools) -> list[TraceNote]:
+    def _notes(self, gpu: int | None) -> list[TraceNote]:
         space, calls, notes = self.space, self.calls, []
         if space.cut:
             notes.append(TraceNote("cut_short", "The file ends early: what follows its last whole plane is lost."))
