@@ -22,7 +22,7 @@ from tb_dlprof_plugin.analysis.notes import notes_of
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.python_call_sites import call_places
-from tb_dlprof_plugin.analysis.roles import assign_roles
+from tb_dlprof_plugin.analysis.roles import Roles, assign_roles
 from tb_dlprof_plugin.analysis.sound_values import with_driver_copies, with_sound_values
 from tb_dlprof_plugin.analysis.steps import completion_windows, find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
@@ -43,7 +43,7 @@ from tb_dlprof_plugin.model.profile import (
     Source,
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.model.timeline import StepMarks, Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -182,27 +182,16 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         )
     found = find_steps(timeline)
     steps = without_unfinished_step(found, host.start_ns[working])
-    start_ns, stop_ns = completion_windows(timeline, steps, call, attribution)
+    windows = completion_windows(timeline, steps, call, attribution)
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(device) else np.zeros(0, dtype=np.int64)
+    communicates = _communicates(timeline.strings, kernels)
     return Profile(
         source=source,
         base_time_unix_ns=timeline.base_time_unix_ns,
         strings=timeline.strings,
         system=system,
         facts=_with_job(facts, timeline),
-        iterations=Iterations(
-            number=steps.number,
-            start_ns=start_ns,
-            stop_ns=stop_ns,
-            host_start_ns=steps.start_ns,
-            host_stop_ns=steps.stop_ns,
-            category_ns=time_categories(
-                (host, roles.kind, roles.role), (device, device.kind, tensor_core), (start_ns, stop_ns), gpu_ids
-            ),
-            gpu_ids=gpu_ids,
-            found_by=steps.found_by,
-            unrecorded_categories=unrecorded_categories(timeline, roles.role),
-        ),
+        iterations=_iterations(timeline, steps, windows, roles, tensor_core, gpu_ids),
         ops=ops,
         calls=Calls(op_of_call, host.start_ns, host.duration_ns, depth, host.thread),
         kernels=kernels,
@@ -221,13 +210,35 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         notes=notes_of(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
-        tensor_activity=tensor_activity(timeline, start_ns, stop_ns, kernel_of_launch),
+        tensor_activity=tensor_activity(timeline, *windows, kernel_of_launch),
         input_shapes=timeline.input_shapes,
         input_dtypes=timeline.input_dtypes,
-        communications=build_communications(
-            timeline, call, parent, _communicates(timeline.strings, kernels)[kernel_of_launch]
-        ),
+        communications=build_communications(timeline, call, parent, communicates[kernel_of_launch]),
         process_groups=timeline.process_groups,
+    )
+
+
+def _iterations(
+    timeline: Timeline,
+    steps: StepMarks,
+    windows: tuple[Ints, Ints],
+    roles: Roles,
+    tensor_core: Ints,
+    gpu_ids: tuple[int, ...],
+) -> Iterations:
+    device = timeline.device
+    return Iterations(
+        number=steps.number,
+        start_ns=windows[0],
+        stop_ns=windows[1],
+        host_start_ns=steps.start_ns,
+        host_stop_ns=steps.stop_ns,
+        category_ns=time_categories(
+            (timeline.host, roles.kind, roles.role), (device, device.kind, tensor_core), windows, gpu_ids
+        ),
+        gpu_ids=gpu_ids,
+        found_by=steps.found_by,
+        unrecorded_categories=unrecorded_categories(timeline, roles.role),
     )
 
 

@@ -132,7 +132,7 @@ class _Full:
 def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
     full = _Full(profile)
     steps = len(light.boundary_ns) - 1
-    names = _Names()
+    names = _SharedNumbers()
     device, device_strings = light.timeline.device, light.timeline.strings
     full_ids = names.of(profile.strings, profile.kernels.name)[profile.launches.kernel]
     light_ids = names.of(device_strings, device.name)[light.launch_rows]
@@ -171,7 +171,7 @@ def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
     )
 
 
-class _Names:
+class _SharedNumbers:
     """Numbers names consistently across two files."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.grouping import dense, grouped_median, numbered
-from tb_dlprof_plugin.model.lookup import joined, take_rows
+from tb_dlprof_plugin.model.lookup import joined, take_or, take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 TYPE_MISMATCH = "COLLECTIVE_TYPE_MISMATCH"
@@ -139,7 +139,7 @@ def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
                 number=one.steps.number[own.iteration],
                 operation=own.operation,
                 bytes=own.bytes,
-                dtype=np.where(own.dtype >= 0, dtype[np.maximum(own.dtype, 0)], UNKNOWN),
+                dtype=take_or(dtype, own.dtype, UNKNOWN),
                 sequence=own.sequence,
                 peer=own.peer,
                 start=own.start_ns,

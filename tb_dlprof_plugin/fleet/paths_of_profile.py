@@ -187,7 +187,7 @@ def _lost(view: ProfileView, rows: Ints, covers: Ints, beside: Ints) -> Floats:
     launches = view.profile.launches
     duration = launches.duration_ns[rows]
     op = view.launch_op[rows]
-    shapes = np.where(op >= 0, view.profile.ops.shapes[np.maximum(op, 0)] if len(view.profile.ops) else 0, 0)
+    shapes = take_or(view.profile.ops.shapes, op, 0)
     _, like = group_rows(launches.kernel[rows], launches.config[rows], shapes)
     if not len(rows):
         return np.zeros(0)

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.communication import is_collective
 from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union, union_of
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -89,7 +90,7 @@ def _keys(view: ProfileView, rows: Ints) -> Ints:
     """Per launch a hash of its kernel, grid, block and the shapes and data types of its op's inputs."""
     launches, strings, configs = view.profile.launches, view.profile.strings, view.profile.launch_configs
     op = view.launch_op[rows]
-    shapes = np.where(op >= 0, view.profile.ops.shapes[np.maximum(op, 0)] if len(view.profile.ops) else 0, 0)
+    shapes = take_or(view.profile.ops.shapes, op, 0)
     (kernel, config, shape), place = group_rows(launches.kernel[rows], launches.config[rows], shapes)
     hashes = [
         _hash(
@@ -139,7 +140,7 @@ def _matrix(view: ProfileView, device: int | None) -> tuple[Ints, Ints]:
     launches = view.profile.launches
     rows = np.flatnonzero((launches.device == device) & (launches.call >= 0) & (view.launch_iteration >= 0))
     of_call = found.of_call[launches.call[rows]]
-    rows = rows[(of_call >= 0) & known[np.maximum(of_call, 0)]]
+    rows = rows[take_or(known, of_call, False)]
     time = np.zeros(count, dtype=np.int64)
     np.add.at(time, view.launch_iteration[rows], launches.duration_ns[rows])
     return time, flops

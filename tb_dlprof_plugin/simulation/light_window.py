@@ -49,14 +49,13 @@ class Light:
 
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
-        known_launch, known_call = self.launch >= 0, self.call >= 0
         gpu = concurrent = removed_waits = cpu = None
         if change.gpu is not None and len(change.gpu):
-            gpu = np.where(known_launch, change.gpu[np.maximum(self.launch, 0)], 1.0)
+            gpu = take_or(change.gpu, self.launch, 1.0)
         if change.concurrent is not None and len(change.concurrent):
-            concurrent = known_launch & change.concurrent[np.maximum(self.launch, 0)]
+            concurrent = take_or(change.concurrent, self.launch, False)
         if change.removed_waits is not None and len(change.removed_waits):
-            removed_waits = known_call & change.removed_waits[np.maximum(self.call, 0)]
+            removed_waits = take_or(change.removed_waits, self.call, False)
         if change.cpu is not None:
             starts, stops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
             for full, light in zip(self.full_ns, self.light_ns, strict=True):
@@ -85,7 +84,7 @@ def light(view: ProfileView, selection: Selection) -> Light | None:
     if steps[0] == 0 and len(steps) > _LEAST_STEPS:
         # The first step after a profiler's start is longer than the others.
         steps = steps[1:]
-    return _Builder(view, window, substitutes).light(steps)
+    return _LightRunBuilder(view, window, substitutes).light(steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ def _like(view: ProfileView, matched: int, like: int) -> _Substitute | None:
     return _Substitute(like, (calls_a, calls_b), (launches_a, launches_b))
 
 
-class _Builder:
+class _LightRunBuilder:
     """Makes a profile of some steps of the window."""
 
     def __init__(self, view: ProfileView, window: LightWindow, substitutes: Sequence[_Substitute | None]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, merge, union, union_of
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -173,7 +174,7 @@ def _last_stream(view: ProfileView, rows: Ints) -> Ints:
             continue
         own = own[np.argsort(calls.start_ns[call[own]], kind="stable")]
         before = np.searchsorted(calls.start_ns[call[own]], calls.start_ns[rows[mine]], side="right") - 1
-        result[mine] = np.where(before >= 0, number[own[np.maximum(before, 0)]], EVERYTHING)
+        result[mine] = take_or(number[own], before, EVERYTHING)
     return result
 
 

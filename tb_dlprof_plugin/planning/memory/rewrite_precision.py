@@ -55,10 +55,10 @@ def with_autocast(
             torchao keeps both in half precision and casts them again, which takes what BF16 does.
         workspaces: of libraries: half of the recorded ones, none ("low") or the recorded ones ("high").
     """
-    return _Autocast(view, program, fp8, workspaces).result()
+    return _AutocastRewrite(view, program, fp8, workspaces).result()
 
 
-class _Autocast:
+class _AutocastRewrite:
     def __init__(self, view: ProfileView, program: StepProgram, fp8: bool, workspaces: Bound) -> None:
         self._view, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
         iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]

@@ -35,7 +35,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MemorySpread:
     """Shares of a figure: ``allocated`` of peaks of tensors, ``reserved`` of reserved memory and limits.
 
     ``measured`` says whether enough configurations were measured.
@@ -46,25 +46,25 @@ class Spread:
     measured: bool = True
 
 
-RECORDED = Spread(0.001, 0.012)
+RECORDED = MemorySpread(0.001, 0.012)
 """Of the recorded configuration itself."""
 SPREADS = {
     # Such that about nine in ten of the configurations lie within that were measured of twelve models on an H200
     # (`benchmarks/memory_plan/recorded` and `held_out`, printed by `compare`), and at least 0.5 % and 1 %; where it is
     # not measured, as wide as the widest that are, and half again where buffers depend on the library.
-    "batch_size": Spread(0.01, 0.08),
-    "input": Spread(0.02, 0.12, measured=False),
-    "precision": Spread(0.03, 0.12),
-    "optimizer": Spread(0.005, 0.02),
-    "checkpoint": Spread(0.015, 0.08),
-    "layers": Spread(0.005, 0.02),
-    "gradients": Spread(0.005, 0.015),
+    "batch_size": MemorySpread(0.01, 0.08),
+    "input": MemorySpread(0.02, 0.12, measured=False),
+    "precision": MemorySpread(0.03, 0.12),
+    "optimizer": MemorySpread(0.005, 0.02),
+    "checkpoint": MemorySpread(0.015, 0.08),
+    "layers": MemorySpread(0.005, 0.02),
+    "gradients": MemorySpread(0.005, 0.015),
     # Four models (`benchmarks/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %, and five more
     # (`library_models_recorded`), by 0.5 and 17 %: nine in ten of these.
-    "offload": Spread(0.01, 0.09),
-    "relu": Spread(0.01, 0.08, measured=False),
-    "sharding": Spread(0.03, 0.18, measured=False),
-    "allocator": Spread(0.005, 0.01),
+    "offload": MemorySpread(0.01, 0.09),
+    "relu": MemorySpread(0.01, 0.08, measured=False),
+    "sharding": MemorySpread(0.03, 0.18, measured=False),
+    "allocator": MemorySpread(0.005, 0.01),
 }
 """By kind of change, in the order in which sentences name them."""
 
@@ -169,11 +169,11 @@ def changes_of(view: ProfileView, request: PlanRequest) -> list[str]:
     return [kind for kind in SPREADS if kind in asked]
 
 
-def spread_of(changes: Sequence[str]) -> Spread:
+def spread_of(changes: Sequence[str]) -> MemorySpread:
     """Of several kinds of change together: their spreads are taken to add up."""
     if not changes:
         return RECORDED
-    return Spread(
+    return MemorySpread(
         sum(SPREADS[change].allocated for change in changes), sum(SPREADS[change].reserved for change in changes)
     )
 

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.rewrites import batch_ratio, changes_of, input_ratio
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, inside
-from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
+from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, WorkChange
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
@@ -65,9 +65,9 @@ class _OtherWork:
     changes: list[Change]
     gpu_ns: float = 0.0
     spread: float = 0.0
-    batch: Work | None = None
+    batch: WorkChange | None = None
 
-    def add(self, work: Work, kind: str) -> None:
+    def add(self, work: WorkChange, kind: str) -> None:
         """Work of one kind of `SPREADS`."""
         self.changes.append(work.change)
         self.gpu_ns += work.gpu_ns

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.model.lookup import rows_with, take_or, take_rows
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, Ints, LaunchConfig, TraceNote
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits, occupancy_percent
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
+from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled
 
@@ -151,7 +151,7 @@ class ActivityTables:
         return np.maximum(_kinds(column) - self._first_memory, -1)
 
 
-def process_of_calls(work: Activities, calls: Calls) -> Ints:
+def process_of_calls(work: Activities, calls: CudaCalls) -> Ints:
     """The process of each activity: that of the call with its number, else the lowest."""
     lowest = int(calls.process.min()) if len(calls) else -1
     return take_or(calls.process, rows_with(calls.correlation, work.correlation), lowest)

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 
 
 @dataclass(slots=True)
-class Calls:
+class CudaCalls:
     """CUDA calls, or what the profiler itself took on a thread. ``process`` and ``thread`` are keys of the recording,
     ``name`` indexes the strings, ``correlation`` is -1 where there is none. Times in ns on the file's clock."""
 
@@ -128,9 +128,9 @@ class CuptiRecording:
     source: str
     format: str
     tables: Tables
-    calls: Calls
+    calls: CudaCalls
     activities: Activities
-    overhead: Calls
+    overhead: CudaCalls
     ranges: NvtxRanges
     texts: list[str | Emitted]
     domains: list[str]

@@ -222,7 +222,7 @@ class _Process:
         matters = np.flatnonzero(users | of_xla_rows)
         inner = parent_rows(thread[matters], self._ranges.start_ns[matters], self._ranges.stop_ns[matters])
         parent = np.full(len(row), -1, dtype=np.int64)
-        parent[matters] = np.where(inner >= 0, matters[np.maximum(inner, 0)] if len(matters) else inner, -1)
+        parent[matters] = take_or(matters, inner, -1)
         steps, marks = iterations(
             MarkedRanges(
                 thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,

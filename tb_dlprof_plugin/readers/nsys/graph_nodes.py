@@ -16,7 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints, TraceNote
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
+from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls
 from tb_dlprof_plugin.readers.nsys.machine import process_key
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
@@ -31,7 +31,7 @@ _MOST_REPEATED = 20
 
 
 def with_replayed_ranges(
-    database: Database, ranges: NvtxRanges, calls: Calls, call_names: list[str], work: Activities
+    database: Database, ranges: NvtxRanges, calls: CudaCalls, call_names: list[str], work: Activities
 ) -> tuple[NvtxRanges, list[TraceNote]]:
     """The ranges with those that graphs replay, and a note on nodes whose op is not known.
 

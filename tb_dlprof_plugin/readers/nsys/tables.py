@@ -29,7 +29,7 @@ from tb_dlprof_plugin.readers.cupti.columns import (
 )
 from tb_dlprof_plugin.readers.cupti.recording import (
     Activities,
-    Calls,
+    CudaCalls,
     CuptiRecording,
     MemoryCalls,
     ProcessFacts,
@@ -140,10 +140,10 @@ class _NsysReader:
         others = self._database.columns(KERNELS, _NAMES[1:])
         return _first_known([name, *(one for one in others.values() if len(one) == len(name))])
 
-    def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
+    def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> CudaCalls:
         kept = (columns["start"] != MISSING) & (columns["eventClass"] != _BACKTRACE)
         columns = {name: column[kept] for name, column in columns.items()}
-        return Calls(
+        return CudaCalls(
             process=filled(process_key(columns["globalTid"]), -1),
             thread=filled(columns["globalTid"], -1),
             start_ns=columns["start"],
@@ -152,10 +152,10 @@ class _NsysReader:
             name=string_rows(columns["nameId"], found, self._work.tables.strings, lambda text: _VERSION.sub("", text)),
         )
 
-    def _overhead(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
+    def _overhead(self, columns: dict[str, Ints], found: dict[int, str]) -> CudaCalls:
         kept = (columns["start"] != MISSING) & (columns["globalTid"] != MISSING)
         columns = {name: column[kept] for name, column in columns.items()}
-        return Calls(
+        return CudaCalls(
             process=process_key(columns["globalTid"]),
             thread=columns["globalTid"],
             start_ns=columns["start"],

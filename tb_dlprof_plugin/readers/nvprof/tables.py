@@ -26,7 +26,7 @@ from tb_dlprof_plugin.readers.cupti.columns import (
     process_of_calls,
 )
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts
+from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls, CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.nvprof.call_names import driver_call, runtime_call
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled, integers
@@ -63,7 +63,7 @@ class _NvprofReader:
         """Everything."""
         database = self._database
         database.expect((*KERNELS, *(table for table, _ in CALLS), COPIES, SETS, MARKERS, STRINGS))
-        calls = joined([self._calls(table, name) for table, name in CALLS], Calls)
+        calls = joined([self._calls(table, name) for table, name in CALLS], CudaCalls)
         kernels = [database.columns(table, (*TIMES, "name", *LAUNCH)) for table in KERNELS]
         ranges, texts, domains, wanted = self._ranges()
         for columns in kernels:
@@ -82,7 +82,7 @@ class _NvprofReader:
             tables=self._work.tables,
             calls=calls,
             activities=work,
-            overhead=Calls(*(nothing,) * 6),
+            overhead=CudaCalls(*(nothing,) * 6),
             ranges=ranges,
             texts=[_text(found.get(one, "")) for one in texts],
             domains=[_text(found.get(one, "")) for one in domains],
@@ -94,13 +94,13 @@ class _NvprofReader:
             rows=database.rows_read,
         )
 
-    def _calls(self, table: str, name: Callable[[int], str]) -> Calls:
+    def _calls(self, table: str, name: Callable[[int], str]) -> CudaCalls:
         wanted = ("start", "end", "cbid", "processId", "threadId", "correlationId")
         columns = self._database.columns(table, wanted)
         kept = columns["start"] != MISSING
         columns = {key: column[kept] for key, column in columns.items()}
         process = filled(columns["processId"], -1)
-        return Calls(
+        return CudaCalls(
             process=process,
             thread=_thread(process, columns["threadId"]),
             start_ns=columns["start"],
