@@ -80,7 +80,7 @@ def with_driver_copies(timeline: Timeline) -> Timeline:
     """The timeline in which these kernels are copies, of unknown size and under the kernel's name."""
     device, strings = timeline.device, timeline.strings
     kernels = device.kind == DeviceKind.KERNEL
-    names = [one for one in distinct(device.name[kernels]).tolist() if DRIVER_COPY.match(strings[one])]
+    names = [name for name in distinct(device.name[kernels]).tolist() if DRIVER_COPY.match(strings[name])]
     if not names:
         return timeline
     copies = kernels & np.isin(device.name, names)

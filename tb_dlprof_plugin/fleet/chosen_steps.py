@@ -18,7 +18,7 @@ OSDI'25), so that fewer steps answer the same."""
 
 def common_steps(facts: Sequence[RankFacts]) -> Ints:
     """Numbers of the steps that as many ranks recorded as any step was recorded by."""
-    numbers = np.concatenate([np.unique(one.steps.number) for one in facts]) if facts else np.zeros(0, dtype=np.int64)
+    numbers = np.concatenate([np.unique(rank.steps.number) for rank in facts]) if facts else np.zeros(0, dtype=np.int64)
     if not len(numbers):
         return numbers
     found, count = np.unique(numbers, return_counts=True)
@@ -31,7 +31,7 @@ def among(facts: Sequence[RankFacts], numbers: Ints) -> list[Bools]:
     for one in facts:
         if id(one.steps.number) not in known:
             known[id(one.steps.number)] = np.isin(one.steps.number, numbers)
-    return [known[id(one.steps.number)] for one in facts]
+    return [known[id(rank.steps.number)] for rank in facts]
 
 
 def steps_with_room(one: RankFacts, calls: int, numbers: Ints) -> Ints | None:
@@ -61,11 +61,11 @@ def whole_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     All of them where fewer than two such steps are left.
     """
     kinds: dict[int, set[bytes]] = {number: set() for number in numbers.tolist()}
-    for one in facts:
-        order = np.argsort(one.collectives.iteration, kind="stable")
-        operation = one.collectives.operation[order].astype(np.int8)
-        edges = np.searchsorted(one.collectives.iteration[order], np.arange(len(one.steps.number) + 1))
-        for number, begin, end in zip(one.steps.number.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for rank in facts:
+        order = np.argsort(rank.collectives.iteration, kind="stable")
+        operation = rank.collectives.operation[order].astype(np.int8)
+        edges = np.searchsorted(rank.collectives.iteration[order], np.arange(len(rank.steps.number) + 1))
+        for number, begin, end in zip(rank.steps.number.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             if number in kinds:
                 kinds[number].add(operation[begin:end].tobytes())
     count = np.array([len(kinds[number]) for number in numbers.tolist()], dtype=np.int64)

@@ -122,12 +122,12 @@ def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRe
     if not isinstance(content, dict) or not isinstance(content.get("entries"), list):
         raise FlightRecordError(f"{source} is no dump of the flight recorder: it has no entries")
     config = content.get("pg_config")
-    groups = [one for one in config.values() if isinstance(one, dict)] if isinstance(config, dict) else []
+    groups = [group for group in config.values() if isinstance(group, dict)] if isinstance(config, dict) else []
     fields = _Fields(len(data))
     return FlightRecord(
         rank=own,
-        members={fields.text(one.get("name")): fields.ranks(one.get("ranks")) for one in groups},
-        descriptions={fields.text(one.get("name")): fields.text(one.get("desc")) for one in groups},
+        members={fields.text(group.get("name")): fields.ranks(group.get("ranks")) for group in groups},
+        descriptions={fields.text(group.get("name")): fields.text(group.get("desc")) for group in groups},
         calls=tuple(filter(None, (_call(entry, fields) for entry in content["entries"]))),
     )
 
@@ -214,8 +214,8 @@ def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
     """
     calls = facts.collectives
     by_kind: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for one in _collectives(record):
-        by_kind.setdefault((one.group, int(one.operation)), []).append((one.created_ns, one.sequence))
+    for call in _collectives(record):
+        by_kind.setdefault((call.group, int(call.operation)), []).append((call.created_ns, call.sequence))
     sequence = calls.sequence.copy()
     for (name, operation), noted in by_kind.items():
         groups = [index for index, group in enumerate(facts.groups) if group.name == name]

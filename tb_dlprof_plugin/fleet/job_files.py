@@ -67,7 +67,7 @@ def read_job(sources: Iterable[str | Path]) -> JobFiles:
         _read(path, found)
     dumps = {dump.rank: dump for dump in found.dumps}
     found.facts = sorted(
-        (with_sequences(one, dumps[one.rank]) if one.rank in dumps else one for one in found.facts),
+        (with_sequences(rank, dumps[rank.rank]) if rank.rank in dumps else rank for rank in found.facts),
         key=lambda one: one.rank,
     )
     if found.logs and found.facts:

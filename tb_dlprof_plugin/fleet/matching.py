@@ -100,7 +100,7 @@ def match(facts: Sequence[RankFacts]) -> Matched:
     ordered = ~by_sequence & ~point_to_point
     _take(found, *_by_order(take_rows(calls, ordered), np.flatnonzero(ordered)))
     found[ordered & _impossible(calls, found)] = -1
-    ranks = np.array([one.rank for one in facts], dtype=np.int64)
+    ranks = np.array([rank.rank for rank in facts], dtype=np.int64)
     _take(found, *_sends(take_rows(calls, point_to_point), np.flatnonzero(point_to_point), ranks))
     contradictions = _contradictions(calls, found)
     for collective in contradictions:

@@ -160,9 +160,9 @@ def _garbage(view: ProfileView) -> Ints:
     iterations, facts = view.profile.iterations, view.profile.facts
     if not facts.garbage_recorded:
         return np.full(len(iterations), UNKNOWN, dtype=np.int64)
-    starts = np.array([one.start_unix_ns for one in facts.garbage_collections], dtype=np.int64)
+    starts = np.array([pause.start_unix_ns for pause in facts.garbage_collections], dtype=np.int64)
     starts -= view.profile.base_time_unix_ns
-    durations = np.array([one.duration_ns for one in facts.garbage_collections], dtype=np.int64)
+    durations = np.array([pause.duration_ns for pause in facts.garbage_collections], dtype=np.int64)
     return covered(union(starts, starts + durations), iterations.host_start_ns, iterations.host_stop_ns)
 
 

@@ -167,7 +167,7 @@ def float_shapes(shapes: InputShapes, dtypes: InputDtypes) -> tuple[Shape, ...]:
 
 def listed_shapes(shapes: InputShapes) -> tuple[Shape, ...]:
     """Shapes of the tensors in lists, whose types are not recorded."""
-    return tuple(one for shape in shapes if isinstance(shape, TensorList) for one in shape if one)
+    return tuple(inner for shape in shapes if isinstance(shape, TensorList) for inner in shape if inner)
 
 
 def _first_shape(shapes: InputShapes) -> Shape | None:

@@ -334,7 +334,7 @@ def batch_factor(
     factor = np.where(of_batch, ratio, 1.0)
     rows = np.flatnonzero((units >= 0) & of_batch)
     unit, number = np.unique(units[rows], return_inverse=True)
-    factor[rows] = np.array([growth(one) for one in unit.tolist()], dtype=np.float64)[number]
+    factor[rows] = np.array([growth(call) for call in unit.tolist()], dtype=np.float64)[number]
     return factor
 
 

@@ -75,7 +75,7 @@ class Basis:
     def run(self, share: float, changes: Sequence[Change] = ()) -> Replayed:
         """The mean step, with the CPU's launching taking this share of the time that it took in `frame`."""
         if changes:
-            own = [self.light.translated(one) for one in changes] if self.light else changes
+            own = [self.light.translated(change) for change in changes] if self.light else changes
             return self.replays.run(self._clock(share), own)
         if share not in self._unchanged:
             self._unchanged[share] = self.replays.run(self._clock(share))

@@ -99,8 +99,10 @@ class _Substitute:
 def _iterations(view: ProfileView, window: LightWindow, selection: Selection) -> list[_Substitute | None]:
     """Per step of the window the selected iteration that it is matched with; None if there is none."""
     matched: list[int] = window.iteration.tolist()
-    chosen = [_Substitute(one) if selection.first <= one <= selection.last else None for one in matched]
-    if sum(one is not None for one in chosen) >= _LEAST_STEPS:
+    chosen = [
+        _Substitute(iteration) if selection.first <= iteration <= selection.last else None for iteration in matched
+    ]
+    if sum(step is not None for step in chosen) >= _LEAST_STEPS:
         return chosen
     result: list[_Substitute | None] = []
     for place, one in enumerate(matched):
@@ -188,8 +190,8 @@ class _LightRunBuilder:
     def _mapped(self, full: Ints, step: Ints, what: str) -> Ints:
         """Rows of the full recording, from the substitute iterations if there are any."""
         result = full.copy()
-        for number, one in enumerate(self._substitutes):
-            pairs = None if one is None else getattr(one, what)
+        for number, substitute in enumerate(self._substitutes):
+            pairs = None if substitute is None else getattr(substitute, what)
             mine = np.flatnonzero((step == number) & (full >= 0))
             if pairs is None or not len(mine):
                 continue

@@ -112,8 +112,8 @@ def scaling(jobs: Sequence[tuple[str, Job]]) -> Scaling:
     found = [one for one in works if one is not None]
     known = len(found) == len(works)
     parts = [mean_parts((parts_of(row), 1.0) for row in job.account) for _, job in ordered]
-    if any(one.waiting_ms is None for one in parts):
-        parts = [one.without_waiting for one in parts]
+    if any(part.waiting_ms is None for part in parts):
+        parts = [part.without_waiting for part in parts]
     rows = [
         _row(name, job, base, (own, parts[0]), work if known else None)
         for (name, job), own, work in zip(ordered, parts, works, strict=True)

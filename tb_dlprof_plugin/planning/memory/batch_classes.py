@@ -109,10 +109,10 @@ class BatchClasses:
     def _reduction(self, op: int, size: int) -> Reduction | None:
         """The reduction whose buffer an allocation is: the one that fits best, of those that fit its block."""
         fitting = [
-            (size - rounded(one.bytes()), one)
+            (size - rounded(reduction.bytes()), reduction)
             for shape in self._shapes.of_op(op)
-            for one in reductions_of(shape, self._batch, self._threads)
-            if one.bytes() and 0 <= size - rounded(one.bytes()) <= (SMALL if size > SMALL else 0)
+            for reduction in reductions_of(shape, self._batch, self._threads)
+            if reduction.bytes() and 0 <= size - rounded(reduction.bytes()) <= (SMALL if size > SMALL else 0)
         ]
         return min(fitting, key=lambda pair: pair[0])[1] if fitting else None
 

@@ -97,7 +97,9 @@ def _derived(view: ProfileView, total: int, gradients: Sequence[Slot]) -> HeldMe
     state = facts.optimizer_state_bytes or 0
     if known and state:
         for _ in range(round(state / known)):
-            result.states.extend(Held(one.bytes, HeldKind.OPTIMIZER_STATE, one.module) for one in result.before)
+            result.states.extend(
+                Held(storage.bytes, HeldKind.OPTIMIZER_STATE, storage.module) for storage in result.before
+            )
     capability = view.compute_capability
     workspace = CUBLAS_HOPPER if capability is not None and capability[0] == 9 else CUBLAS
     while _rest(result, total) >= workspace and len(result.workspaces) < _THREADS:
@@ -106,7 +108,7 @@ def _derived(view: ProfileView, total: int, gradients: Sequence[Slot]) -> HeldMe
 
 
 def _rest(result: HeldMemory, total: int) -> int:
-    listed = sum(rounded(one.bytes) for one in (*result.before, *result.states))
+    listed = sum(rounded(storage.bytes) for storage in (*result.before, *result.states))
     return total - listed - sum(map(rounded, result.workspaces))
 
 

@@ -68,8 +68,8 @@ class MemoryBill:
                 )
             older = self._older_gradients
             result[HOLDERS.index("gradients")] += older
-            for one in self.held:
-                result[HOLDERS.index(one.holder)] += one.bytes
+            for storage in self.held:
+                result[HOLDERS.index(storage.holder)] += storage.bytes
         result[_BEFORE] = memory.allocated - result.sum(axis=0)
         return result
 
@@ -117,12 +117,12 @@ class MemoryBill:
         kept = memory.is_allocation & (memory.partner < 0)
         since = Counter(memory.bytes[kept & (self.holder == HOLDERS.index("optimizer_state"))].tolist())
         found: list[HeldStorage] = []
-        for one in _listed(program):
-            if one.holder == "optimizer_state" and since[one.bytes]:
-                since[one.bytes] -= 1
-            elif one.bytes <= room:
-                room -= one.bytes
-                found.append(one)
+        for storage in _listed(program):
+            if storage.holder == "optimizer_state" and since[storage.bytes]:
+                since[storage.bytes] -= 1
+            elif storage.bytes <= room:
+                room -= storage.bytes
+                found.append(storage)
         return found
 
     def _program(self) -> StepProgram | None:
@@ -138,9 +138,9 @@ class MemoryBill:
 
 def _listed(program: StepProgram) -> list[HeldStorage]:
     storages = [
-        HeldStorage(holder, one.module, rounded(one.bytes))
+        HeldStorage(holder, storage.module, rounded(storage.bytes))
         for kind, holder in _OF_KIND.items()
-        for one in (*program.held, *program.states)
-        if one.kind == kind and one.bytes
+        for storage in (*program.held, *program.states)
+        if storage.kind == kind and storage.bytes
     ]
     return storages + [HeldStorage("workspaces", "", rounded(size)) for size in program.workspaces.values()]

@@ -70,10 +70,10 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
     """
     where = places(program)
     kept: dict[str, int] = defaultdict(int)
-    for slot, one in enumerate(program.slots):
-        if one.kind == SlotKind.ACTIVATION and where.freed[slot] >= program.backward_at:
-            for path in with_outer(one.module):
-                kept[path] += one.bytes
+    for slot, allocation in enumerate(program.slots):
+        if allocation.kind == SlotKind.ACTIVATION and where.freed[slot] >= program.backward_at:
+            for path in with_outer(allocation.module):
+                kept[path] += allocation.bytes
     levels: dict[int, list[str]] = defaultdict(list)
     for module in kept:
         levels[module.count(".")].append(module)
@@ -215,10 +215,10 @@ def _index(path: str, modules: Sequence[str]) -> int | None:
 def _part(program: StepProgram, owner: Sequence[int], modules: Sequence[str], part: range) -> StepProgram:
     def mine(held: Sequence[Held]) -> list[Held]:
         found = []
-        for one in held:
-            index = _index(one.module, modules)
+        for storage in held:
+            index = _index(storage.module, modules)
             if (0 if index is None else index) in part:
-                found.append(one)
+                found.append(storage)
         return found
 
     events: list[int] = []

@@ -75,7 +75,7 @@ def flat(shapes: InputShapes) -> list[Dimensions]:
     found: list[Dimensions] = []
     for shape in shapes:
         if isinstance(shape, TensorList):
-            found += [tuple(one) for one in shape if one]
+            found += [tuple(inner) for inner in shape if inner]
         elif shape:
             found.append(shape)
     return found
@@ -117,18 +117,18 @@ class OpCalls:
     def modules_and_op(self, call: int) -> tuple[int, ...]:
         """The modules around a call and the outermost op in them."""
         found: list[int] = []
-        for one in self.chain(call):
+        for around in self.chain(call):
             profile = self._view.profile  # type: ignore[union-attr]
-            kind = int(profile.ops.kind[profile.calls.op[one]])
+            kind = int(profile.ops.kind[profile.calls.op[around]])
             if kind == CallKind.MODULE:
-                found.append(one)
+                found.append(around)
             elif kind == CallKind.OP:
-                return (*found, one)
+                return (*found, around)
         return tuple(found)
 
     def node(self, call: int) -> int:
         """The call of the backward pass's node around a call, -1 outside of all."""
-        return next((one for one in self.chain(call) if self._name(one).startswith(_NODE)), -1)
+        return next((around for around in self.chain(call) if self._name(around).startswith(_NODE)), -1)
 
     def _chain(self, call: int) -> tuple[int, ...]:
         if call < 0 or self._view is None:
@@ -140,7 +140,7 @@ class OpCalls:
         return tuple(reversed(found))
 
     def _saved_reads(self, node: int) -> list[tuple[int, list[int]]]:
-        function = next((one for one in self._children(node) if "Backward" in self._name(one)), -1)
+        function = next((child for child in self._children(node) if "Backward" in self._name(child)), -1)
         if function < 0:
             return []
         gradients = [count for count, _ in self._tensors(function)]
@@ -171,6 +171,6 @@ class OpCalls:
         dtypes, found = profile.dtypes_of(op), []
         for index, shape in enumerate(profile.shapes_of(op)):
             item = (dtypes[index].element_bytes if index < len(dtypes) else None) or 4
-            each: Sequence[Dimensions] = [tuple(one) for one in shape] if isinstance(shape, TensorList) else [shape]
-            found += [(elements(one), elements(one) * item) for one in each if one]
+            each: Sequence[Dimensions] = [tuple(inner) for inner in shape] if isinstance(shape, TensorList) else [shape]
+            found += [(elements(sizes), elements(sizes) * item) for sizes in each if sizes]
         return found

@@ -145,7 +145,7 @@ class MemoryPlanner:
             ends.append(_scaled(found, replay(with_batch(kept, ratio), settings)))
 
         def with_interval(name: str, share: float) -> Bytes:
-            values = [getattr(one, name) for one in ends]
+            values = [getattr(end, name) for end in ends]
             off = share + self._off
             return Bytes(values[0], round(min(values) * (1 - off)), round(max(values) * (1 + off)))
 

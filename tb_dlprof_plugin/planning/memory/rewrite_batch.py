@@ -87,7 +87,7 @@ def input_size(view: ProfileView) -> InputSize:
         positions = set()
     if length is not None:
         positions.add(length)
-    return InputSize(length, side, frozenset(one for one in positions if one > 1))
+    return InputSize(length, side, frozenset(position for position in positions if position > 1))
 
 
 def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepProgram:
@@ -157,5 +157,5 @@ def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
         # Sequences may be as long as the batch is large.
         rest.remove(batch)
     found = sum(dimension in size.positions for dimension in rest)
-    merged = any(dimension == batch * one for dimension in shape[:1] for one in size.positions)
+    merged = any(dimension == batch * position for dimension in shape[:1] for position in size.positions)
     return found + merged

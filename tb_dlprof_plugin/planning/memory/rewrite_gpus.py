@@ -73,7 +73,7 @@ def shard(size: int, ranks: int) -> int:
 
 def sharded(held: Sequence[Held], ranks: int) -> list[Held]:
     """Storages of which each rank keeps its part."""
-    return [Held(shard(one.bytes, ranks), one.kind, one.module) for one in held]
+    return [Held(shard(storage.bytes, ranks), storage.kind, storage.module) for storage in held]
 
 
 _ZERO2_BUCKET = 500_000_000
@@ -97,13 +97,14 @@ def with_sharding(program: StepProgram, sharding: Sharding, ranks: int, units: S
 
 
 def _replicated(program: StepProgram, state_ranks: int) -> StepProgram:
-    made = [Held(size, HeldKind.COMMUNICATION) for size in buckets([one.bytes for one in program.parameters()])]
+    sizes = [parameter.bytes for parameter in program.parameters()]
+    made = [Held(size, HeldKind.COMMUNICATION) for size in buckets(sizes)]
     return replace(program, held=[*program.held, *made], states=_sharded_states(program, state_ranks))
 
 
 def _sharded_states(program: StepProgram, ranks: int) -> list[Held]:
-    states = [one for one in program.states if one.kind == HeldKind.OPTIMIZER_STATE]
-    return [*(one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE), *sharded(states, ranks)]
+    states = [state for state in program.states if state.kind == HeldKind.OPTIMIZER_STATE]
+    return [*(state for state in program.states if state.kind != HeldKind.OPTIMIZER_STATE), *sharded(states, ranks)]
 
 
 def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
@@ -126,7 +127,7 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
     taken: set[int] = set()
     named: list[str] = []
     for unit in units:
-        size = sum(one.bytes for one in program.parameters() if inside(one.module, unit))
+        size = sum(parameter.bytes for parameter in program.parameters() if inside(parameter.module, unit))
         try:
             own = module_events(program, where, unit)
         except UnknownModule:
@@ -140,7 +141,7 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
     _gather_forward(edits, found)
     _gather_backward(edits, where, found, ranks)
     _root(program, edits, where, named, taken, ranks)
-    held = [one for one in program.held if one.kind != HeldKind.PARAMETER]
+    held = [storage for storage in program.held if storage.kind != HeldKind.PARAMETER]
     return edits.changed(
         held=[*sharded(list(program.parameters()), ranks), *held], states=_sharded_states(program, ranks)
     )
@@ -188,7 +189,8 @@ def _root(
     program: StepProgram, edits: EventEdits, where: Places, units: Sequence[str], taken: set[int], ranks: int
 ) -> None:
     """What lies in no unit: gathered from the first forward op to the end of the backward pass."""
-    size = sum(one.bytes for one in program.parameters() if not any(inside(one.module, unit) for unit in units))
+    outside = (each for each in program.parameters() if not any(inside(each.module, unit) for unit in units))
+    size = sum(parameter.bytes for parameter in outside)
     if not size:
         return
     buffer, full = edits.add(Slot(size, SlotKind.TEMPORARY)), edits.add(Slot(size, SlotKind.TEMPORARY))
@@ -213,7 +215,7 @@ def _shard_gradients(edits: EventEdits, where: Places, gradients: Sequence[int],
 
 
 def _gradients(program: StepProgram) -> list[int]:
-    return [slot for slot, one in enumerate(program.slots) if one.kind == SlotKind.GRADIENT]
+    return [slot for slot, allocation in enumerate(program.slots) if allocation.kind == SlotKind.GRADIENT]
 
 
 _ITEMS = (4, 2)
@@ -264,8 +266,10 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
 
     def parts(held: Sequence[Held]) -> list[Held]:
         return [
-            replace(one, bytes=shard(one.bytes, ranks)) if _is_cut(one.module, one.bytes, found) else one
-            for one in held
+            replace(storage, bytes=shard(storage.bytes, ranks))
+            if _is_cut(storage.module, storage.bytes, found)
+            else storage
+            for storage in held
         ]
 
     return replace(program, slots=slots, held=parts(program.held), states=parts(program.states))

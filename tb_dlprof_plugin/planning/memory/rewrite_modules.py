@@ -85,8 +85,8 @@ def with_layers(program: StepProgram, module: str, count: int) -> StepProgram:
         edits.replace(freed[mine], -copies[0][mine] - 1)
     for slot in where.carried & own.slots:
         edits.put(freed[slot], [-new[slot] - 1 for new in copies])
-    held = [one for one in program.held if inside(one.module, module)] if module else []
-    states = [one for one in program.states if inside(one.module, module)] if module else []
+    held = [storage for storage in program.held if inside(storage.module, module)] if module else []
+    states = [state for state in program.states if inside(state.module, module)] if module else []
     return edits.changed([*program.held, *held * count], [*program.states, *states * count])
 
 
@@ -186,8 +186,8 @@ def _swap(
     size = rounded(program.slots[relu].bytes)
     backward = [
         (slot, _name(view, program, slot))
-        for slot, one in enumerate(program.slots)
-        if where.made[slot] >= program.backward_at and rounded(one.bytes) == size
+        for slot, allocation in enumerate(program.slots)
+        if where.made[slot] >= program.backward_at and rounded(allocation.bytes) == size
     ]
     of_pool = next((slot for slot, name in backward if name == _POOL_BACKWARD), None)
     of_relu = next((slot for slot, name in backward if name == _RELU_BACKWARD), None)
@@ -204,7 +204,7 @@ def _swap(
 
 def _is_first(program: StepProgram, pooled: int) -> bool:
     """Whether a slot is the first that its call made."""
-    return not any(one.call == program.slots[pooled].call for one in program.slots[:pooled])
+    return not any(allocation.call == program.slots[pooled].call for allocation in program.slots[:pooled])
 
 
 def _of(view: ProfileView, program: StepProgram, where: Places, names: tuple[str, ...]) -> list[int]:
@@ -223,8 +223,8 @@ def _source(program: StepProgram, where: Places, slot: int) -> int | None:
     size = rounded(program.slots[slot].bytes)
     found = [
         other
-        for other, one in enumerate(program.slots)
-        if where.made[other] < where.made[slot] < where.freed[other] and rounded(one.bytes) == size
+        for other, allocation in enumerate(program.slots)
+        if where.made[other] < where.made[slot] < where.freed[other] and rounded(allocation.bytes) == size
     ]
     return max(found, key=lambda other: where.made[other], default=None)
 

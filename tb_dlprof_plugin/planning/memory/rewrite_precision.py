@@ -72,18 +72,18 @@ class _AutocastRewrite:
     def result(self) -> StepProgram:
         own: dict[int, list[int]] = {}
         converted = {cast.elements for op in self._flow.ops if self._converts(op) for cast in op.casts}
-        for slot, one in enumerate(self._program.slots):
-            op = self._op_of(one.call)
-            if is_workspace(one):
-                if self._is_half_backward(one) or (op is not None and op.half):
+        for slot, allocation in enumerate(self._program.slots):
+            op = self._op_of(allocation.call)
+            if is_workspace(allocation):
+                if self._is_half_backward(allocation) or (op is not None and op.half):
                     self._workspace(slot)
             elif op is not None and self._where.made[slot] < self._program.backward_at:
                 own.setdefault(op.call, []).append(slot)
-                if op.half and self._is_full(one, op.call):
+                if op.half and self._is_full(allocation, op.call):
                     self._halve(slot)
-            elif self._is_half_backward(one):
+            elif self._is_half_backward(allocation):
                 self._backward(slot)
-            elif one.reads & converted and self._name(one.call) in _CONVERT_BACKWARD:
+            elif allocation.reads & converted and self._name(allocation.call) in _CONVERT_BACKWARD:
                 self._halve(slot)
         for op in self._flow.ops:
             slots = own.get(op.call)
@@ -209,9 +209,9 @@ class _AutocastRewrite:
         """The first slot that one of these ops makes in the backward pass between two events."""
         found = [
             slot
-            for slot, one in enumerate(self._program.slots)
+            for slot, allocation in enumerate(self._program.slots)
             if max(after, self._program.backward_at - 1) < self._where.made[slot] < before
-            and self._name(one.call) in names
+            and self._name(allocation.call) in names
         ]
         return min(found, key=lambda slot: self._where.made[slot], default=None)
 
@@ -226,10 +226,10 @@ class _AutocastRewrite:
         size = rounded(cast.elements * _FULL)
         found = [
             slot
-            for slot, one in enumerate(self._program.slots)
+            for slot, allocation in enumerate(self._program.slots)
             if self._program.backward_at <= self._where.made[slot] < end <= self._where.freed[slot]
-            and one.module == module
-            and rounded(one.bytes) == size
+            and allocation.module == module
+            and rounded(allocation.bytes) == size
         ]
         if not found:
             return
@@ -247,9 +247,9 @@ class _AutocastRewrite:
         size = rounded(cast.elements * _FULL)
         found = [
             slot
-            for slot, one in enumerate(self._program.slots)
+            for slot, allocation in enumerate(self._program.slots)
             if self._where.made[slot] < before < self._where.freed[slot]
-            and rounded(one.bytes) == size
+            and rounded(allocation.bytes) == size
             and slot not in self._let_go
         ]
         return max(found, key=lambda slot: self._where.made[slot], default=None)

@@ -240,7 +240,7 @@ def with_offload(program: StepProgram, what: Sequence[str], calls: OpCalls) -> S
     Raises:
         UnknownModule: a module made nothing in the forward pass.
     """
-    modules = [one for one in what if one != OFFLOADED_OPTIMIZER]
+    modules = [name for name in what if name != OFFLOADED_OPTIMIZER]
     changed = _without_activations(program, modules, calls) if modules else program
     return _without_optimizer(changed) if OFFLOADED_OPTIMIZER in what else changed
 
@@ -339,7 +339,7 @@ def _read_outside(
     program: StepProgram, where: Places, slot: int, reader: int | None, ends: Mapping[str, int], nodes: Sequence[_Node]
 ) -> int | None:
     """The index before which the node of an op outside of the modules has read a tensor that it saved, too."""
-    if reader is None or any(inside(program.slots[program.events[reader] - 1].module, one) for one in ends):
+    if reader is None or any(inside(program.slots[program.events[reader] - 1].module, module) for module in ends):
         return None
     outer = [node for node in nodes if node.last < where.freed[slot] and node.module is None]
     needing = [node for node in outer if rounded(program.slots[slot].bytes) in map(rounded, node.reads or ())]
@@ -349,5 +349,5 @@ def _read_outside(
 def _without_optimizer(program: StepProgram) -> StepProgram:
     edits = EventEdits(program)
     edits.drop_optimizer(places(program))
-    states = [one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE]
+    states = [state for state in program.states if state.kind != HeldKind.OPTIMIZER_STATE]
     return edits.changed(states=states)

@@ -236,9 +236,9 @@ def check(view: ProfileView, request: PlanRequest) -> None:
     if request.optimizer is not None and request.optimizer not in OPTIMIZERS:
         raise PlanError(f"there is no optimizer {request.optimizer!r}; there is {', '.join(OPTIMIZERS)}.")
     for what, modules in (("checkpointed", request.checkpoint), ("offloaded", request.offload)):
-        for one in modules:
-            if any(other != one and f"{one}.".startswith(f"{other}.") for other in modules):
-                raise PlanError(f"{one} lies within another module that is to be {what}.")
+        for module in modules:
+            if any(other != module and f"{module}.".startswith(f"{other}.") for other in modules):
+                raise PlanError(f"{module} lies within another module that is to be {what}.")
 
 
 def _check_input(view: ProfileView, request: PlanRequest) -> None:

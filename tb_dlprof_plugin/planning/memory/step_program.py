@@ -116,11 +116,11 @@ class StepProgram:
 
     def held_bytes(self, kind: HeldKind) -> int:
         """Bytes of a kind that are held between steps, unrounded."""
-        return sum(one.bytes for one in (*self.held, *self.states) if one.kind == kind)
+        return sum(storage.bytes for storage in (*self.held, *self.states) if storage.kind == kind)
 
     def parameters(self) -> Iterator[Held]:
         """The parameters, in the order of the module."""
-        return (one for one in self.held if one.kind == HeldKind.PARAMETER)
+        return (storage for storage in self.held if storage.kind == HeldKind.PARAMETER)
 
 
 def is_workspace(slot: Slot) -> bool:
@@ -241,7 +241,7 @@ def module_events(program: StepProgram, where: Places, module: str) -> ModuleEve
     Raises:
         UnknownModule: it made nothing, or nothing in the forward pass.
     """
-    own = [slot for slot, one in enumerate(program.slots) if inside(one.module, module)]
+    own = [slot for slot, allocation in enumerate(program.slots) if inside(allocation.module, module)]
     forward = [where.made[slot] for slot in own if where.made[slot] < program.backward_at]
     if not forward:
         raise UnknownModule(f"no allocation of the forward pass belongs to a module {module!r}.")

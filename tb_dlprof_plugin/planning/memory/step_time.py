@@ -163,7 +163,7 @@ def _gradients_are_kept(view: ProfileView) -> bool:
         program = recorded_program(view)
     except PlanError:
         raise NoWork("whether the recorded step frees its gradients was not recorded") from None
-    return any(one.kind == HeldKind.GRADIENT for one in (*program.held, *program.states))
+    return any(storage.kind == HeldKind.GRADIENT for storage in (*program.held, *program.states))
 
 
 _Base = tuple[StepTime, "Forecast | None", StepWork]

@@ -225,7 +225,7 @@ class StepWork:
 
     def _gpu_ns(self, rows: Ints) -> float:
         """GPU time of launches and of what is put before them, per step."""
-        return sum(one.gpu_ns for row in rows.tolist() for one in self._again(row, 0.0)) / self._iterations
+        return sum(added.gpu_ns for row in rows.tolist() for added in self._again(row, 0.0)) / self._iterations
 
     def _time(self, rows: Ints | int) -> Floats:
         """GPU time (ns) of launches after the change of precision, batch or GPU."""
@@ -241,12 +241,12 @@ class StepWork:
     def _parameters_inside(self, module: str) -> tuple[float, float]:
         """A module's part of the parameters' bytes, and of their number."""
         bytes_, number = [0, 0], [0, 0]
-        for one in self._profile.facts.storages:
-            if one.kind == "parameter":
-                own = inside(one.module, module)
+        for storage in self._profile.facts.storages:
+            if storage.kind == "parameter":
+                own = inside(storage.module, module)
                 for i, add in ((0, True), (1, own)):
-                    bytes_[i] += sum(one.bytes) if add else 0
-                    number[i] += len(one.bytes) if add else 0
+                    bytes_[i] += sum(storage.bytes) if add else 0
+                    number[i] += len(storage.bytes) if add else 0
         return bytes_[1] / max(bytes_[0], 1), number[1] / max(number[0], 1)
 
     def _of_modules(
@@ -287,7 +287,7 @@ def _owner(modules: Sequence[str]) -> Callable[[str], str]:
 
     def of(path: str) -> str:
         if path not in known:
-            known[path] = next(one for one in modules if inside(path, one))
+            known[path] = next(module for module in modules if inside(path, module))
         return known[path]
 
     return of

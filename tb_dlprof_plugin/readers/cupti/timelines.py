@@ -145,7 +145,7 @@ class _Process:
         kept = mine & (found.kind[row] != LEFT_OUT) if len(row) else mine
         self._ranges = take_rows(recording.ranges, kept)
         self._row = row[kept]
-        self._texts = [one.name if isinstance(one, Emitted) else one for one in recording.texts]
+        self._texts = [text.name if isinstance(text, Emitted) else text for text in recording.texts]
 
     def timeline(self, processes: int, groups: list[ProcessGroup]) -> Timeline:
         """The process's Timeline; ``processes`` is how many the recording has, ``groups`` are its communicators."""
@@ -215,8 +215,8 @@ class _Process:
         kind, name, users = found.kind[row], found.name[row], found.users[row]
         if not len(row):
             return kind, name, None
-        of_domain = np.array([one == xla.DOMAIN for one in self._recording.domains], dtype=np.bool_)
-        of_thunk = np.array([xla.is_xla(one) for one in self._texts], dtype=np.bool_)
+        of_domain = np.array([domain == xla.DOMAIN for domain in self._recording.domains], dtype=np.bool_)
+        of_thunk = np.array([xla.is_xla(text) for text in self._texts], dtype=np.bool_)
         of_xla_rows = of_domain[self._ranges.domain] | of_thunk[self._ranges.text]
         # What lies in what matters to these alone, and ops of PyTorch are many.
         matters = np.flatnonzero(users | of_xla_rows)
@@ -241,7 +241,7 @@ class _Process:
         """GPU time that each outermost XLA module launched; 0 for every other range."""
         ranges, calls, device = self._ranges, self._calls, self._activities
         result = np.zeros(len(ranges), dtype=np.int64)
-        of_text = np.array([one.startswith(xla.MODULE) for one in self._texts], dtype=np.bool_)
+        of_text = np.array([text.startswith(xla.MODULE) for text in self._texts], dtype=np.bool_)
         rows = np.flatnonzero(of_text[ranges.text])
         if not len(rows) or not len(calls) or not len(device):
             return result
@@ -348,7 +348,7 @@ class _Process:
         samples, ordinals = self._recording.tensor_samples, self._facts.ordinals
         if not len(samples):
             return samples
-        device = np.array([ordinals.get(one, one if not ordinals else -1) for one in samples.device.tolist()], np.int64)
+        device = np.array([ordinals.get(gpu, gpu if not ordinals else -1) for gpu in samples.device.tolist()], np.int64)
         in_reach = np.abs(samples.time_ns - first) < _LONGEST_RECORDING_NS
         rows = np.flatnonzero(in_reach & np.isin(device, sorted(used)))
         rows = rows[np.lexsort((samples.time_ns[rows], device[rows]))]

@@ -168,9 +168,9 @@ class _Around:
         time, thread = self._nodes.start_ns[node], self._nodes.thread[node]
         ranges = self.ranges
         row = np.full(len(node), -1, dtype=np.int64)
-        for one in np.unique(thread).tolist():
-            first, last = np.searchsorted(ranges.thread, (one, one + 1))
-            here = thread == one
+        for number in np.unique(thread).tolist():
+            first, last = np.searchsorted(ranges.thread, (number, number + 1))
+            here = thread == number
             at = first + np.searchsorted(ranges.start_ns[first:last], time[here], side="right") - 1
             row[here] = np.where(at >= first, at, -1)
         while (ended := (row >= 0) & (ranges.stop_ns[row] < time)).any():

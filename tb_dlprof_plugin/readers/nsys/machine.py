@@ -93,7 +93,7 @@ def driver_version(text: str) -> str:
 
 def _epoch(database: Database) -> int:
     columns = database.columns("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
-    found = [one for one in columns["utcEpochNs"].tolist() if 0 < one < _LATEST_UNIX_NS]
+    found = [epoch for epoch in columns["utcEpochNs"].tolist() if 0 < epoch < _LATEST_UNIX_NS]
     return found[0] if found else 0
 
 

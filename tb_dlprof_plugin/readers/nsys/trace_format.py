@@ -64,7 +64,7 @@ def run_name(path: Path) -> str:
 def files_below(folder: Path) -> set[Path]:
     """Reports and databases in a directory and those below it; of a report and its exported database the latter."""
     endings = (*DATABASE_ENDINGS, *REPORT_ENDINGS)
-    found = {one for ending in endings for one in folder.rglob(f"*{ending}") if not one.name.startswith(".")}
+    found = {file for ending in endings for file in folder.rglob(f"*{ending}") if not file.name.startswith(".")}
     databases = {(one.parent, run_name(one)) for one in found if not is_report(one)}
     return {one for one in found if not is_report(one) or (one.parent, run_name(one)) not in databases}
 

@@ -84,8 +84,8 @@ class _NvprofReader:
             activities=work,
             overhead=CudaCalls(*(nothing,) * 6),
             ranges=ranges,
-            texts=[_text(found.get(one, "")) for one in texts],
-            domains=[_text(found.get(one, "")) for one in domains],
+            texts=[_text(found.get(text, "")) for text in texts],
+            domains=[_text(found.get(domain, "")) for domain in domains],
             configs=self._work.configs,
             processes={
                 key: ProcessFacts(pid=key, devices=devices) for key in {*keys, *np.unique(work.process).tolist()}
@@ -167,7 +167,7 @@ class _NvprofReader:
         names = self._database.texts(STRINGS, "_id_", "value", set(columns["name"].tolist()))
         devices: list[DeviceProperties] = []
         limits: set[SmLimits] = set()
-        for row in zip(*(columns[one].tolist() for one in wanted), strict=True):
+        for row in zip(*(columns[column].tolist() for column in wanted), strict=True):
             if len(devices) >= _MOST_DEVICES:
                 break
             number, major, minor, sms, memory, name, *of_sm = (one if 0 <= one < 2**53 else None for one in row)
