@@ -412,4 +412,4 @@ def _occurrence(start: Ints, *columns: Ints) -> Ints:
 
 def _none() -> Matched:
     empty = np.zeros(0, dtype=np.int64)
-    return Matched(np.zeros(1, dtype=np.int64), empty, empty, empty, empty, MatchedShare(0, 0, None, 0, "order"))
+    return Matched(np.zeros(1, dtype=np.int64), empty, empty, empty, empty, MatchedShare())

@@ -137,7 +137,7 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
     calls, step = scenarios.calls, scenarios.step
     used = flops_utilization(scenarios.facts, step)
     if calls.ranks < 2 or not calls.coupled.any() or step is None or not scenarios.base_ns:
-        return Efficiency(None, None, None, None, None, None, used)
+        return Efficiency(flops_utilization=used)
     own = scenarios.own_ns
     largest = min(float(own.max()), scenarios.base_ns)
     balance = float(own.mean()) / float(own.max()) if own.max() else None

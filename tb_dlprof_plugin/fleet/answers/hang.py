@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, contradictions, ranks_behind
-from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, MatchedShare
+from tb_dlprof_plugin.fleet.job import Job, MatchedShare
 from tb_dlprof_plugin.fleet.world import missing_of, world_of
 from tb_dlprof_plugin.model.formatting import listed
 
@@ -36,17 +36,6 @@ def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
         sentence=f"The job stands still and waits for rank{'s' if len(behind) > 1 else ''} {listed(behind)}."
         if behind
         else "The dumps show no rank that others wait for.",
-        step=None,
-        account=[],
-        delays=[],
-        what_if=[],
-        simulated_error_percent=None,
-        collectives=MatchedShare(0, 0, None, len(contradictions(records)), "sequence"),
-        collective_rows=[],
-        clock=Clocks(None, {}, 0),
-        efficiency=Efficiency(None, None, None, None, None, None),
-        heat=None,
-        mesh=[],
-        mesh_places=[],
+        collectives=MatchedShare(contradictions=len(contradictions(records)), by="sequence"),
         notes=[*hang_notes(records), "Dumps of the flight recorder hold calls, no times on the GPU."],
     )
