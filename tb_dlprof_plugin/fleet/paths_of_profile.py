@@ -120,7 +120,8 @@ def _paths_between(view: ProfileView, work: RankGpuWork, moments: Moments, ready
     own = np.r_[0, np.cumsum(work.own_ns)]
     gpu = (own[pieces.last] - own[pieces.first]).astype(np.float64)
     columns: dict[str, Floats] = {}
-    for prefix, clock in (("", recorded_clock(view, view.selection())), (UNPROFILED, _unprofiled_clock(view))):
+    unprofiled = clock_of(view, unprofiled_share(view, view.selection()).expected)
+    for prefix, clock in (("", recorded_clock(view, view.selection())), (UNPROFILED, unprofiled)):
         found = _paths(pieces, work, gpu, clock, len(moments.start))
         columns |= {prefix + name: column for name, column in zip(PATHS, found, strict=True)}
     return columns
@@ -132,10 +133,6 @@ def _kept(iteration: Ints) -> Bools:
     inside = np.cumsum(count[::-1])[::-1] <= MOST_PATHS
     inside[-1] = True
     return inside[iteration]
-
-
-def _unprofiled_clock(view: ProfileView) -> HostClock:
-    return clock_of(view, unprofiled_share(view, view.selection()).expected)
 
 
 def _in_microseconds(values: Floats) -> Ints:

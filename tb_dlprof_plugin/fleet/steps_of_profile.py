@@ -31,7 +31,11 @@ def steps_of(view: ProfileView, device: int | None, work: Intervals, communicati
         communication: where collectives and point-to-point calls run.
     """
     iterations = view.profile.iterations
-    copies = _running(view, device, _copies(view)) if device is not None else _nothing()
+    copies = (
+        _running(view, device, view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL)
+        if device is not None
+        else _nothing()
+    )
     # A copy during a collective is the GPU's own work, as in `Collectives.exposed_ns`.
     account = exclusive([work, copies, communication], iterations.start_ns, iterations.stop_ns)
     matrix_ns, matrix_flops = _matrix(view, device)
@@ -177,10 +181,6 @@ def _aten(view: ProfileView) -> Bools:
     tensor = profile.ops_named(lambda name: name.startswith("aten::"))[op]
     waits = profile.ops_named(lambda name: name.startswith(("c10d::", "_c10d_functional::")))[op]
     return tensor & ~any_in_subtree(waits, view.call_parent)
-
-
-def _copies(view: ProfileView) -> Bools:
-    return view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL
 
 
 def _running(view: ProfileView, device: int, rows: Bools) -> Intervals:

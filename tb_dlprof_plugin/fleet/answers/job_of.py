@@ -92,6 +92,7 @@ def replayed_job(
     step = scenarios.step
     rows = account(compared, recorded, calls, step)
     stages = pipeline(compared, calls, recorded)
+    shape = stages.shape if stages is not None else None
     worst = delays(compared, scenarios, stages)
     if chosen.ranks is not None:
         whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
@@ -122,12 +123,12 @@ def replayed_job(
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
-            *notes_on(facts, missing, calls, scenarios, stages),
+            *notes_on(facts, missing, calls, scenarios, shape),
             *of_buckets,
             *of_larger,
             *left_out((len(chosen.common), chosen.kept, len(numbers)), (len(facts), len(compared))),
         ],
-        pipeline=None if stages is None else stages.shape,
+        pipeline=shape,
         work=job_work(facts, dict(mesh), world),
     )
     return ReplayedJob(job, list(compared), scenarios)

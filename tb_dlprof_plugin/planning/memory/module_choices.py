@@ -86,7 +86,10 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
 
     best = max(sorted(levels), key=worth)
     forward = _forward_ns(view)
-    found = [Unit(module, kept[module], _sum_inside(forward, module)) for module in levels[best]]
+    found = [
+        Unit(module, kept[module], sum(ns for path, ns in forward.items() if inside(path, module)))
+        for module in levels[best]
+    ]
     return sorted(found, key=lambda unit: -unit.kept)[:_MOST_UNITS]
 
 
@@ -133,10 +136,6 @@ def _forward_ns(view: ProfileView) -> dict[str, float]:
     for module, duration in zip(ops.module[op[chosen]].tolist(), launches.duration_ns[chosen].tolist(), strict=True):
         found[profile.strings[module]] += duration / max(len(profile.iterations), 1)
     return found
-
-
-def _sum_inside(times: dict[str, float], module: str) -> float:
-    return sum(ns for path, ns in times.items() if inside(path, module))
 
 
 _STEPS = 4

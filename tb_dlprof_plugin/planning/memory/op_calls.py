@@ -32,7 +32,7 @@ class OpCallShapes:
 
     def __init__(self, view: ProfileView) -> None:
         self._profile, self._parent = view.profile, view.call_parent
-        self.of_op = cache(self._shapes_of_op)
+        self.of_op = cache(lambda op: flat(self._profile.shapes_of(op)))
         """Shapes of an op's own inputs."""
 
     def around(self, call: int) -> list[Dimensions]:
@@ -65,9 +65,6 @@ class OpCallShapes:
         """Bytes of every tensor in any op's inputs, in each size of element; sorted."""
         numbers = {elements(shape) for shapes in self._profile.input_shapes for shape in flat(shapes)}
         return sorted({number * size for number in numbers for size in ITEM_SIZES})
-
-    def _shapes_of_op(self, op: int) -> list[Dimensions]:
-        return flat(self._profile.shapes_of(op))
 
 
 def flat(shapes: InputShapes) -> list[Dimensions]:

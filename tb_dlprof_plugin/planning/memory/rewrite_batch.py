@@ -108,7 +108,7 @@ def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepPro
     return replace(
         program,
         slots=[
-            replace(slot, bytes=_with_positions(slot, _power(slot, shapes, batch, size), ratio))
+            replace(slot, bytes=max(1, round(slot.bytes * ratio ** _power(slot, shapes, batch, size))))
             for slot in program.slots
         ],
     )
@@ -128,10 +128,6 @@ def is_between_positions(name: str, shapes: list[Dimensions], batch: int, size: 
     if name in PRODUCTS and len(shapes) >= 2 and len(shapes[-1]) == 3 and len(shapes[-2]) == 3:
         return shapes[-2][1] in size.positions and shapes[-1][2] in size.positions
     return any((_positions(shape, batch, size) or 0) > 1 for shape in shapes if len(shape) > 2)
-
-
-def _with_positions(slot: Slot, power: int, ratio: float) -> int:
-    return max(1, round(slot.bytes * ratio**power))
 
 
 def _power(slot: Slot, shapes: OpCallShapes, batch: int, size: InputSize) -> int:

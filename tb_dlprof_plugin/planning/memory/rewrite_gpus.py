@@ -259,8 +259,11 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
     cut: set[int] = set()
     for pair in found:
         cut |= _between(view, program, where, shapes, pair)
+    for number, slot in enumerate(program.slots):
+        if slot.kind == SlotKind.GRADIENT and _is_cut(slot.module, slot.bytes, found):
+            cut.add(number)
     slots = [
-        replace(slot, bytes=shard(slot.bytes, ranks)) if number in cut or _is_cut_gradient(slot, found) else slot
+        replace(slot, bytes=shard(slot.bytes, ranks)) if number in cut else slot
         for number, slot in enumerate(program.slots)
     ]
 
@@ -365,10 +368,6 @@ def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpC
         if not (one.module in columns and (of_input or product is None)):
             found.add(slot)
     return found
-
-
-def _is_cut_gradient(slot: Slot, found: Sequence[Pair]) -> bool:
-    return slot.kind == SlotKind.GRADIENT and _is_cut(slot.module, slot.bytes, found)
 
 
 def _is_cut(module: str, size: int, found: Sequence[Pair]) -> bool:

@@ -93,14 +93,6 @@ class Rewrite:
     change: Callable[[StepProgram, Configuration], StepProgram] | None
 
 
-def _precision(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_autocast(of.view, program, of.request.precision == "fp8", of.workspaces)
-
-
-def _relu(program: StepProgram, of: Configuration) -> StepProgram:
-    return (with_inplace_relu if of.request.relu == "inplace" else with_relu_behind_pool)(of.view, program)
-
-
 def _input(program: StepProgram, of: Configuration) -> StepProgram:
     ratio = input_ratio(of.view, of.request)
     return program if ratio == 1 else with_input(of.view, program, ratio)
@@ -112,26 +104,10 @@ def _layers(program: StepProgram, of: Configuration) -> StepProgram:
     return program
 
 
-def _checkpoints(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_checkpoints(program, of.request.checkpoint, OpCalls(of.view))
-
-
 def _optimizer(program: StepProgram, of: Configuration) -> StepProgram:
     assert of.request.optimizer is not None
     _need_parameters(program)
     return with_optimizer(program, of.request.optimizer, _parameter_item(of.view))
-
-
-def _cleared_gradients(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_freed_gradients(program) if of.request.set_to_none else with_kept_gradients(program)
-
-
-def _offload(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_offload(program, of.request.offload, OpCalls(of.view))
-
-
-def _accumulation(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_accumulation(program, of.request.accumulate)
 
 
 def _sharding(program: StepProgram, of: Configuration) -> StepProgram:
@@ -143,18 +119,43 @@ def _sharding(program: StepProgram, of: Configuration) -> StepProgram:
     return with_sharding(program, shard, gpus, [unit.module for unit in units(of.view, program)])
 
 
+_OF_RELU = {"inplace": with_inplace_relu, "behind_pool": with_relu_behind_pool}
 REWRITES = (
     # A search scales the rewritten step with `with_batch` many times.
     Rewrite("batch_size", lambda of: of.request.batch_size not in (None, of.view.profile.facts.batch_size), None),
-    Rewrite("precision", lambda of: of.request.precision is not None, _precision),
-    Rewrite("relu", lambda of: of.request.relu is not None, _relu),
+    Rewrite(
+        "precision",
+        lambda of: of.request.precision is not None,
+        lambda program, of: with_autocast(of.view, program, of.request.precision == "fp8", of.workspaces),
+    ),
+    Rewrite(
+        "relu",
+        lambda of: of.request.relu is not None,
+        lambda program, of: _OF_RELU[of.request.relu or "inplace"](of.view, program),
+    ),
     Rewrite("input", lambda of: (of.request.sequence_length, of.request.image_size) != (None, None), _input),
     Rewrite("layers", lambda of: any(of.request.layers.values()), _layers),
-    Rewrite("checkpoint", lambda of: bool(of.request.checkpoint), _checkpoints),
+    Rewrite(
+        "checkpoint",
+        lambda of: bool(of.request.checkpoint),
+        lambda program, of: with_checkpoints(program, of.request.checkpoint, OpCalls(of.view)),
+    ),
     Rewrite("optimizer", lambda of: of.request.optimizer is not None, _optimizer),
-    Rewrite("gradients", lambda of: of.request.set_to_none is not None, _cleared_gradients),
-    Rewrite("offload", lambda of: bool(of.request.offload), _offload),
-    Rewrite("gradients", lambda of: of.request.accumulate > 1, _accumulation),
+    Rewrite(
+        "gradients",
+        lambda of: of.request.set_to_none is not None,
+        lambda program, of: (with_freed_gradients if of.request.set_to_none else with_kept_gradients)(program),
+    ),
+    Rewrite(
+        "offload",
+        lambda of: bool(of.request.offload),
+        lambda program, of: with_offload(program, of.request.offload, OpCalls(of.view)),
+    ),
+    Rewrite(
+        "gradients",
+        lambda of: of.request.accumulate > 1,
+        lambda program, of: with_accumulation(program, of.request.accumulate),
+    ),
     Rewrite("sharding", lambda of: of.request.shard is not None, _sharding),
     # The replay has the allocator's settings.
     Rewrite("allocator", lambda of: of.request.expandable_segments is not None, None),

@@ -8,7 +8,6 @@ from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
 from tb_dlprof_plugin.model.lookup import rows_with, take_or, take_rows
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
-from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
     CounterSamples,
     DeviceEvents,
@@ -384,7 +383,7 @@ class _Process:
         activities, strings = self._activities, self._recording.tables.strings.values
         if len(activities):
             duration = activities.stop_ns - activities.start_ns
-            graph = _graphs(strings)[activities.name]
+            graph = np.array([text.startswith(GRAPH_PREFIX) for text in strings], dtype=np.bool_)[activities.name]
             if graph.any():
                 share = 100 * int(duration[graph].sum()) / max(1, int(duration.sum()))
                 notes.append(
@@ -404,7 +403,3 @@ class _Process:
 
 GRAPH_PREFIX = "CUDA graph "
 """Before the number of a graph that was recorded whole."""
-
-
-def _graphs(strings: list[str]) -> Bools:
-    return np.array([text.startswith(GRAPH_PREFIX) for text in strings], dtype=np.bool_)
