@@ -225,7 +225,7 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
 
 
 def _replay(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
-    """Its threshold is `simulation.agreement.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
+    """Its threshold is `simulation.basis.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
     known = basis(view, selection)
     if known.off_percent is None or known.trusted:
         return

@@ -88,12 +88,7 @@ def _recorded(step: Ints, compute: Ints, communication: Ints, waiting: Ints, bub
     return Recorded(step, compute, communication - waiting - bubble, waiting, bubble, host)
 
 
-def account(facts: Sequence[RankFacts], recorded: Recorded, calls: JobCalls, step: JobStep | None) -> list[RankAccount]:
-    """Means per step of each rank (ms), by rank, scaled to the step without the profiler (`scaled`)."""
-    return scaled(facts, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
-
-
-def scaled(
+def account(
     facts: Sequence[RankFacts], recorded: Recorded, steps: int, step: JobStep | None, matched: Bools
 ) -> list[RankAccount]:
     """Means per step of each rank (ms), by rank; ``matched``: whether waiting of a rank is known apart from transfer.
