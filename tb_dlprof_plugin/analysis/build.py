@@ -180,8 +180,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             f"{timeline.source} holds no op outside the DataLoader: no training step was recorded; "
             "let the loop run for more steps, or record earlier ones."
         )
-    found = find_steps(timeline)
-    steps = without_unfinished_step(found, host.start_ns[working])
+    every_step = find_steps(timeline)
+    steps = without_unfinished_step(every_step, host.start_ns[working])
     windows = completion_windows(timeline, steps, call, attribution)
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(device) else np.zeros(0, dtype=np.int64)
     communicates = _communicates(timeline.strings, kernels)
@@ -207,7 +207,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             attribution=attribution,
         ),
         launch_configs=_configs(timeline),
-        notes=notes_of(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
+        notes=notes_of(timeline, steps.found_by, attribution, len(every_step.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
         tensor_activity=tensor_activity(timeline, *windows, kernel_of_launch),

@@ -113,10 +113,10 @@ def lending_ranges(timeline: Timeline, kind: Ints, call: Ints) -> Ints:
     several = np.zeros(len(without), dtype=np.bool_)
     for thread in np.flatnonzero(with_ranges).tolist():
         rows = np.flatnonzero((host.thread == thread) & is_range)
-        found = _innermost(host.start_ns[rows], (host.start_ns + host.duration_ns)[rows], time)
-        inside = found >= 0
+        innermost = _innermost(host.start_ns[rows], (host.start_ns + host.duration_ns)[rows], time)
+        inside = innermost >= 0
         several |= inside & (around >= 0)
-        around[inside] = rows[found[inside]]
+        around[inside] = rows[innermost[inside]]
     lent = (around >= 0) & ~several
     lent[lent] = _waits(timeline, launches, without[lent], around[lent])
     result[without[lent]] = around[lent]

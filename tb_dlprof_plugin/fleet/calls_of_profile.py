@@ -207,8 +207,8 @@ def modules_of(view: ProfileView, call: Ints, strings: StringTable) -> Ints:
 def fsdp_unit(name: str) -> str:
     """The module in a range of FSDP2 such as "FSDP::all_gather (layers.3)" or "FSDP::backward_prefetch for layers.2";
     "" for another name."""
-    found = _FSDP.match(name)
-    return (found["module"] or found["prefetched"] or "").strip() if found else ""
+    match = _FSDP.match(name)
+    return (match["module"] or match["prefetched"] or "").strip() if match else ""
 
 
 def by_time(view: ProfileView, rows: Ints) -> Ints:

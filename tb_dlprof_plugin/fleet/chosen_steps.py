@@ -21,8 +21,8 @@ def common_steps(facts: Sequence[RankFacts]) -> Ints:
     numbers = np.concatenate([np.unique(rank.steps.number) for rank in facts]) if facts else np.zeros(0, dtype=np.int64)
     if not len(numbers):
         return numbers
-    found, count = np.unique(numbers, return_counts=True)
-    return found[count == count.max()]
+    different, count = np.unique(numbers, return_counts=True)
+    return different[count == count.max()]
 
 
 def among(facts: Sequence[RankFacts], numbers: Ints) -> list[Bools]:

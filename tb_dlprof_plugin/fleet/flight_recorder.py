@@ -134,15 +134,15 @@ def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRe
 
 def dumps_beside(directory: str | os.PathLike[str]) -> list[FlightRecord]:
     """The dumps in a directory, by rank; what is no dump is passed over."""
-    found: dict[int, FlightRecord] = {}
+    by_rank: dict[int, FlightRecord] = {}
     for path in sorted(Path(directory).iterdir()):
         if path.is_file() and DUMP_NAME.search(path.name):
             try:
                 record = read_dump(path)
             except FlightRecordError:
                 continue
-            found.setdefault(record.rank, record)
-    return [found[rank] for rank in sorted(found)]
+            by_rank.setdefault(record.rank, record)
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def ranks_behind(records: Sequence[FlightRecord]) -> list[RankBehind]:
@@ -323,12 +323,12 @@ def _group_numbers(records: Sequence[FlightRecord]) -> list[dict[str, int]]:
 
 
 def _waiting_for(rank: int, waits: dict[int, dict[int, tuple[str, int]]]) -> set[int]:
-    found: set[int] = set()
+    waiting: set[int] = set()
     further = {rank}
     while further:
-        further = {own for own, others in waits.items() if further & others.keys()} - found
-        found |= further
-    return found - {rank}
+        further = {own for own, others in waits.items() if further & others.keys()} - waiting
+        waiting |= further
+    return waiting - {rank}
 
 
 def _call(entry: Any, fields: _Fields) -> FlightCall | None:

@@ -60,8 +60,8 @@ def gradients_of(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls
     if not len(calls.iteration) or (calls.launched_ns == UNKNOWN).any():
         return Gradients()
     # Of parameters that are not exchanged gradients are accumulated, too.
-    found = [_all_buckets(view, calls, names) for names in (_INTO_BUCKET, (_ACCUMULATED,))]
-    best = max(found, key=len)
+    of_ops = [_all_buckets(view, calls, names) for names in (_INTO_BUCKET, (_ACCUMULATED,))]
+    best = max(of_ops, key=len)
     return _table(view, work, calls, best) if best else Gradients()
 
 
@@ -117,12 +117,12 @@ def _buckets(calls: CommunicationCalls, iteration: int, end: Ints, size: Ints, f
         at = 0
         for row in rows[exchange == number].tolist():
             until = int(np.searchsorted(end[marks], calls.launched_ns[row], side="right"))
-            wanted, found = int(calls.bytes[row]), int(sum_of[until] - sum_of[at])
-            share = next((factor for factor in _OF_HOOK if abs(found * factor - wanted) <= _ALIKE * wanted), None)
+            wanted, summed = int(calls.bytes[row]), int(sum_of[until] - sum_of[at])
+            share = next((factor for factor in _OF_HOOK if abs(summed * factor - wanted) <= _ALIKE * wanted), None)
             if share is None or until == at:
                 continue
             parts, moments = _parts(size[marks[at:until]], end[marks[at:until]], target)
-            scaled = [round(part * wanted / found) for part in parts]
+            scaled = [round(part * wanted / summed) for part in parts]
             scaled[-1] += wanted - sum(scaled)
             result.append(_Bucket(row, number - earlier, moments, scaled))
             at = until

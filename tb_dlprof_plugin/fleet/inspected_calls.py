@@ -54,10 +54,10 @@ def with_log(facts: RankFacts, log: InspectorLog, members: dict[str, tuple[int, 
     function = _function(calls)
     columns = {name: getattr(calls, name).copy() for name in ("group", "sequence", "bytes")}
     for communicator in log.communicators:
-        found = _offsets_of_groups(facts, communicator, columns["group"])
-        if found is None:
+        placed = _offsets_of_groups(facts, communicator, columns["group"])
+        if placed is None:
             continue
-        group, offsets = found
+        group, offsets = placed
         if group == UNKNOWN:
             group = len(groups)
             groups.append(Group(communicator.name, "", members.get(communicator.name, ())))
@@ -75,14 +75,14 @@ def _logs_of_ranks(facts: Sequence[RankFacts], logs: Sequence[InspectorLog]) -> 
     world = max((communicator.members for log in logs for communicator in log.communicators), default=0)
     sizes = {one.world_size for one in facts} - {UNKNOWN}
     world = sizes.pop() if len(sizes) == 1 else world
-    found: dict[int, list[InspectorLog]] = {}
+    of_rank: dict[int, list[InspectorLog]] = {}
     by_rank = {one.rank: one for one in facts}
     for log in logs:
         ranks = {communicator.rank for communicator in log.communicators if communicator.members == world}
         rank = ranks.pop() if len(ranks) == 1 else UNKNOWN
         if rank in by_rank and _same_time(by_rank[rank], log):
-            found.setdefault(rank, []).append(log)
-    return {rank: own[0] for rank, own in found.items() if len(own) == 1}
+            of_rank.setdefault(rank, []).append(log)
+    return {rank: own[0] for rank, own in of_rank.items() if len(own) == 1}
 
 
 def _same_time(facts: RankFacts, log: InspectorLog) -> bool:

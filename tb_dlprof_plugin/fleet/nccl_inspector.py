@@ -148,14 +148,14 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
 
 def logs_beside(directory: str | os.PathLike[str]) -> list[InspectorLog]:
     """The files in a directory, and in those that the plugin makes below it; what is none is passed over."""
-    found = []
+    logs = []
     for path in _files(Path(directory)):
         if path.is_file() and INSPECTOR_NAME.search(path.name):
             try:
-                found.append(read_log(path))
+                logs.append(read_log(path))
             except InspectorError:
                 continue
-    return found
+    return logs
 
 
 def _files(directory: Path) -> Iterable[Path]:

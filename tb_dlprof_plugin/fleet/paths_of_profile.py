@@ -111,8 +111,8 @@ def paths_of(
 
 def paths_between(view: ProfileView, work: RankGpuWork, moments: Moments) -> dict[str, Ints]:
     """`PATHS`, recorded and unprofiled, from each moment to the next one."""
-    found = _paths_between(view, work, moments, _ready(moments, work))
-    return {name: _in_microseconds(column) for name, column in found.items()}
+    paths = _paths_between(view, work, moments, _ready(moments, work))
+    return {name: _in_microseconds(column) for name, column in paths.items()}
 
 
 def _paths_between(view: ProfileView, work: RankGpuWork, moments: Moments, ready: Ints) -> dict[str, Floats]:
@@ -122,8 +122,8 @@ def _paths_between(view: ProfileView, work: RankGpuWork, moments: Moments, ready
     columns: dict[str, Floats] = {}
     unprofiled = clock_of(view, unprofiled_share(view, view.selection()).expected)
     for prefix, clock in (("", recorded_clock(view, view.selection())), (UNPROFILED, unprofiled)):
-        found = _paths(pieces, work, gpu, clock, len(moments.start))
-        columns |= {prefix + name: column for name, column in zip(PATHS, found, strict=True)}
+        paths = _paths(pieces, work, gpu, clock, len(moments.start))
+        columns |= {prefix + name: column for name, column in zip(PATHS, paths, strict=True)}
     return columns
 
 
@@ -264,8 +264,8 @@ def _paths(
     if len(some):
         edges = np.stack((pieces.first[some], pieces.last[some]), axis=1).reshape(-1)
         level = np.r_[launched - (own - work.own_ns), -np.inf]
-        found = np.maximum.reduceat(level, edges)[::2]
-        after[some] = found - begin[some] + LAUNCH_LATENCY_NS + own[pieces.last[some] - 1]
+        latest = np.maximum.reduceat(level, edges)[::2]
+        after[some] = latest - begin[some] + LAUNCH_LATENCY_NS + own[pieces.last[some] - 1]
         known = work.launched[pieces.last[some] - 1] > np.iinfo(np.int64).min // 8
         after[some] = np.where(known, after[some], -np.inf)
     result = (np.zeros(count), np.full(count, -np.inf), np.zeros(count), np.full(count, -np.inf))

@@ -135,15 +135,15 @@ def _matrix(view: ProfileView, device: int | None) -> tuple[Ints, Ints]:
     """Time and FLOPs of matrix products by iteration, of those whose FLOPs are known; UNKNOWN where none are."""
     count = len(view.profile.iterations)
     nothing = np.full(count, UNKNOWN, dtype=np.int64)
-    found = matrix_calls(view, view.selection())
-    known = found.flops >= 0
+    matrix = matrix_calls(view, view.selection())
+    known = matrix.flops >= 0
     if device is None or not known.any():
         return nothing, nothing
     flops = np.zeros(count, dtype=np.int64)
-    np.add.at(flops, view.call_iteration[found.call[known]], found.flops[known])
+    np.add.at(flops, view.call_iteration[matrix.call[known]], matrix.flops[known])
     launches = view.profile.launches
     rows = np.flatnonzero((launches.device == device) & (launches.call >= 0) & (view.launch_iteration >= 0))
-    of_call = found.of_call[launches.call[rows]]
+    of_call = matrix.of_call[launches.call[rows]]
     rows = rows[take_or(known, of_call, False)]
     time = np.zeros(count, dtype=np.int64)
     np.add.at(time, view.launch_iteration[rows], launches.duration_ns[rows])

@@ -97,13 +97,13 @@ def _backward_groups(view: ProfileView) -> dict[int, int]:
 
 def _first_rows(view: ProfileView, work: Launched, wanted: set[int]) -> list[int]:
     """The first row of each wanted op group in each iteration."""
-    found: dict[tuple[int, int], int] = {}
+    first: dict[tuple[int, int], int] = {}
     for row, (group, iteration) in enumerate(
         zip(view.call_group[work.call].tolist(), work.iteration.tolist(), strict=True)
     ):
         if group in wanted:
-            found.setdefault((iteration, group), row)
-    return list(found.values())
+            first.setdefault((iteration, group), row)
+    return list(first.values())
 
 
 def _first_optimizer_rows(view: ProfileView, work: Launched) -> list[int]:

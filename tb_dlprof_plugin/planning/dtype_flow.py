@@ -298,8 +298,8 @@ class _Walk:
         known = [
             next((output.half for output in reversed(self._outputs) if output.fits(shape)), None) for shape in shapes
         ]
-        found = [half for half in known if half is not None]
-        return bool(found) and all(found)
+        halves = [half for half in known if half is not None]
+        return bool(halves) and all(halves)
 
     def _enter(self, module: str) -> None:
         """The modules around an op: those that begin with it have no data yet on what they were given."""
@@ -339,12 +339,12 @@ class _Walk:
     def _find(self, shape: Shape) -> Output | None:
         """The output that an input of this shape is matched with."""
         fitting = [output for output in reversed(self._outputs) if output.fits(shape)]
-        found = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
-        if found is None:
+        matched = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
+        if matched is None:
             return None
-        found.taken, found.shape = True, shape
-        self._first.setdefault(shape, found.half)
-        return found
+        matched.taken, matched.shape = True, shape
+        self._first.setdefault(shape, matched.half)
+        return matched
 
     def _produce(self, name: str, inputs: tuple[Shape, ...], half: bool, differentiated: bool, module: str) -> None:
         shape = output_shape(name, inputs)

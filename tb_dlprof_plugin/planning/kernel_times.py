@@ -188,10 +188,10 @@ class KernelTimesOf:
         name = strings[ops.op_type[op]].rstrip("_")
         direction = "bprop" if backward else "fprop"
         last = int(ops.module[op]) in self._channels_last
-        found = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
-        if found is None:
-            found = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
-        return found or _UNCHANGED
+        ratio = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
+        if ratio is None:
+            ratio = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
+        return ratio or _UNCHANGED
 
     def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
         """The ratio by the measured ops, cached: many layers are alike."""
@@ -206,14 +206,14 @@ class KernelTimesOf:
             return _UNCHANGED
         if self._precision != "tf32" and not self._is_half(call):
             return _UNCHANGED
-        found = self._routine(matrix, call)
-        if found is None:
+        routine = self._routine(matrix, call)
+        if routine is None:
             return Ratio(1.0, _UNKNOWN_SPREAD)
         last = int(self._view.profile.ops.module[self._view.profile.calls.op[call]]) in self._channels_last
         features = matrix_features(
-            found.name, found.shapes, found.flops, found.moved, time_ns, self._target.ceilings, last
+            routine.name, routine.shapes, routine.flops, routine.moved, time_ns, self._target.ceilings, last
         )
-        return self._measured(found.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
+        return self._measured(routine.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
 
     def _base(self, call: int) -> str:
         """What a routine ran in."""
@@ -246,15 +246,15 @@ class KernelTimesOf:
         """How many times as long a unit takes with the new batch size."""
         target = self._target
         matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
-        found = self._routine(matrix, call) if matrix >= 0 else None
-        if found is None:
+        routine = self._routine(matrix, call) if matrix >= 0 else None
+        if routine is None:
             return target.batch_ratio
         ratio, ceilings = target.batch_ratio, target.ceilings
-        fixed = _FP32_BYTES * parameter_elements(found.kind, found.shapes, self._flow.parameter_shapes)
-        before = least_ns(found.flops, found.moved, ceilings)
-        after = least_ns(found.flops * ratio, fixed + (found.moved - fixed) * ratio, ceilings)
+        fixed = _FP32_BYTES * parameter_elements(routine.kind, routine.shapes, self._flow.parameter_shapes)
+        before = least_ns(routine.flops, routine.moved, ceilings)
+        after = least_ns(routine.flops * ratio, fixed + (routine.moved - fixed) * ratio, ceilings)
         precision = self._precision if self._precision == "tf32" or self._is_half(call) else self._base(call)
-        return self._times.growth(found.kind, precision, before, after)
+        return self._times.growth(routine.kind, precision, before, after)
 
     def _routine(self, matrix: int, call: int) -> _Routine | None:
         """None where its work or its kind is not known."""

@@ -134,13 +134,13 @@ def _check_as_it_is(view: ProfileView, precision: str) -> None:
 
 
 def _ceilings_of(gpu: str) -> Ceilings:
-    found = ceilings_of(gpu)
-    if found is None or found.fp32 is None:
+    ceilings = ceilings_of(gpu)
+    if ceilings is None or ceilings.fp32 is None:
         raise ForecastError(
             f"the peak rates of {gpu!r} are not known; name a GPU as CUDA does, such as 'NVIDIA A100-SXM4-80GB' "
             "(docs/metrics.md lists them)."
         )
-    return found
+    return ceilings
 
 
 def _batch_ratio(view: ProfileView, batch_size: int | None) -> float:

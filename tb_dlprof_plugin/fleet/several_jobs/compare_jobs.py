@@ -49,7 +49,7 @@ def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "c
     work = relative_work(base, candidate)
     low = candidate.step.low_ms - base.step.high_ms
     high = candidate.step.high_ms - base.step.low_ms
-    found = JobComparison(
+    comparison = JobComparison(
         sentence="",
         base=_side(names[0], base),
         candidate=_side(names[1], candidate),
@@ -66,7 +66,7 @@ def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "c
         collectives=_collectives(base, candidate),
         notes=_notes(base, candidate, names, paired),
     )
-    return replace(found, sentence=_sentence(found))
+    return replace(comparison, sentence=_sentence(comparison))
 
 
 def _side(name: str, job: Job) -> JobSide:
@@ -231,8 +231,8 @@ def paired_ranks(base: Job, candidate: Job) -> PairedRanks:
     places, others = _places(base), _places(candidate)
     if base.mesh and base.mesh == candidate.mesh and places is not None and others is not None:
         at = {place: rank for rank, place in places.items() if rank in before}
-        found = {rank: at[others[rank]] for rank in after if others[rank] in at}
-        return _paired("mesh", before, after, found)
+        counterparts = {rank: at[others[rank]] for rank in after if others[rank] in at}
+        return _paired("mesh", before, after, counterparts)
     return _paired("rank", before, after, {rank: rank for rank in after if rank in set(before)})
 
 

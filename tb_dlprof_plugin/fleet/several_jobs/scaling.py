@@ -109,8 +109,8 @@ def scaling(jobs: Sequence[tuple[str, Job]]) -> Scaling:
     ordered = sorted(jobs, key=lambda one: one[1].world_size)
     base = ordered[0][1]
     works = [relative_work(base, job) for _, job in ordered]
-    found = [one for one in works if one is not None]
-    known = len(found) == len(works)
+    known_works = [one for one in works if one is not None]
+    known = len(known_works) == len(works)
     parts = [mean_parts((parts_of(row), 1.0) for row in job.account) for _, job in ordered]
     if any(part.waiting_ms is None for part in parts):
         parts = [part.without_waiting for part in parts]
@@ -119,7 +119,7 @@ def scaling(jobs: Sequence[tuple[str, Job]]) -> Scaling:
         for (name, job), own, work in zip(ordered, parts, works, strict=True)
     ]
     kind = _kind(rows) if known else "unknown"
-    by = found[-1].by if known else None
+    by = known_works[-1].by if known else None
     return Scaling(_sentence(kind, by, rows), kind, by, rows, _notes(ordered, rows, known))
 
 

@@ -130,10 +130,10 @@ def _decode(run: bytes) -> list[Event] | None:
 def _keys(text: bytes, repair: bool = True) -> dict[str, Any]:
     """The keys of a document, whose text begins with a brace; empty if it is damaged."""
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
+        keys = msgspec.json.decode(text, type=dict[str, Any])
     except UNDECODABLE:
         repaired = repair_json(text) if repair else None
-        found = repaired.value if repaired else {}
+        keys = repaired.value if repaired else {}
     if repair:
-        found.pop("traceEvents", None)
-    return found
+        keys.pop("traceEvents", None)
+    return keys

@@ -86,9 +86,9 @@ class BatchClasses:
         if role == Role.OPTIMIZER or ACCUMULATE_GRAD in names:
             return BatchClass(0.0)
         if names[0] in _REDUCTIONS:
-            found = self._reduction(op, size)
-            if found is not None:
-                return BatchClass(0.0, reduction=found)
+            reduction = self._reduction(op, size)
+            if reduction is not None:
+                return BatchClass(0.0, reduction=reduction)
         if self._is_of_parameter(role, names, module, rounded(size)):
             return BatchClass(0.0)
         like = self._shapes.of_size(call, size)
@@ -100,11 +100,11 @@ class BatchClasses:
 
     def _names(self, call: int) -> list[str]:
         """Names of a call and of those around it."""
-        found = []
+        names = []
         while call >= 0:
-            found.append(self._profile.call_name(call))
+            names.append(self._profile.call_name(call))
             call = int(self._parent[call])
-        return found
+        return names
 
     def _reduction(self, op: int, size: int) -> Reduction | None:
         """The reduction whose buffer an allocation is: the one that fits best, of those that fit its block."""

@@ -84,10 +84,10 @@ class MemoryBill:
     def _known(self, values: Ints) -> list[int | None]:
         if not self.memory.partners_known:
             return [None] * len(HOLDERS)
-        found: list[int | None] = values.tolist()
+        figures: list[int | None] = values.tolist()
         if not self.memory.before_known:
-            found[_BEFORE] = None
-        return found
+            figures[_BEFORE] = None
+        return figures
 
     @cached_property
     def _older(self) -> Ints:
@@ -116,14 +116,14 @@ class MemoryBill:
         room = int((memory.category_bytes[CATEGORIES.index("before")] - remains).min())
         kept = memory.is_allocation & (memory.partner < 0)
         since = Counter(memory.bytes[kept & (self.holder == HOLDERS.index("optimizer_state"))].tolist())
-        found: list[HeldStorage] = []
+        storages: list[HeldStorage] = []
         for storage in _listed(program):
             if storage.holder == "optimizer_state" and since[storage.bytes]:
                 since[storage.bytes] -= 1
             elif storage.bytes <= room:
                 room -= storage.bytes
-                found.append(storage)
-        return found
+                storages.append(storage)
+        return storages
 
     def _program(self) -> StepProgram | None:
         """The planner's step, where it is of this device and knows the parameters."""

@@ -86,11 +86,11 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
 
     best = max(sorted(levels), key=worth)
     forward = _forward_ns(view)
-    found = [
+    level_units = [
         Unit(module, kept[module], sum(ns for path, ns in forward.items() if inside(path, module)))
         for module in levels[best]
     ]
-    return sorted(found, key=lambda unit: -unit.kept)[:_MOST_UNITS]
+    return sorted(level_units, key=lambda unit: -unit.kept)[:_MOST_UNITS]
 
 
 def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSettings) -> list[FrontierPoint]:
@@ -104,9 +104,9 @@ def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSetting
     ):
         chosen.append(unit.module)
         cost += unit.forward_ns
-        found, last = replay(with_checkpoints(program, chosen, calls), settings), points[-1].peak_allocated
-        if found.peak_allocated < last - _LEAST_SAVED * last:
-            points.append(FrontierPoint(tuple(chosen), found.peak_allocated, found.peak_reserved, cost))
+        replayed, last = replay(with_checkpoints(program, chosen, calls), settings), points[-1].peak_allocated
+        if replayed.peak_allocated < last - _LEAST_SAVED * last:
+            points.append(FrontierPoint(tuple(chosen), replayed.peak_allocated, replayed.peak_reserved, cost))
     return points
 
 
@@ -132,10 +132,10 @@ def _forward_ns(view: ProfileView) -> dict[str, float]:
     launches, ops = profile.launches, profile.ops
     op = profile.calls.op[np.maximum(launches.call, 0)]
     chosen = (launches.call >= 0) & (ops.role[op] == Role.FORWARD) & (view.launch_iteration >= 0)
-    found: dict[str, float] = defaultdict(float)
+    times: dict[str, float] = defaultdict(float)
     for module, duration in zip(ops.module[op[chosen]].tolist(), launches.duration_ns[chosen].tolist(), strict=True):
-        found[profile.strings[module]] += duration / max(len(profile.iterations), 1)
-    return found
+        times[profile.strings[module]] += duration / max(len(profile.iterations), 1)
+    return times
 
 
 _STEPS = 4
@@ -195,7 +195,7 @@ def pipeline(program: StepProgram, settings: AllocatorSettings, modules: Sequenc
 
 def _owners(program: StepProgram, modules: Sequence[str]) -> list[int]:
     """Per slot the index of the module whose stage it belongs to."""
-    where, found = places(program), []
+    where = places(program)
     order = sorted(range(len(program.slots)), key=lambda slot: where.made[slot])
     owner = [0] * len(program.slots)
     last = 0
@@ -203,7 +203,6 @@ def _owners(program: StepProgram, modules: Sequence[str]) -> list[int]:
         index = _index(program.slots[slot].module, modules)
         last = last if index is None else index
         owner[slot] = last
-        found.append(last)
     return owner
 
 
@@ -213,12 +212,12 @@ def _index(path: str, modules: Sequence[str]) -> int | None:
 
 def _part(program: StepProgram, owner: Sequence[int], modules: Sequence[str], part: range) -> StepProgram:
     def mine(held: Sequence[Held]) -> list[Held]:
-        found = []
+        kept = []
         for storage in held:
             index = _index(storage.module, modules)
             if (0 if index is None else index) in part:
-                found.append(storage)
-        return found
+                kept.append(storage)
+        return kept
 
     events: list[int] = []
     moved: dict[int, int] = {}

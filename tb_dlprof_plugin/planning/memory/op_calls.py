@@ -37,13 +37,13 @@ class OpCallShapes:
 
     def around(self, call: int) -> list[Dimensions]:
         """Shapes of the inputs of a call, then of those around it, the innermost first; empty without shapes."""
-        found: list[Dimensions] = []
+        shapes: list[Dimensions] = []
         for _ in range(_MOST_CALLERS):
             if call < 0:
                 break
-            found += self.of_op(int(self._profile.calls.op[call]))
+            shapes += self.of_op(int(self._profile.calls.op[call]))
             call = int(self._parent[call])
-        return found
+        return shapes
 
     def of_size(self, call: int, size: int) -> list[Dimensions]:
         """Of `around` those of tensors that take a block of this size."""
@@ -69,13 +69,13 @@ class OpCallShapes:
 
 def flat(shapes: InputShapes) -> list[Dimensions]:
     """The shapes of an op's inputs, those in lists of tensors too, without those of numbers."""
-    found: list[Dimensions] = []
+    dimensions: list[Dimensions] = []
     for shape in shapes:
         if isinstance(shape, TensorList):
-            found += [tuple(inner) for inner in shape if inner]
+            dimensions += [tuple(inner) for inner in shape if inner]
         elif shape:
-            found.append(shape)
-    return found
+            dimensions.append(shape)
+    return dimensions
 
 
 def elements(shape: Dimensions) -> int:
@@ -113,15 +113,15 @@ class OpCalls:
 
     def modules_and_op(self, call: int) -> tuple[int, ...]:
         """The modules around a call and the outermost op in them."""
-        found: list[int] = []
+        modules: list[int] = []
         for around in self.chain(call):
             profile = self._view.profile  # type: ignore[union-attr]
             kind = int(profile.ops.kind[profile.calls.op[around]])
             if kind == CallKind.MODULE:
-                found.append(around)
+                modules.append(around)
             elif kind == CallKind.OP:
-                return (*found, around)
-        return tuple(found)
+                return (*modules, around)
+        return tuple(modules)
 
     def node(self, call: int) -> int:
         """The call of the backward pass's node around a call, -1 outside of all."""
@@ -130,18 +130,18 @@ class OpCalls:
     def _chain(self, call: int) -> tuple[int, ...]:
         if call < 0 or self._view is None:
             return ()
-        found = []
+        chain = []
         while call >= 0:
-            found.append(call)
+            chain.append(call)
             call = int(self._view.call_parent[call])
-        return tuple(reversed(found))
+        return tuple(reversed(chain))
 
     def _saved_reads(self, node: int) -> list[tuple[int, list[int]]]:
         function = next((child for child in self._children(node) if "Backward" in self._name(child)), -1)
         if function < 0:
             return []
         gradients = [count for count, _ in self._tensors(function)]
-        found = []
+        reads = []
         for op in self._children(function):
             if self._name(op) in _VIEWS:
                 continue
@@ -151,8 +151,8 @@ class OpCalls:
                     given.remove(count)
                 else:
                     sizes.append(size)
-            found.append((op, sizes))
-        return found
+            reads.append((op, sizes))
+        return reads
 
     def _children(self, call: int) -> list[int]:
         first, last = np.searchsorted(self._parents, [call, call + 1])
@@ -165,9 +165,9 @@ class OpCalls:
         """Elements and bytes of the tensors that a call is given; of 4 bytes an element where its type is unknown."""
         profile = self._view.profile  # type: ignore[union-attr]
         op = int(profile.calls.op[call])
-        dtypes, found = profile.dtypes_of(op), []
+        dtypes, tensors = profile.dtypes_of(op), []
         for index, shape in enumerate(profile.shapes_of(op)):
             item = (dtypes[index].element_bytes if index < len(dtypes) else None) or 4
             each: Sequence[Dimensions] = [tuple(inner) for inner in shape] if isinstance(shape, TensorList) else [shape]
-            found += [(elements(sizes), elements(sizes) * item) for sizes in each if sizes]
-        return found
+            tensors += [(elements(sizes), elements(sizes) * item) for sizes in each if sizes]
+        return tensors

@@ -38,8 +38,8 @@ class RequestedSizes:
             rows: of the allocations, in it.
             gradients: those of the rows that are a parameter's gradient.
         """
-        found = zip(rows.tolist(), memory.bytes[rows].tolist(), memory.call[rows].tolist(), strict=True)
-        return [self._one(block, call, row in gradients) for row, block, call in found]
+        allocations = zip(rows.tolist(), memory.bytes[rows].tolist(), memory.call[rows].tolist(), strict=True)
+        return [self._one(block, call, row in gradients) for row, block, call in allocations]
 
     def _one(self, block: int, call: int, gradient: bool) -> int:
         """A small block is split to 512 bytes, so that only a large one can be more than a tensor took."""
@@ -131,11 +131,11 @@ def recorded_program(view: ProfileView) -> StepProgram:
 def _workspaces_at(view: ProfileView, calls: Sequence[int], backward_at: int) -> list[int]:
     """Indices of the events before which cuBLAS makes its workspaces: behind the result of the first matrix product of
     the forward and of the backward pass, the beginning of a pass without one."""
-    found = []
+    indices = []
     for start, end in ((0, backward_at), (backward_at, len(calls))):
         products = (index + 1 for index in range(start, end) if view.profile.call_name(calls[index]) in PRODUCTS)
-        found.append(next(products, start))
-    return found
+        indices.append(next(products, start))
+    return indices
 
 
 def _slots(
@@ -146,10 +146,10 @@ def _slots(
     sizes: Sequence[int],
     classes: BatchClasses,
 ) -> list[Slot]:
-    shapes, found = OpCallShapes(view), []
+    shapes, slots = OpCallShapes(view), []
     for kind, call, module, size in zip(kinds, calls, modules, sizes, strict=True):
         grows = classes.of(kind, call, module, size)
-        found.append(
+        slots.append(
             Slot(
                 size if grows.reduction is None else grows.reduction.bytes(), kind, call, module, grows.share,
                 grows.known, grows.reduction, reads=frozenset(map(elements, shapes.around(call))),
@@ -157,7 +157,7 @@ def _slots(
                 refusable=kind == SlotKind.TEMPORARY and view.profile.call_name(call) in CONVOLUTIONS,
             )
         )  # fmt: skip
-    return found
+    return slots
 
 
 def _is_behind_node(view: ProfileView, call: int) -> bool:
@@ -179,10 +179,10 @@ def planned_memory(view: ProfileView) -> DeviceMemory:
         raise PlanError("the allocator's events were not recorded: pass profile_memory=True.")
     if not len(view.profile.iterations):
         raise PlanError("no iteration was found.")
-    found = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
-    if not found.partners_known or not found.has_totals:
+    largest = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
+    if not largest.partners_known or not largest.has_totals:
         raise PlanError("the recording has no addresses or no totals of memory, as of torch before 1.10.")
-    return found
+    return largest
 
 
 def _step_rows(memory: DeviceMemory) -> tuple[int, int]:
@@ -247,10 +247,10 @@ def _carried(events: list[int]) -> set[int]:
 def _roles(memory: DeviceMemory, first: int, last: int) -> Ints:
     profile = memory.view.profile
     call = memory.call[first:last]
-    found = np.full(last - first, int(Role.OTHER), dtype=np.int64)
+    roles = np.full(last - first, int(Role.OTHER), dtype=np.int64)
     known = call >= 0
-    found[known] = profile.ops.role[profile.calls.op[call[known]]]
-    return found
+    roles[known] = profile.ops.role[profile.calls.op[call[known]]]
+    return roles
 
 
 def _kind(memory: DeviceMemory, row: int, gradient: bool) -> SlotKind:

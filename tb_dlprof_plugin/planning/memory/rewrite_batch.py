@@ -135,9 +135,9 @@ def _power(slot: Slot, shapes: OpCallShapes, batch: int, size: InputSize) -> int
     if not slot.batch or slot.reduction is not None:
         return 0
     like = shapes.of_size(slot.call, slot.bytes) or shapes.around(slot.call)
-    found = [power for shape in like if (power := _positions(shape, batch, size)) is not None]
+    powers = [power for shape in like if (power := _positions(shape, batch, size)) is not None]
     # A result that no shape explains grows as what its op was given.
-    return max(found, default=1)
+    return max(powers, default=1)
 
 
 def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
@@ -152,6 +152,6 @@ def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
     if batch in rest:
         # Sequences may be as long as the batch is large.
         rest.remove(batch)
-    found = sum(dimension in size.positions for dimension in rest)
+    count = sum(dimension in size.positions for dimension in rest)
     merged = any(dimension == batch * position for dimension in shape[:1] for position in size.positions)
-    return found + merged
+    return count + merged

@@ -56,14 +56,14 @@ def buckets(sizes: Sequence[int]) -> list[int]:
 
     As `compute_bucket_assignment_by_size` in torch's `reducer.cpp`, over the parameters from the last to the first.
     """
-    found: list[int] = []
+    closed: list[int] = []
     open_bytes, most = 0, FIRST_BUCKET
     for size in reversed(sizes):
         open_bytes += size
         if open_bytes >= most:
-            found.append(open_bytes)
+            closed.append(open_bytes)
             open_bytes, most = 0, BUCKET
-    return [*found, open_bytes] if open_bytes else found
+    return [*closed, open_bytes] if open_bytes else closed
 
 
 def shard(size: int, ranks: int) -> int:
@@ -123,7 +123,7 @@ def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
 
 def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> StepProgram:
     where, edits = places(program), EventEdits(program)
-    found: list[tuple[ModuleEvents, int, list[int]]] = []
+    gathered: list[tuple[ModuleEvents, int, list[int]]] = []
     taken: set[int] = set()
     named: list[str] = []
     for unit in units:
@@ -136,10 +136,10 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
         taken.update(gradients)
         named.append(unit)
         if size:
-            found.append((own, size, gradients))
-    found.sort(key=lambda unit: unit[0].forward_first)
-    _gather_forward(edits, found)
-    _gather_backward(edits, where, found, ranks)
+            gathered.append((own, size, gradients))
+    gathered.sort(key=lambda unit: unit[0].forward_first)
+    _gather_forward(edits, gathered)
+    _gather_backward(edits, where, gathered, ranks)
     _root(program, edits, where, named, taken, ranks)
     held = [storage for storage in program.held if storage.kind != HeldKind.PARAMETER]
     return edits.changed(
@@ -250,17 +250,17 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
     Raises:
         PlanError: nothing can be cut.
     """
-    found = pairs(view, program)
-    if not found:
+    cut_pairs = pairs(view, program)
+    if not cut_pairs:
         raise PlanError(
             "no two linear layers were found that could be cut together; record_shapes=True and model= make them known."
         )
     where, shapes = places(program), OpCallShapes(view)
     cut: set[int] = set()
-    for pair in found:
+    for pair in cut_pairs:
         cut |= _between(view, program, where, shapes, pair)
     for number, slot in enumerate(program.slots):
-        if slot.kind == SlotKind.GRADIENT and _is_cut(slot.module, slot.bytes, found):
+        if slot.kind == SlotKind.GRADIENT and _is_cut(slot.module, slot.bytes, cut_pairs):
             cut.add(number)
     slots = [
         replace(slot, bytes=shard(slot.bytes, ranks)) if number in cut else slot
@@ -270,7 +270,7 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
     def parts(held: Sequence[Held]) -> list[Held]:
         return [
             replace(storage, bytes=shard(storage.bytes, ranks))
-            if _is_cut(storage.module, storage.bytes, found)
+            if _is_cut(storage.module, storage.bytes, cut_pairs)
             else storage
             for storage in held
         ]
@@ -280,27 +280,27 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
 
 def exchanged(view: ProfileView, program: StepProgram) -> list[int]:
     """Bytes of each all-reduce of a step: of the output of each pair and of the gradient of its input."""
-    found: list[int] = []
+    sums: list[int] = []
     for pair in pairs(view, program):
         output = program.slots[pair.row.slot].bytes
-        found += [output, output * pair.columns[0].given // pair.row.made]
-    return found
+        sums += [output, output * pair.columns[0].given // pair.row.made]
+    return sums
 
 
 def pairs(view: ProfileView, program: StepProgram) -> list[Pair]:
     """The pairs of linear layers, in the order of the forward pass."""
-    where, found = places(program), []
+    where, paired = places(program), []
     open_layers: list[Linear] = []
     for layer in _linears(view, program, where):
         first = open_layers[0] if open_layers else None
         if first is not None and layer.made == first.given and not _is_beside(program, where, open_layers, layer):
-            found.append(Pair(tuple(open_layers), layer))
+            paired.append(Pair(tuple(open_layers), layer))
             open_layers = []
         elif first is not None and _is_beside(program, where, open_layers, layer):
             open_layers.append(layer)
         else:
             open_layers = [layer]
-    return found
+    return paired
 
 
 def _is_beside(program: StepProgram, where: Places, before: Sequence[Linear], layer: Linear) -> bool:
@@ -313,7 +313,7 @@ def _is_beside(program: StepProgram, where: Places, before: Sequence[Linear], la
 
 
 def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Linear]:
-    shapes, found = OpCallShapes(view), []
+    shapes, layers = OpCallShapes(view), []
     sizes: dict[int, list[str]] = {}
     for parameter in program.parameters():
         sizes.setdefault(parameter.bytes, []).append(parameter.module)
@@ -327,8 +327,8 @@ def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Lin
         _, given, made = product
         weights = [path for item in _ITEMS for path in sizes.get(given * made * item, ())]
         if any(inside(path, one.module) for path in weights):
-            found.append(Linear(slot, one.module, given, made))
-    return found
+            layers.append(Linear(slot, one.module, given, made))
+    return layers
 
 
 def _product(view: ProfileView, shapes: OpCallShapes, slot: Slot) -> tuple[int, int, int] | None:
@@ -347,8 +347,8 @@ def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpC
     gradients."""
     columns = {layer.module for layer in pair.columns}
     forward = range(where.made[pair.columns[0].slot], where.made[pair.row.slot])
-    found = {slot for slot, made in enumerate(where.made) if made in forward}
-    end = max((where.freed[slot] for slot in found if where.freed[slot] >= program.backward_at), default=-1)
+    between = {slot for slot, made in enumerate(where.made) if made in forward}
+    end = max((where.freed[slot] for slot in between if where.freed[slot] >= program.backward_at), default=-1)
     first = min(
         (
             made
@@ -366,8 +366,8 @@ def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpC
         product = _product(view, shapes, one)
         of_input = product is not None and product[1:] == (pair.columns[0].made, pair.columns[0].given)
         if not (one.module in columns and (of_input or product is None)):
-            found.add(slot)
-    return found
+            between.add(slot)
+    return between
 
 
 def _is_cut(module: str, size: int, found: Sequence[Pair]) -> bool:

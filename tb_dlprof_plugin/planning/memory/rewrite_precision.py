@@ -207,13 +207,13 @@ class _AutocastRewrite:
 
     def _first_backward(self, names: tuple[str, ...], after: int, before: int) -> int | None:
         """The first slot that one of these ops makes in the backward pass between two events."""
-        found = [
+        made = [
             slot
             for slot, allocation in enumerate(self._program.slots)
             if max(after, self._program.backward_at - 1) < self._where.made[slot] < before
             and self._name(allocation.call) in names
         ]
-        return min(found, key=lambda slot: self._where.made[slot], default=None)
+        return min(made, key=lambda slot: self._where.made[slot], default=None)
 
     def _item(self, op: FlowOp) -> int:
         """Bytes of an element of a cast input."""
@@ -224,16 +224,16 @@ class _AutocastRewrite:
     def _cast_gradient(self, cast: Cast, op: FlowOp, module: str, end: int) -> None:
         """The gradient of a cast input is cast back where the op's backward pass ends."""
         size = rounded(cast.elements * _FULL)
-        found = [
+        gradients = [
             slot
             for slot, allocation in enumerate(self._program.slots)
             if self._program.backward_at <= self._where.made[slot] < end <= self._where.freed[slot]
             and allocation.module == module
             and rounded(allocation.bytes) == size
         ]
-        if not found:
+        if not gradients:
             return
-        slot, back = found[-1], _FULL if op.half else _HALF
+        slot, back = gradients[-1], _FULL if op.half else _HALF
         new = self._edits.add(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
         freed = self._where.freed[slot]
         self._edits.put(end, [new + 1, -slot - 1])
@@ -245,14 +245,14 @@ class _AutocastRewrite:
         if cast.elements * _HALF <= SMALL:
             return None
         size = rounded(cast.elements * _FULL)
-        found = [
+        there = [
             slot
             for slot, allocation in enumerate(self._program.slots)
             if self._where.made[slot] < before < self._where.freed[slot]
             and rounded(allocation.bytes) == size
             and slot not in self._let_go
         ]
-        return max(found, key=lambda slot: self._where.made[slot], default=None)
+        return max(there, key=lambda slot: self._where.made[slot], default=None)
 
     def _backward_end(self, module: str) -> int:
         """Index behind the backward pass of a module, of the forward pass where it has none."""

@@ -271,12 +271,12 @@ def _without_activations(program: StepProgram, modules: Sequence[str], calls: Op
 
 def _nodes(program: StepProgram, where: Places, modules: Sequence[str], calls: OpCalls) -> list[_Node]:
     """The nodes that allocate, in their order."""
-    found: list[_Node] = []
+    nodes: list[_Node] = []
     run: list[int] = []
 
     def close() -> None:
         if run:
-            found.append(_node(program, where, run, modules, calls))
+            nodes.append(_node(program, where, run, modules, calls))
             run.clear()
 
     for index in range(program.backward_at, program.optimizer_at):
@@ -290,7 +290,7 @@ def _nodes(program: StepProgram, where: Places, modules: Sequence[str], calls: O
                 close()
         run.append(index)
     close()
-    return found
+    return nodes
 
 
 def _node(program: StepProgram, where: Places, run: Sequence[int], modules: Sequence[str], calls: OpCalls) -> _Node:

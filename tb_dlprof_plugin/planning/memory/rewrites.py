@@ -255,13 +255,13 @@ def _check_input(view: ProfileView, request: PlanRequest) -> None:
 
 def input_ratio(view: ProfileView, request: PlanRequest) -> float:
     """The asked number of positions of a sample over the recorded one."""
-    found = 1.0
+    ratio = 1.0
     known = input_size(view) if request.sequence_length or request.image_size else None
     if known is not None and request.sequence_length and known.length:
-        found *= request.sequence_length / known.length
+        ratio *= request.sequence_length / known.length
     if known is not None and request.image_size and known.side:
-        found *= (request.image_size / known.side) ** 2
-    return found
+        ratio *= (request.image_size / known.side) ** 2
+    return ratio
 
 
 def _need_parameters(program: StepProgram) -> None:

@@ -233,10 +233,10 @@ class StepWork:
 
     def _first_rows(self, rows: Ints) -> dict[int, int]:
         """By iteration the first of some launches."""
-        found: dict[int, int] = {}
+        first: dict[int, int] = {}
         for row in rows[np.argsort(self._profile.launches.start_ns[rows], kind="stable")].tolist():
-            found.setdefault(int(self._view.launch_iteration[row]), row)
-        return found
+            first.setdefault(int(self._view.launch_iteration[row]), row)
+        return first
 
     def _parameters_inside(self, module: str) -> tuple[float, float]:
         """A module's part of the parameters' bytes, and of their number."""

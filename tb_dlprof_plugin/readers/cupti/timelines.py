@@ -55,9 +55,9 @@ def timelines(recording: CuptiRecording, markers: Markers, nothing: str) -> list
     if not len(recording.activities) and not len(recording.ranges):
         raise TraceError(f"{recording.source} {nothing}")
     keys, note = _processes(recording)
-    found = _all_meanings(recording, markers)
+    all_meanings = _all_meanings(recording, markers)
     groups = process_groups(recording.nccl.communicators, _numbers(keys, recording))
-    made = [_Process(recording, key, markers, *found).timeline(len(keys), groups) for key in keys]
+    made = [_Process(recording, key, markers, *all_meanings).timeline(len(keys), groups) for key in keys]
     if note is not None:
         made[0].notes.append(note)
     return made
@@ -210,8 +210,8 @@ class _Process:
 
     def _kinds(self, thread: Ints) -> tuple[Ints, Ints, StepMarks | None]:
         """Kind and name of each range, and the iterations that they mark."""
-        found, row, tables = self._found, self._row, self._recording.tables
-        kind, name, users = found.kind[row], found.name[row], found.users[row]
+        meaning, row, tables = self._found, self._row, self._recording.tables
+        kind, name, users = meaning.kind[row], meaning.name[row], meaning.users[row]
         if not len(row):
             return kind, name, None
         of_domain = np.array([domain == xla.DOMAIN for domain in self._recording.domains], dtype=np.bool_)
@@ -255,7 +255,7 @@ class _Process:
         return result
 
     def _host(self, kind: Ints, name: Ints, range_thread: Ints, call_thread: Ints, overhead_thread: Ints) -> HostEvents:
-        found, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables
+        meaning, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables
         strings = tables.strings
         # A module's range and the module of an op are named as the hook names its own.
         modules = kind == HostKind.PYTHON_MODULE
@@ -266,13 +266,13 @@ class _Process:
         for index, path in paths.items():
             named[modules & (name == index)] = path
         works_for = (
-            np.flatnonzero((found.module[row] > 0) & (kind == HostKind.OP)) if len(row) else modules.nonzero()[0]
+            np.flatnonzero((meaning.module[row] > 0) & (kind == HostKind.OP)) if len(row) else modules.nonzero()[0]
         )
-        of_module = found.module[row][works_for]
+        of_module = meaning.module[row][works_for]
         module_names = np.zeros(len(strings.values) + 1, dtype=np.int64)
         for index in np.unique(of_module).tolist():
             module_names[index] = strings.add(MODULE_PREFIX + strings.values[index])
-        backward = found.backward[row] if len(row) else np.zeros(0, dtype=np.bool_)
+        backward = meaning.backward[row] if len(row) else np.zeros(0, dtype=np.bool_)
         count, calls, overhead = len(ranges), self._calls, self._overhead
 
         def column(of_ranges: Ints, of_modules: int | Ints, of_calls: int | Ints, of_overhead: int | Ints) -> Ints:
@@ -294,12 +294,12 @@ class _Process:
                 duration, module_duration, calls.stop_ns - calls.start_ns, overhead.stop_ns - overhead.start_ns
             ),
             "correlation": column(np.full(count, -1, dtype=np.int64), -1, calls.correlation, -1),
-            "external_id": column(np.maximum(found.op_id[row], ranges.op_id), -1, -1, -1),
-            "sequence_number": column(np.maximum(found.sequence_number[row], ranges.sequence_number), -1, -1, -1),
+            "external_id": column(np.maximum(meaning.op_id[row], ranges.op_id), -1, -1, -1),
+            "sequence_number": column(np.maximum(meaning.sequence_number[row], ranges.sequence_number), -1, -1, -1),
             # The forward op's thread is not recorded: any number above 0 says that this is a backward node.
             "forward_thread": column(np.where(backward, 1, -1), -1, -1, -1),
-            "shapes": column(found.shapes[row], 0, 0, 0),
-            "dtypes": column(found.dtypes[row], 0, 0, 0),
+            "shapes": column(meaning.shapes[row], 0, 0, 0),
+            "dtypes": column(meaning.dtypes[row], 0, 0, 0),
         }  # fmt: skip
         self._add_sizes(columns["shapes"], columns["dtypes"])
         rank = column(np.where(modules, _MODULE, _RANGE), _MODULE, _CALL, _CALL)
