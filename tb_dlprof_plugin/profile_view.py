@@ -15,6 +15,7 @@ from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.run_facts import Gpu
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.kernel_rules import WHOLE_GRAPH
@@ -65,12 +66,7 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
 
     @functools.wraps(function)
     def remembered(view: ProfileView, selection: Selection) -> _Totals:
-        key = (name, selection)
-        answer: _Totals | None = view.answers.get(key)
-        if answer is None:
-            answer = function(view, selection)
-            view.keep(key, answer)
-        return answer
+        return view.kept((name, selection), lambda: function(view, selection))
 
     return remembered
 
@@ -87,8 +83,7 @@ def per_view(function: Callable[[ProfileView], _Totals]) -> Callable[[ProfileVie
     def remembered(view: ProfileView) -> _Totals:
         if name not in view.own_answers:
             view.own_answers[name] = function(view)
-        answer: _Totals = view.own_answers[name]
-        return answer
+        return view.own_answers[name]
 
     return remembered
 
@@ -122,12 +117,16 @@ class ProfileView:
         profile, others = state
         self.__init__(profile, lambda: map(ProfileView, others))  # type: ignore[misc]
 
-    def keep(self, key: tuple[Any, ...], answer: Any) -> None:
-        """Keep an answer with the view, under the name of the function that gave it and its arguments."""
-        if len(self.answers) >= _KEPT_ANSWERS:
-            # Cleared as a whole rather than entry by entry: requests run in several threads.
-            self.answers = {}
-        self.answers[key] = answer
+    def kept(self, key: tuple[Any, ...], compute: Callable[[], _Totals]) -> _Totals:
+        """An answer that is kept with the view, under the name of the function that gives it and its arguments."""
+        answer: _Totals | None = self.answers.get(key)
+        if answer is None:
+            answer = compute()
+            if len(self.answers) >= _KEPT_ANSWERS:
+                # Cleared as a whole rather than entry by entry: requests run in several threads.
+                self.answers = {}
+            self.answers[key] = answer
+        return answer
 
     def selection(self, first: int | None = None, last: int | None = None) -> Selection:
         """The selection from ``first`` to ``last``, by default and at most all iterations.
@@ -141,6 +140,11 @@ class ProfileView:
         if not 0 <= low <= high < total:
             raise ValueError(f"iterations {low} to {high} are not in this recording, which has 0 to {total - 1}")
         return Selection(low, high)
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The first GPU that the run used; None without one, or where it was not recorded."""
+        return next((gpu for gpu in self.profile.system.gpus if gpu.id in self.profile.iterations.gpu_ids), None)
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:
@@ -221,11 +225,8 @@ class ProfileView:
     @cached_property
     def launch_is_collective(self) -> Bools:
         """Whether the activity is a kernel of a collective or of a message between ranks."""
-        strings, kernels = self.profile.strings, self.profile.kernels
-        of_kernel = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
-        of_kernel &= kernels.kind == KernelKind.KERNEL
-        result: Bools = of_kernel[self.profile.launches.kernel]
-        return result
+        communicates = self.profile.kernels_where(family="communication")
+        return (communicates & (self.profile.kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:
@@ -246,14 +247,11 @@ class ProfileView:
             ],
             dtype=np.bool_,
         )
-        computes: Bools = (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
-        return computes
+        return (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
 
     @cached_property
     def _launch_is_whole_graph(self) -> Bools:
-        kernels, strings = self.profile.kernels, self.profile.strings
-        whole = np.array([strings[rule] == WHOLE_GRAPH for rule in kernels.rule.tolist()], dtype=np.bool_)
-        return whole[self.profile.launches.kernel]
+        return self.profile.kernels_where(rule=WHOLE_GRAPH)[self.profile.launches.kernel]
 
     @cached_property
     def launch_by_kernel(self) -> Ints:

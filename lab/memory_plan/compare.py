@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlanner
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of
+from tb_dlprof_plugin.planning.memory.rewrites import changes_of
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles

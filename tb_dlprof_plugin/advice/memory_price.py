@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice.memory_headroom import gigabytes
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import planner
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.planning.memory.step_program import UnknownModule
 
 

@@ -1,5 +1,5 @@
 """Finds the call that launched each GPU activity: by correlation id, then by External id. Never by clock: where a
-launch itself has its op by the clock (`waiting_threads`), the activity is marked as such.
+launch itself has its op by the clock (`direct_launches`), the activity is marked as such.
 
 A kernel without a launch call whose correlation id is below every recorded launch was queued before the window: an
 orphan. Whatever else has no launch call, or whose launch lies in no op, is unattributed.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Bools, Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 
@@ -23,9 +24,8 @@ def attribute(timeline: Timeline, top_call: Ints, by_time: Bools) -> tuple[Ints,
     """
     host, device = timeline.host, timeline.device
     call = launch_calls(timeline)
-    in_op = np.zeros(len(device), dtype=np.bool_)
     launched = call >= 0
-    in_op[launched] = top_call[call[launched]] >= 0
+    in_op = take_or(top_call, call, -1) >= 0
 
     by_id = _look_up(host, (host.kind == HostKind.OP) & (host.external_id > 0), host.external_id, device.external_id)
     fallback = ~in_op & (by_id >= 0)
@@ -36,7 +36,7 @@ def attribute(timeline: Timeline, top_call: Ints, by_time: Bools) -> tuple[Ints,
     orphan = (call < 0) & (device.correlation >= 0) & (device.correlation < first_launch)
     attribution = np.full(len(device), int(Attribution.UNATTRIBUTED), dtype=np.int64)
     attribution[in_op | fallback] = Attribution.LINKED
-    attribution[in_op & launched & by_time[np.maximum(call, 0)] if len(host) else in_op] = Attribution.BY_TIME
+    attribution[in_op & launched & take_or(by_time, call, False)] = Attribution.BY_TIME
     attribution[orphan] = Attribution.ORPHAN
     return call, attribution
 

@@ -13,21 +13,18 @@ import numpy as np
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.categories import time_categories, unrecorded_categories
 from tb_dlprof_plugin.analysis.communication_table import build_communications
-from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
-from tb_dlprof_plugin.analysis.driver_copies import with_driver_copies
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
-from tb_dlprof_plugin.analysis.model_name import with_model_name
-from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
+from tb_dlprof_plugin.analysis.module_paths import with_model_name, with_one_kind_of_module
 from tb_dlprof_plugin.analysis.notes import notes_of
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.python_call_sites import call_places
-from tb_dlprof_plugin.analysis.roles import assign_roles
-from tb_dlprof_plugin.analysis.sound_values import with_sound_values
-from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
+from tb_dlprof_plugin.analysis.roles import Roles, assign_roles
+from tb_dlprof_plugin.analysis.sound_values import with_driver_copies, with_sound_values
+from tb_dlprof_plugin.analysis.steps import completion_windows, find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.tensor_activity import tensor_activity
 from tb_dlprof_plugin.model.grouping import distinct
@@ -46,7 +43,7 @@ from tb_dlprof_plugin.model.profile import (
     Source,
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.model.timeline import StepMarks, Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -183,29 +180,18 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             f"{timeline.source} holds no op outside the DataLoader: no training step was recorded; "
             "let the loop run for more steps, or record earlier ones."
         )
-    found = find_steps(timeline)
-    steps = without_unfinished_step(found, host.start_ns[working])
-    start_ns, stop_ns = completion_windows(timeline, steps, call, attribution)
+    every_step = find_steps(timeline)
+    steps = without_unfinished_step(every_step, host.start_ns[working])
+    windows = completion_windows(timeline, steps, call, attribution)
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(device) else np.zeros(0, dtype=np.int64)
+    communicates = _communicates(timeline.strings, kernels)
     return Profile(
         source=source,
         base_time_unix_ns=timeline.base_time_unix_ns,
         strings=timeline.strings,
         system=system,
         facts=_with_job(facts, timeline),
-        iterations=Iterations(
-            number=steps.number,
-            start_ns=start_ns,
-            stop_ns=stop_ns,
-            host_start_ns=steps.start_ns,
-            host_stop_ns=steps.stop_ns,
-            category_ns=time_categories(
-                (host, roles.kind, roles.role), (device, device.kind, tensor_core), (start_ns, stop_ns), gpu_ids
-            ),
-            gpu_ids=gpu_ids,
-            found_by=steps.found_by,
-            unrecorded_categories=unrecorded_categories(timeline, roles.role),
-        ),
+        iterations=_iterations(timeline, steps, windows, roles, tensor_core, gpu_ids),
         ops=ops,
         calls=Calls(op_of_call, host.start_ns, host.duration_ns, depth, host.thread),
         kernels=kernels,
@@ -221,24 +207,45 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             attribution=attribution,
         ),
         launch_configs=_configs(timeline),
-        notes=notes_of(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
+        notes=notes_of(timeline, steps.found_by, attribution, len(every_step.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
-        tensor_activity=tensor_activity(timeline, start_ns, stop_ns, kernel_of_launch),
+        tensor_activity=tensor_activity(timeline, *windows, kernel_of_launch),
         input_shapes=timeline.input_shapes,
         input_dtypes=timeline.input_dtypes,
-        communications=build_communications(
-            timeline, call, parent, _communicates(timeline.strings, kernels)[kernel_of_launch]
-        ),
+        communications=build_communications(timeline, call, parent, communicates[kernel_of_launch]),
         process_groups=timeline.process_groups,
+    )
+
+
+def _iterations(
+    timeline: Timeline,
+    steps: StepMarks,
+    windows: tuple[Ints, Ints],
+    roles: Roles,
+    tensor_core: Ints,
+    gpu_ids: tuple[int, ...],
+) -> Iterations:
+    device = timeline.device
+    return Iterations(
+        number=steps.number,
+        start_ns=windows[0],
+        stop_ns=windows[1],
+        host_start_ns=steps.start_ns,
+        host_stop_ns=steps.stop_ns,
+        category_ns=time_categories(
+            (timeline.host, roles.kind, roles.role), (device, device.kind, tensor_core), windows, gpu_ids
+        ),
+        gpu_ids=gpu_ids,
+        found_by=steps.found_by,
+        unrecorded_categories=unrecorded_categories(timeline, roles.role),
     )
 
 
 def _communicates(strings: Sequence[str], kernels: Kernels) -> Bools:
     """Which kernels are communication."""
     names = [strings[family] == "communication" for family in kernels.family.tolist()]
-    result: Bools = np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
-    return result
+    return np.array(names, dtype=np.bool_) & (kernels.kind == KernelKind.KERNEL)
 
 
 def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, exclusive, union
-from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.intervals import Intervals, Spans, exclusive, union_of
+from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.model.timeline import Timeline
 
 _FILES = "io"
@@ -29,18 +29,6 @@ def unrecorded_categories(timeline: Timeline, role: Ints) -> tuple[str, ...]:
     """
     shows = timeline.format in _LOADERS_SHOW or timeline.framework in _LOADERS_SHOW or (role == Role.DATALOADER).any()
     return (_FILES,) if shows else ("dataloader", _FILES)
-
-
-"""Categories that no trace records."""
-
-
-class Spans(Protocol):
-    """A table of things that take time: `HostEvents`, `Calls`."""
-
-    @property
-    def start_ns(self) -> Ints: ...
-    @property
-    def duration_ns(self) -> Ints: ...
 
 
 class GpuSpans(Spans, Protocol):
@@ -68,17 +56,17 @@ def time_categories(
     host, kind, role = calls
     device, device_kind, tensor_core = activities
     start_ns, stop_ns = windows
-    loader = _union_of(host, (kind == CallKind.ANNOTATION) & (role == Role.DATALOADER))
-    cpu = _union_of(host, (kind == CallKind.OP) | (kind == CallKind.RUNTIME))
+    loader = union_of(host, (kind == CallKind.ANNOTATION) & (role == Role.DATALOADER))
+    cpu = union_of(host, (kind == CallKind.OP) | (kind == CallKind.RUNTIME))
     nothing: Intervals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     result = np.zeros((len(start_ns), max(1, len(gpu_ids)), len(TIME_CATEGORIES)), dtype=np.int64)
     for column, gpu in enumerate(gpu_ids or (-1,)):
         here = device.device == gpu
         kernel = here & (device_kind == KernelKind.KERNEL)
         layers = {
-            "tensor_core": _union_of(device, kernel & (tensor_core == Verdict.YES)),
-            "other_kernels": _union_of(device, kernel & (tensor_core != Verdict.YES)),
-            "memory": _union_of(device, here & (device_kind != KernelKind.KERNEL)),
+            "tensor_core": union_of(device, kernel & (tensor_core == Verdict.YES)),
+            "other_kernels": union_of(device, kernel & (tensor_core != Verdict.YES)),
+            "memory": union_of(device, here & (device_kind != KernelKind.KERNEL)),
             "dataloader": loader,
             "io": nothing,
             "cpu": cpu,
@@ -87,8 +75,3 @@ def time_categories(
         result[:, column, :-1] = times
         result[:, column, -1] = stop_ns - start_ns - times.sum(axis=1)
     return result
-
-
-def _union_of(table: Spans, rows: Bools) -> Intervals:
-    start = table.start_ns[rows]
-    return union(start, start + table.duration_ns[rows])

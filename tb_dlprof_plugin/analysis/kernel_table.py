@@ -42,12 +42,8 @@ def launch_contexts(
         op_name: per call its name.
         op_dtypes: per call its input types.
     """
-    if not len(parent):
-        nothing = np.zeros(len(name), dtype=np.int64)
-        return LaunchContexts(name, kind, nothing, nothing)
     op = take_or(nearest(is_op, parent), call, -1)
-    known = np.maximum(op, 0)
-    return LaunchContexts(name, kind, np.where(op >= 0, op_name[known], 0), np.where(op >= 0, op_dtypes[known], 0))
+    return LaunchContexts(name, kind, take_or(op_name, op, 0), take_or(op_dtypes, op, 0))
 
 
 def build_kernels(

@@ -132,7 +132,7 @@ class _Full:
 def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
     full = _Full(profile)
     steps = len(light.boundary_ns) - 1
-    names = _Names()
+    names = _SharedNumbers()
     device, device_strings = light.timeline.device, light.timeline.strings
     full_ids = names.of(profile.strings, profile.kernels.name)[profile.launches.kernel]
     light_ids = names.of(device_strings, device.name)[light.launch_rows]
@@ -141,12 +141,10 @@ def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
     iteration = np.full(steps, -1, dtype=np.int64)
     for step in range(steps):
         mine = light.order(step)
-        found = _best_iteration(
-            light_ids[mine], light.launch_duration_ns[mine], full, full_ids, set(iteration.tolist())
-        )
-        if found is None:
+        best = _best_iteration(light_ids[mine], light.launch_duration_ns[mine], full, full_ids, set(iteration.tolist()))
+        if best is None:
             continue
-        iteration[step], ours, theirs = found
+        iteration[step], ours, theirs = best
         launch[mine[ours]] = full.sequences[iteration[step]][theirs]
         _match_calls(light, full, step, int(iteration[step]), launch, call)
     host = light.timeline.host
@@ -171,7 +169,7 @@ def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
     )
 
 
-class _Names:
+class _SharedNumbers:
     """Numbers names consistently across two files."""
 
     def __init__(self) -> None:

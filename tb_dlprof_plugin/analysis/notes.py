@@ -21,17 +21,10 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
         kind: per host event its `CallKind`.
     """
     remedies = remedies_of(timeline.format, timeline.framework)
-    notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
-    if found_by == "optimizer_step":
-        notes.append(
-            Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration.")
-        )
-    elif found_by == "none":
-        what = "No iterations were found, and the recording counts as one"
-        notes.append(Note("no_steps", sentence(what, remedies.steps)))
-    elif found_by == "program_run":
-        what = "No steps are marked; each run of the compiled program with most GPU time begins an iteration"
-        notes.append(Note("steps_from_program", sentence(what, remedies.steps)))
+    notes = [Note(note.code, note.text, note.count) for note in timeline.notes]
+    if found_by in _STEPS_FOUND_BY:
+        code, text = _STEPS_FOUND_BY[found_by]
+        notes.append(Note(code, text if text.endswith(".") else sentence(text, remedies.steps)))
     if unfinished:
         notes.append(
             Note("unfinished_step", "The loop ended while the profiler recorded: the step after it is left out.")
@@ -39,30 +32,11 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
     if not (kind == CallKind.MODULE).any() and not any(op.module for op in timeline.stated_ops.values()):
         notes.append(Note("no_modules", sentence("Module names were not recorded", remedies.modules)))
     elif (timeline.host.kind == HostKind.PYTHON_MODULE).any():
-        notes.append(
-            Note(
-                "modules_from_stacks", "Module paths come from Python frames: classes, numbered; pass model= for names."
-            )
-        )
+        text = "Module paths come from Python frames: classes, numbered; pass model= for names."
+        notes.append(Note("modules_from_stacks", text))
     if not len(timeline.device) and not any(note.code == "no_gpu_trace" for note in notes):
         notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
-    orphans = int((attribution == Attribution.ORPHAN).sum())
-    if orphans:
-        notes.append(
-            Note("orphans", "Kernels were launched before the recording began; they are in no op's time.", orphans)
-        )
-    lost = int((attribution == Attribution.UNATTRIBUTED).sum())
-    if lost:
-        notes.append(Note("unattributed", "GPU activities have no recorded op; they are in no op's time.", lost))
-    by_time = int((attribution == Attribution.BY_TIME).sum())
-    if by_time:
-        share = 100 * float(timeline.device.duration_ns[attribution == Attribution.BY_TIME].sum())
-        share /= max(1.0, float(timeline.device.duration_ns.sum()))
-        text = (
-            f"{share:.0f} % of the GPU time was attributed by time: a thread without ranges launched it while another "
-            "waited in one."
-        )
-        notes.append(Note("by_time", text, by_time))
+    notes += _on_attribution(timeline.device, attribution)
     overlapping = _overlapping(timeline.device)
     if overlapping:
         text = (
@@ -74,6 +48,42 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
         notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
     if not np.any(timeline.host.shapes > 0):
         notes.append(Note("no_shapes", sentence("Input shapes were not recorded", remedies.shapes)))
+    return notes
+
+
+_STEPS_FOUND_BY = {
+    "optimizer_step": (
+        "steps_from_optimizer",
+        "No profiler steps were recorded; each optimizer step ends an iteration.",
+    ),
+    "none": ("no_steps", "No iterations were found, and the recording counts as one"),
+    "program_run": (
+        "steps_from_program",
+        "No steps are marked; each run of the compiled program with most GPU time begins an iteration",
+    ),
+}
+"""Code and text of a note; of one without a full stop the remedy follows."""
+_NOT_LINKED = {
+    Attribution.ORPHAN: ("orphans", "Kernels were launched before the recording began; they are in no op's time."),
+    Attribution.UNATTRIBUTED: ("unattributed", "GPU activities have no recorded op; they are in no op's time."),
+}
+
+
+def _on_attribution(device: DeviceEvents, attribution: Ints) -> list[Note]:
+    """Notes on activities whose launching op is not known, or was found by time."""
+    notes = [
+        Note(code, text, count)
+        for kind, (code, text) in _NOT_LINKED.items()
+        if (count := int((attribution == kind).sum()))
+    ]
+    by_time = attribution == Attribution.BY_TIME
+    if by_time.any():
+        share = 100 * float(device.duration_ns[by_time].sum()) / max(1.0, float(device.duration_ns.sum()))
+        text = (
+            f"{share:.0f} % of the GPU time was attributed by time: a thread without ranges launched it while another "
+            "waited in one."
+        )
+        notes.append(Note("by_time", text, int(by_time.sum())))
     return notes
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.steps import annotation_rows
 from tb_dlprof_plugin.model.closures import closure_ends
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.lookup import take_or, take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
-from tb_dlprof_plugin.model.timeline import HostEvents, Timeline
+from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 
 
@@ -35,7 +35,10 @@ def with_steps_around_closures(timeline: Timeline) -> Timeline:
         start[steps[inside]] = start[optimizer]
         ended = here & (begins < start[optimizer]) & (ends > start[optimizer]) & (ends < stop[optimizer])
         stop[steps[ended]] = start[optimizer]
-    return replace(timeline, host=_sorted(host, start, stop - start)) if moved else timeline
+    if not moved:
+        return timeline
+    order = np.lexsort((start - stop, start, host.thread))
+    return replace(timeline, host=take_rows(replace(host, start_ns=start, duration_ns=stop - start), order))
 
 
 def outermost_closure_calls(timeline: Timeline, marks: Bools, parent: Ints) -> Bools:
@@ -53,12 +56,4 @@ def outermost_closure_calls(timeline: Timeline, marks: Bools, parent: Ints) -> B
     never = np.iinfo(np.int64).min
     end_ns = np.full(len(host), never, dtype=np.int64)
     end_ns[steps] = closure_ends(host.start_ns[steps], stop_ns[steps], host.start_ns[marks], stop_ns[marks])
-    result: Bools = host.start_ns < take_or(end_ns, parent, never)
-    return result
-
-
-def _sorted(host: HostEvents, start_ns: Ints, duration_ns: Ints) -> HostEvents:
-    columns = {name: getattr(host, name) for name in HostEvents.__slots__}
-    columns |= {"start_ns": start_ns, "duration_ns": duration_ns}
-    order = np.lexsort((-duration_ns, start_ns, host.thread))
-    return HostEvents(**{name: column[order] for name, column in columns.items()})
+    return host.start_ns < take_or(end_ns, parent, never)

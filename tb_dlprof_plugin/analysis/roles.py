@@ -161,10 +161,10 @@ def _forward_calls(timeline: Timeline, is_op: Bools, role: Ints, top_call: Ints)
     forward = forward[np.lexsort((host.start_ns[forward], host.sequence_number[forward]))]
     numbers = host.sequence_number[forward]
     position = np.searchsorted(numbers, number[backward], side="right") - 1
-    found = (position >= 0) & (numbers[np.maximum(position, 0)] == number[backward])
-    creators = forward[position[found]]
-    earlier = host.start_ns[creators] <= host.start_ns[backward[found]]
-    result[backward[found][earlier]] = top_call[creators[earlier]]
+    has_creator = (position >= 0) & (numbers[np.maximum(position, 0)] == number[backward])
+    creators = forward[position[has_creator]]
+    earlier = host.start_ns[creators] <= host.start_ns[backward[has_creator]]
+    result[backward[has_creator][earlier]] = top_call[creators[earlier]]
     return result
 
 

@@ -11,8 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from tb_dlprof_plugin.model.column import BYTES_OR_NONE, NUMBER, Between
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.model.timeline import DeviceProperties, LaunchConfig, Timeline
+from tb_dlprof_plugin.model.timeline import DeviceKind, DeviceProperties, LaunchConfig, Timeline
+from tb_dlprof_plugin.names.kernel_rules import DRIVER_COPY
 
 _NOT_RECORDED = -1
 _MOST_BYTES = Between(_NOT_RECORDED, min(BYTES_OR_NONE.high, 2**52))
@@ -72,3 +74,14 @@ def _share(percent: int | None) -> int | None:
 
 def _number(value: int | None) -> int | None:
     return value if value is not None and _can_be(value) else None
+
+
+def with_driver_copies(timeline: Timeline) -> Timeline:
+    """The timeline in which these kernels are copies, of unknown size and under the kernel's name."""
+    device, strings = timeline.device, timeline.strings
+    kernels = device.kind == DeviceKind.KERNEL
+    names = [name for name in distinct(device.name[kernels]).tolist() if DRIVER_COPY.match(strings[name])]
+    if not names:
+        return timeline
+    copies = kernels & np.isin(device.name, names)
+    return replace(timeline, device=replace(device, kind=np.where(copies, int(DeviceKind.MEMCPY), device.kind)))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.profile import Attribution, Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, StepMarks, Timeline
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 
@@ -89,3 +90,31 @@ def annotation_rows(timeline: Timeline, prefix: str) -> Ints:
     named = np.array([text.startswith(prefix) for text in timeline.strings], dtype=np.bool_)
     # Older torch recorded annotations as ops.
     return np.flatnonzero(named[host.name] & (host.kind != HostKind.RUNTIME))
+
+
+def completion_windows(timeline: Timeline, steps: StepMarks, call: Ints, attribution: Ints) -> tuple[Ints, Ints]:
+    """Start and stop of each iteration (ns), the GPU work that it launched included. Neighbours share their boundary.
+
+    Args:
+        timeline: the trace.
+        steps: the iterations as the CPU ran them.
+        call: per device event the row of its launching host event, -1 for none.
+        attribution: per device event its `Attribution`.
+    """
+    device = timeline.device
+    if not len(device) or steps.found_by == "none":
+        return steps.start_ns, steps.stop_ns
+    ends = device.start_ns + device.duration_ns
+    launched_at = take_or(timeline.host.start_ns, call, -1)
+
+    earlier = (attribution == Attribution.ORPHAN) | ((call >= 0) & (launched_at < steps.start_ns[0]))
+    begin = max(int(steps.start_ns[0]), int(ends[earlier].max(initial=0)))
+    done = np.zeros(len(steps.number), dtype=np.int64)
+    index = np.searchsorted(steps.start_ns, launched_at, side="right") - 1
+    inside = (call >= 0) & (index >= 0)
+    inside[inside] = launched_at[inside] < steps.stop_ns[index[inside]]
+    np.maximum.at(done, index[inside], ends[inside])
+    stop = np.maximum.accumulate(np.maximum(np.maximum(steps.stop_ns, done), begin))
+    # Where steps were left out between two recorded ones, the next begins with the CPU's own start.
+    start = np.maximum(np.concatenate(([begin], stop[:-1])), steps.start_ns)
+    return start, stop

@@ -15,11 +15,10 @@ from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, energy
-from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
+from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanError, PlanRequest
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.plan import CheckpointRow, PlanFigure, PlanPage, PlanRow, plan_page
 from tb_dlprof_plugin.pages.plan_split import ShardRow, StageRow
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 
 NOT_FITTING = 3
 """Exit status of `--fail-if-not-fits`, where it does not or is not known to."""

@@ -19,6 +19,7 @@ from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.ops import NCCL_CALL
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.call_names import calls_named
 
 _RANGES = ("nccl:", NCCL_CALL, "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
 """Of calls of a process group, and ops that run in one: a name that says the operation."""
@@ -173,7 +174,7 @@ def _operations(view: ProfileView, rows: Ints) -> Ints:
     ops, strings, launches = view.profile.ops, view.profile.strings, view.profile.launches
     call = launches.call[rows]
     kernel_names = [strings[name] for name in view.profile.kernels.name[launches.kernel[rows]].tolist()]
-    named = np.array([strings[name].startswith(_RANGES) for name in ops.name.tolist()], dtype=np.bool_)
+    named = view.profile.ops_named(lambda name: name.startswith(_RANGES))
     of_op = np.array([int(operation_of(strings[name])) for name in ops.name.tolist()], dtype=np.int64)
     around = nearest((named & (of_op != Operation.UNKNOWN))[view.profile.calls.op], view.call_parent)
     holder = take_or(around, call, -1)
@@ -206,8 +207,8 @@ def modules_of(view: ProfileView, call: Ints, strings: StringTable) -> Ints:
 def fsdp_unit(name: str) -> str:
     """The module in a range of FSDP2 such as "FSDP::all_gather (layers.3)" or "FSDP::backward_prefetch for layers.2";
     "" for another name."""
-    found = _FSDP.match(name)
-    return (found["module"] or found["prefetched"] or "").strip() if found else ""
+    match = _FSDP.match(name)
+    return (match["module"] or match["prefetched"] or "").strip() if match else ""
 
 
 def by_time(view: ProfileView, rows: Ints) -> Ints:
@@ -224,9 +225,8 @@ def by_time(view: ProfileView, rows: Ints) -> Ints:
 def calls_on_cpu(view: ProfileView, groups: list[Group], strings: StringTable) -> CommunicationCalls:
     """gloo's ranges that begin in recorded iterations, in order of start."""
     calls, ops, names = view.profile.calls, view.profile.ops, view.profile.strings
-    is_range = np.array([names[name].startswith("gloo:") for name in ops.name.tolist()], dtype=np.bool_)
-    is_range &= ops.kind == CallKind.ANNOTATION
-    rows = np.flatnonzero(is_range[calls.op] & (view.call_iteration >= 0))
+    is_range = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith("gloo:"))
+    rows = np.flatnonzero(is_range & (view.call_iteration >= 0))
     rows = rows[np.argsort(calls.start_ns[rows], kind="stable")]
     members = len(groups[0].members) if len(groups) == 1 else 0
     asked = _asked(view)
@@ -260,13 +260,7 @@ def calls_on_cpu(view: ProfileView, groups: list[Group], strings: StringTable) -
 
 def _asked(view: ProfileView) -> Ints:
     """Rows of the ops in recorded iterations in which a process group is asked for a call, in order of start."""
-    calls, ops, names = view.profile.calls, view.profile.ops, view.profile.strings
-    is_ask = np.array(
-        [
-            names[name].startswith("c10d::") and operation_of(names[name]) != Operation.UNKNOWN
-            for name in ops.name.tolist()
-        ],
-        dtype=np.bool_,
-    )
+    calls = view.profile.calls
+    is_ask = view.profile.ops_named(lambda name: name.startswith("c10d::") and operation_of(name) != Operation.UNKNOWN)
     rows = np.flatnonzero(is_ask[calls.op] & (view.call_iteration >= 0))
     return rows[np.argsort(calls.start_ns[rows], kind="stable")]

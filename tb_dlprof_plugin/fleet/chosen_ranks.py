@@ -33,7 +33,7 @@ def ranks_with_room(facts: Sequence[RankFacts], most: int = MOST_CALLS, limit: i
         most: calls of the chosen ranks together.
         limit: with up to so many calls all ranks are compared; by default ``most``.
     """
-    calls = np.array([len(one.collectives) for one in facts], dtype=np.int64)
+    calls = np.array([len(rank.collectives) for rank in facts], dtype=np.int64)
     if int(calls.sum()) <= max(most, limit):
         return None
     part = _parts(facts, calls, most // _PARTS)
@@ -57,9 +57,9 @@ def ranks_with_room(facts: Sequence[RankFacts], most: int = MOST_CALLS, limit: i
 def _more_than_others(facts: Sequence[RankFacts], calls: Ints) -> Floats:
     """By how much more of its steps a rank communicates exposed than the median of ranks with as many calls."""
     share = np.zeros(len(facts))
-    for index, one in enumerate(facts):
-        whole = int((one.steps.end_ns - one.steps.start_ns).sum())
-        share[index] = np.maximum(one.steps.communication_ns, 0).sum() / max(whole, 1)
+    for index, rank in enumerate(facts):
+        whole = int((rank.steps.end_ns - rank.steps.start_ns).sum())
+        share[index] = np.maximum(rank.steps.communication_ns, 0).sum() / max(whole, 1)
     for count in np.unique(calls):
         same = calls == count
         share[same] -= np.median(share[same])

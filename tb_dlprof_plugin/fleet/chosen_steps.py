@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import Collectives, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 MOST_CALLS = 3_000_000
@@ -17,12 +18,11 @@ OSDI'25), so that fewer steps answer the same."""
 
 def common_steps(facts: Sequence[RankFacts]) -> Ints:
     """Numbers of the steps that as many ranks recorded as any step was recorded by."""
-    numbers = np.concatenate([np.unique(one.steps.number) for one in facts]) if facts else np.zeros(0, dtype=np.int64)
+    numbers = np.concatenate([np.unique(rank.steps.number) for rank in facts]) if facts else np.zeros(0, dtype=np.int64)
     if not len(numbers):
         return numbers
-    found, count = np.unique(numbers, return_counts=True)
-    result: Ints = found[count == count.max()]
-    return result
+    different, count = np.unique(numbers, return_counts=True)
+    return different[count == count.max()]
 
 
 def among(facts: Sequence[RankFacts], numbers: Ints) -> list[Bools]:
@@ -31,7 +31,7 @@ def among(facts: Sequence[RankFacts], numbers: Ints) -> list[Bools]:
     for one in facts:
         if id(one.steps.number) not in known:
             known[id(one.steps.number)] = np.isin(one.steps.number, numbers)
-    return [known[id(one.steps.number)] for one in facts]
+    return [known[id(rank.steps.number)] for rank in facts]
 
 
 def steps_with_room(one: RankFacts, calls: int, numbers: Ints) -> Ints | None:
@@ -61,11 +61,11 @@ def whole_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     All of them where fewer than two such steps are left.
     """
     kinds: dict[int, set[bytes]] = {number: set() for number in numbers.tolist()}
-    for one in facts:
-        order = np.argsort(one.collectives.iteration, kind="stable")
-        operation = one.collectives.operation[order].astype(np.int8)
-        edges = np.searchsorted(one.collectives.iteration[order], np.arange(len(one.steps.number) + 1))
-        for number, begin, end in zip(one.steps.number.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for rank in facts:
+        order = np.argsort(rank.collectives.iteration, kind="stable")
+        operation = rank.collectives.operation[order].astype(np.int8)
+        edges = np.searchsorted(rank.collectives.iteration[order], np.arange(len(rank.steps.number) + 1))
+        for number, begin, end in zip(rank.steps.number.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             if number in kinds:
                 kinds[number].add(operation[begin:end].tobytes())
     count = np.array([len(kinds[number]) for number in numbers.tolist()], dtype=np.int64)
@@ -78,5 +78,4 @@ def with_calls_of(one: RankFacts, numbers: Ints) -> RankFacts:
     rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])
     if len(rows) == len(one.collectives):
         return one
-    columns = {column.name: getattr(one.collectives, column.name)[rows] for column in fields(Collectives)}
-    return replace(one, collectives=Collectives(**columns))
+    return replace(one, collectives=take_rows(one.collectives, rows))

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import Clocks
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, Operation, RankFacts
+from tb_dlprof_plugin.model.grouping import grouped_median
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 _SAME_CLOCK_NS = 5_000
@@ -59,8 +59,7 @@ class Alignment:
     def aligned_ns(self, index: int, unix_ns: Ints) -> Ints:
         """Times of a rank (unix ns on its own clock) on the clock of its component."""
         late = unix_ns - self.reference_ns
-        aligned: Ints = unix_ns - np.rint(self.offset_ns[index] + self.drift[index] * late).astype(np.int64)
-        return aligned
+        return unix_ns - np.rint(self.offset_ns[index] + self.drift[index] * late).astype(np.int64)
 
     def summary(self) -> Clocks:
         """For the answers about the job; ranks that nothing connects with the first have no offset."""

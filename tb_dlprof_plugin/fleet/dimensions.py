@@ -39,9 +39,9 @@ def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: boo
     """
     text = group.description.lower()
     if text not in UNNAMED:
-        found = next((name for pattern, name in _BY_DESCRIPTION if re.search(pattern, text)), None)
-        if found is not None:
-            return found
+        dimension = next((name for pattern, name in _BY_DESCRIPTION if re.search(pattern, text)), None)
+        if dimension is not None:
+            return dimension
         return text.removeprefix("mesh_") if text.startswith("mesh_") else ""
     if point_to_point:
         return "pp"

@@ -9,19 +9,20 @@ numbers is unpickled. A field that is not what it should be is as if absent.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
+import pickle
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.matching import DTYPE_MISMATCH, SIZE_MISMATCH, TYPE_MISMATCH
 from tb_dlprof_plugin.fleet.operations import operation_of
-from tb_dlprof_plugin.fleet.plain_pickle import plain_pickle
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.readers.trace_names import DUMP_NAME
@@ -121,27 +122,27 @@ def read_dump(path: str | os.PathLike[str], rank: int | None = None) -> FlightRe
     if not isinstance(content, dict) or not isinstance(content.get("entries"), list):
         raise FlightRecordError(f"{source} is no dump of the flight recorder: it has no entries")
     config = content.get("pg_config")
-    groups = [one for one in config.values() if isinstance(one, dict)] if isinstance(config, dict) else []
+    groups = [group for group in config.values() if isinstance(group, dict)] if isinstance(config, dict) else []
     fields = _Fields(len(data))
     return FlightRecord(
         rank=own,
-        members={fields.text(one.get("name")): fields.ranks(one.get("ranks")) for one in groups},
-        descriptions={fields.text(one.get("name")): fields.text(one.get("desc")) for one in groups},
+        members={fields.text(group.get("name")): fields.ranks(group.get("ranks")) for group in groups},
+        descriptions={fields.text(group.get("name")): fields.text(group.get("desc")) for group in groups},
         calls=tuple(filter(None, (_call(entry, fields) for entry in content["entries"]))),
     )
 
 
 def dumps_beside(directory: str | os.PathLike[str]) -> list[FlightRecord]:
     """The dumps in a directory, by rank; what is no dump is passed over."""
-    found: dict[int, FlightRecord] = {}
+    by_rank: dict[int, FlightRecord] = {}
     for path in sorted(Path(directory).iterdir()):
         if path.is_file() and DUMP_NAME.search(path.name):
             try:
                 record = read_dump(path)
             except FlightRecordError:
                 continue
-            found.setdefault(record.rank, record)
-    return [found[rank] for rank in sorted(found)]
+            by_rank.setdefault(record.rank, record)
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def ranks_behind(records: Sequence[FlightRecord]) -> list[RankBehind]:
@@ -213,8 +214,8 @@ def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
     """
     calls = facts.collectives
     by_kind: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for one in _collectives(record):
-        by_kind.setdefault((one.group, int(one.operation)), []).append((one.created_ns, one.sequence))
+    for call in _collectives(record):
+        by_kind.setdefault((call.group, int(call.operation)), []).append((call.created_ns, call.sequence))
     sequence = calls.sequence.copy()
     for (name, operation), noted in by_kind.items():
         groups = [index for index, group in enumerate(facts.groups) if group.name == name]
@@ -232,6 +233,37 @@ def with_sequences(facts: RankFacts, record: FlightRecord) -> RankFacts:
         own = (at >= 0) & (np.bincount(np.maximum(at, 0), minlength=len(noted))[np.maximum(at, 0)] == 1)
         sequence[rows[own]] = numbers[at[own]]
     return dataclasses.replace(facts, collectives=dataclasses.replace(calls, sequence=sequence))
+
+
+_OBJECTS = frozenset(
+    pickle.GLOBAL + pickle.STACK_GLOBAL + pickle.INST + pickle.OBJ + pickle.NEWOBJ + pickle.NEWOBJ_EX + pickle.REDUCE
+    + pickle.BUILD + pickle.PERSID + pickle.BINPERSID + pickle.EXT1 + pickle.EXT2 + pickle.EXT4
+    + pickle.BYTEARRAY8 + pickle.NEXT_BUFFER + pickle.READONLY_BUFFER
+)  # fmt: skip
+"""Operations that look up, make or fill anything but containers, texts and numbers, or reserve memory by a number."""
+
+
+def plain_pickle(data: bytes) -> Any:
+    """What the pickle holds.
+
+    Raises:
+        Exception: of any kind, where it is damaged or holds anything else.
+    """
+    return _Plain(io.BytesIO(data)).load()
+
+
+def _refuse(unpickler: pickle.Unpickler) -> None:
+    raise pickle.UnpicklingError("it holds more than containers, texts and numbers")
+
+
+class _Plain(pickle._Unpickler):
+    dispatch: ClassVar[dict[int, Callable[[pickle.Unpickler], None]]] = {
+        **pickle._Unpickler.dispatch,
+        **dict.fromkeys(_OBJECTS, _refuse),
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"it names {module}.{name}")
 
 
 @dataclass(slots=True)
@@ -291,12 +323,12 @@ def _group_numbers(records: Sequence[FlightRecord]) -> list[dict[str, int]]:
 
 
 def _waiting_for(rank: int, waits: dict[int, dict[int, tuple[str, int]]]) -> set[int]:
-    found: set[int] = set()
+    waiting: set[int] = set()
     further = {rank}
     while further:
-        further = {own for own, others in waits.items() if further & others.keys()} - found
-        found |= further
-    return found - {rank}
+        further = {own for own, others in waits.items() if further & others.keys()} - waiting
+        waiting |= further
+    return waiting - {rank}
 
 
 def _call(entry: Any, fields: _Fields) -> FlightCall | None:

@@ -60,8 +60,8 @@ def gradients_of(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls
     if not len(calls.iteration) or (calls.launched_ns == UNKNOWN).any():
         return Gradients()
     # Of parameters that are not exchanged gradients are accumulated, too.
-    found = [_all_buckets(view, calls, names) for names in (_INTO_BUCKET, (_ACCUMULATED,))]
-    best = max(found, key=len)
+    of_ops = [_all_buckets(view, calls, names) for names in (_INTO_BUCKET, (_ACCUMULATED,))]
+    best = max(of_ops, key=len)
     return _table(view, work, calls, best) if best else Gradients()
 
 
@@ -75,7 +75,7 @@ def _all_buckets(view: ProfileView, calls: CommunicationCalls, names: tuple[str,
     for iteration in np.unique(calls.iteration)[::-1].tolist():
         here = marks[0] == iteration
         own = _buckets(calls, iteration, marks[1][here], marks[2][here], forward)
-        if sum(len(one.bytes) for one in (*kept, *own)) > _MOST_ROWS:
+        if sum(len(bucket.bytes) for bucket in (*kept, *own)) > _MOST_ROWS:
             break
         kept = own + kept
     return kept
@@ -83,9 +83,7 @@ def _all_buckets(view: ProfileView, calls: CommunicationCalls, names: tuple[str,
 
 def _rows_of(view: ProfileView, names: tuple[str, ...]) -> Ints:
     """Rows of the calls of ops with one of these names."""
-    ops, strings = view.profile.ops, view.profile.strings
-    named = np.array([strings[name] in names for name in ops.name.tolist()], dtype=np.bool_)
-    return np.flatnonzero(named[view.profile.calls.op]) if len(ops) else np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(view.profile.ops_named(lambda name: name in names)[view.profile.calls.op])
 
 
 def _marks(view: ProfileView, names: tuple[str, ...]) -> tuple[Ints, Ints, Ints] | None:
@@ -119,12 +117,12 @@ def _buckets(calls: CommunicationCalls, iteration: int, end: Ints, size: Ints, f
         at = 0
         for row in rows[exchange == number].tolist():
             until = int(np.searchsorted(end[marks], calls.launched_ns[row], side="right"))
-            wanted, found = int(calls.bytes[row]), int(sum_of[until] - sum_of[at])
-            share = next((one for one in _OF_HOOK if abs(found * one - wanted) <= _ALIKE * wanted), None)
+            wanted, summed = int(calls.bytes[row]), int(sum_of[until] - sum_of[at])
+            share = next((factor for factor in _OF_HOOK if abs(summed * factor - wanted) <= _ALIKE * wanted), None)
             if share is None or until == at:
                 continue
             parts, moments = _parts(size[marks[at:until]], end[marks[at:until]], target)
-            scaled = [round(one * wanted / found) for one in parts]
+            scaled = [round(part * wanted / summed) for part in parts]
             scaled[-1] += wanted - sum(scaled)
             result.append(_Bucket(row, number - earlier, moments, scaled))
             at = until
@@ -150,7 +148,7 @@ def _parts(size: Ints, end: Ints, target: int) -> tuple[list[int], list[int]]:
 
 def _table(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls, buckets: list[_Bucket]) -> Gradients:
     """The rows with the paths from each to the next, the other calls being moments, too."""
-    of_row = {one.row: one for one in buckets}
+    of_row = {bucket.row: bucket for bucket in buckets}
     start: list[int] = []
     launched: list[int] = []
     row_at: list[int] = []

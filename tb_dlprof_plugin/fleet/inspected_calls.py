@@ -38,7 +38,8 @@ def with_logs(facts: Sequence[RankFacts], logs: Sequence[InspectorLog]) -> tuple
     """
     by_rank = _logs_of_ranks(facts, logs)
     members = _members(by_rank)
-    return [with_log(one, by_rank[one.rank], members) if one.rank in by_rank else one for one in facts], len(by_rank)
+    both = [with_log(rank, by_rank[rank.rank], members) if rank.rank in by_rank else rank for rank in facts]
+    return both, len(by_rank)
 
 
 def with_log(facts: RankFacts, log: InspectorLog, members: dict[str, tuple[int, ...]]) -> RankFacts:
@@ -52,36 +53,36 @@ def with_log(facts: RankFacts, log: InspectorLog, members: dict[str, tuple[int, 
     groups, calls = list(facts.groups), facts.collectives
     function = _function(calls)
     columns = {name: getattr(calls, name).copy() for name in ("group", "sequence", "bytes")}
-    for one in log.communicators:
-        found = _offsets_of_groups(facts, one, columns["group"])
-        if found is None:
+    for communicator in log.communicators:
+        placed = _offsets_of_groups(facts, communicator, columns["group"])
+        if placed is None:
             continue
-        group, offsets = found
+        group, offsets = placed
         if group == UNKNOWN:
             group = len(groups)
-            groups.append(Group(one.name, "", members.get(one.name, ())))
+            groups.append(Group(communicator.name, "", members.get(communicator.name, ())))
             for operation in offsets:
                 columns["group"][(columns["group"] == UNKNOWN) & (function == operation)] = group
         elif not groups[group].members:
-            known = members.get(one.name, ())
-            groups[group] = dataclasses.replace(groups[group], name=one.name, description="", members=known)
-        _fill(columns, calls, group, one, offsets)
+            known = members.get(communicator.name, ())
+            groups[group] = dataclasses.replace(groups[group], name=communicator.name, description="", members=known)
+        _fill(columns, calls, group, communicator, offsets)
     return dataclasses.replace(facts, groups=tuple(groups), collectives=dataclasses.replace(calls, **columns))
 
 
 def _logs_of_ranks(facts: Sequence[RankFacts], logs: Sequence[InspectorLog]) -> dict[int, InspectorLog]:
     """The file of each rank that has lines of the time of its recording; none where several have."""
-    world = max((one.members for log in logs for one in log.communicators), default=0)
+    world = max((communicator.members for log in logs for communicator in log.communicators), default=0)
     sizes = {one.world_size for one in facts} - {UNKNOWN}
     world = sizes.pop() if len(sizes) == 1 else world
-    found: dict[int, list[InspectorLog]] = {}
+    of_rank: dict[int, list[InspectorLog]] = {}
     by_rank = {one.rank: one for one in facts}
     for log in logs:
-        ranks = {one.rank for one in log.communicators if one.members == world}
+        ranks = {communicator.rank for communicator in log.communicators if communicator.members == world}
         rank = ranks.pop() if len(ranks) == 1 else UNKNOWN
         if rank in by_rank and _same_time(by_rank[rank], log):
-            found.setdefault(rank, []).append(log)
-    return {rank: own[0] for rank, own in found.items() if len(own) == 1}
+            of_rank.setdefault(rank, []).append(log)
+    return {rank: own[0] for rank, own in of_rank.items() if len(own) == 1}
 
 
 def _same_time(facts: RankFacts, log: InspectorLog) -> bool:
@@ -90,7 +91,8 @@ def _same_time(facts: RankFacts, log: InspectorLog) -> bool:
         return False
     begin = facts.base_ns + int(calls.start_ns[0])
     end = facts.base_ns + int((calls.start_ns + calls.duration_ns).max())
-    return any(bool(((one.ended_ns >= begin) & (one.ended_ns <= end)).any()) for one in log.communicators)
+    ended = (communicator.ended_ns for communicator in log.communicators)
+    return any(bool(((ended_ns >= begin) & (ended_ns <= end)).any()) for ended_ns in ended)
 
 
 def _members(by_rank: dict[int, InspectorLog]) -> dict[str, tuple[int, ...]]:
@@ -98,9 +100,9 @@ def _members(by_rank: dict[int, InspectorLog]) -> dict[str, tuple[int, ...]]:
     places: dict[str, dict[int, int]] = {}
     sizes: dict[str, int] = {}
     for rank, log in by_rank.items():
-        for one in log.communicators:
-            places.setdefault(one.name, {})[one.rank] = rank
-            sizes[one.name] = one.members
+        for communicator in log.communicators:
+            places.setdefault(communicator.name, {})[communicator.rank] = rank
+            sizes[communicator.name] = communicator.members
     return {name: tuple(own[place] for place in sorted(own)) for name, own in places.items() if len(own) == sizes[name]}
 
 

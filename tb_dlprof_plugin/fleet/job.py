@@ -5,7 +5,7 @@ Unknown is None, never 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Cause = Literal[
@@ -114,20 +114,20 @@ class CollectiveRow:
 class MatchedShare:
     """How many collectives were found on all members. ``by``: "sequence" or "order" (aligned, validated)."""
 
-    total: int
-    matched: int
-    matched_percent: float | None
-    contradictions: int
-    by: str
+    total: int = 0
+    matched: int = 0
+    matched_percent: float | None = None
+    contradictions: int = 0
+    by: str = "order"
 
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
     """Offsets of the ranks' clocks to rank 0's component (us), and their uncertainty."""
 
-    uncertainty_us: float | None
-    offsets_us: dict[int, float]
-    components: int
+    uncertainty_us: float | None = None
+    offsets_us: dict[int, float] = field(default_factory=dict)
+    components: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,12 @@ class Efficiency:
     recomputation it is MFU. ``wasted_gpu_hours_per_day`` is `wasted_gpu_share` of all GPUs' hours.
     """
 
-    parallel: float | None
-    load_balance: float | None
-    communication: float | None
-    serialisation: float | None
-    transfer: float | None
-    wasted_gpu_share: float | None
+    parallel: float | None = None
+    load_balance: float | None = None
+    communication: float | None = None
+    serialisation: float | None = None
+    transfer: float | None = None
+    wasted_gpu_share: float | None = None
     flops_utilization: float | None = None
     wasted_gpu_hours_per_day: float | None = None
 
@@ -203,18 +203,18 @@ class Job:
     ranks: list[int]
     missing_ranks: list[int]
     sentence: str
-    step: JobStep | None
-    account: list[RankAccount]
-    delays: list[Delay]
-    what_if: list[WhatIf]
-    simulated_error_percent: float | None
-    collectives: MatchedShare
-    collective_rows: list[CollectiveRow]
-    clock: Clocks
-    efficiency: Efficiency
-    heat: Heat | None
-    mesh: list[tuple[str, int]]
-    mesh_places: list[tuple[int, ...]]
-    notes: list[str]
+    step: JobStep | None = None
+    account: list[RankAccount] = field(default_factory=list)
+    delays: list[Delay] = field(default_factory=list)
+    what_if: list[WhatIf] = field(default_factory=list)
+    simulated_error_percent: float | None = None
+    collectives: MatchedShare = field(default_factory=MatchedShare)
+    collective_rows: list[CollectiveRow] = field(default_factory=list)
+    clock: Clocks = field(default_factory=Clocks)
+    efficiency: Efficiency = field(default_factory=Efficiency)
+    heat: Heat | None = None
+    mesh: list[tuple[str, int]] = field(default_factory=list)
+    mesh_places: list[tuple[int, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     pipeline: PipelineShape | None = None
     work: JobWork | None = None

@@ -62,19 +62,19 @@ def read_job(sources: Iterable[str | Path]) -> JobFiles:
         ProfileError: a path does not exist or holds no recording, or there are several runs; one sentence.
         TraceError: a trace cannot be read.
     """
-    found = JobFiles()
+    files = JobFiles()
     for path in _paths(sources):
-        _read(path, found)
-    dumps = {dump.rank: dump for dump in found.dumps}
-    found.facts = sorted(
-        (with_sequences(one, dumps[one.rank]) if one.rank in dumps else one for one in found.facts),
+        _read(path, files)
+    dumps = {dump.rank: dump for dump in files.dumps}
+    files.facts = sorted(
+        (with_sequences(rank, dumps[rank.rank]) if rank.rank in dumps else rank for rank in files.facts),
         key=lambda one: one.rank,
     )
-    if found.logs and found.facts:
-        found.facts, fitting = with_logs(found.facts, found.logs)
+    if files.logs and files.facts:
+        files.facts, fitting = with_logs(files.facts, files.logs)
         if not fitting:
-            found.unused.append(_NO_LOG_FITS)
-    return found
+            files.unused.append(_NO_LOG_FITS)
+    return files
 
 
 def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.grouped import grouped_median
 from tb_dlprof_plugin.fleet.job import MatchedShare
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.model.grouping import dense, grouped_median, numbered
+from tb_dlprof_plugin.model.lookup import joined, take_or, take_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints
 
 TYPE_MISMATCH = "COLLECTIVE_TYPE_MISMATCH"
@@ -29,7 +29,6 @@ SIZE_MISMATCH = "SIZE_OR_SYNTAX_MISMATCH"
 DTYPE_MISMATCH = "COLLECTIVE_DTYPE_MISMATCH"
 _UNEVEN = (Operation.ALL_TO_ALL, Operation.GATHER, Operation.SCATTER, Operation.UNKNOWN, Operation.BARRIER)
 """Operations whose sizes may differ between the members."""
-_ROOM = 2**62
 _SLOWEST_DRIFT = 1000
 """Clocks run apart by less than one part in so many: adjtime corrects one by at most 500 parts in a million."""
 _END_TOGETHER_NS = 20_000
@@ -83,10 +82,6 @@ class _Calls:
     def __len__(self) -> int:
         return len(self.rank)
 
-    def at(self, rows: Ints | Bools) -> _Calls:
-        columns: list[Any] = [getattr(self, column.name)[rows] for column in fields(self)]
-        return _Calls(*columns)
-
 
 def match(facts: Sequence[RankFacts]) -> Matched:
     """The collectives that several of these ranks made together, in order of step and start.
@@ -101,12 +96,12 @@ def match(facts: Sequence[RankFacts]) -> Matched:
     sequence = _filled(calls)
     by_sequence = _with_sequences(calls, sequence, recorded) & ~point_to_point
     found = np.full(len(calls), -1, dtype=np.int64)
-    _take(found, *_by_sequence(calls.at(by_sequence), sequence[by_sequence], np.flatnonzero(by_sequence)))
+    _take(found, *_by_sequence(take_rows(calls, by_sequence), sequence[by_sequence], np.flatnonzero(by_sequence)))
     ordered = ~by_sequence & ~point_to_point
-    _take(found, *_by_order(calls.at(ordered), np.flatnonzero(ordered)))
+    _take(found, *_by_order(take_rows(calls, ordered), np.flatnonzero(ordered)))
     found[ordered & _impossible(calls, found)] = -1
-    ranks = np.array([one.rank for one in facts], dtype=np.int64)
-    _take(found, *_sends(calls.at(point_to_point), np.flatnonzero(point_to_point), ranks))
+    ranks = np.array([rank.rank for rank in facts], dtype=np.int64)
+    _take(found, *_sends(take_rows(calls, point_to_point), np.flatnonzero(point_to_point), ranks))
     contradictions = _contradictions(calls, found)
     for collective in contradictions:
         found[found == collective] = -1
@@ -144,7 +139,7 @@ def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
                 number=one.steps.number[own.iteration],
                 operation=own.operation,
                 bytes=own.bytes,
-                dtype=np.where(own.dtype >= 0, dtype[np.maximum(own.dtype, 0)], UNKNOWN),
+                dtype=take_or(dtype, own.dtype, UNKNOWN),
                 sequence=own.sequence,
                 peer=own.peer,
                 start=own.start_ns,
@@ -152,13 +147,9 @@ def _all_calls(facts: Sequence[RankFacts]) -> tuple[_Calls, list[set[int]]]:
                 on_gpu=np.full(len(own), one.device != UNKNOWN, dtype=np.bool_),
             )
         )
-    if not parts:
-        nothing: list[Any] = [np.zeros(0, dtype=np.int64) for _ in fields(_Calls)]
-        return _Calls(*nothing), members
-    columns: list[Any] = [np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(_Calls)]
-    together = _Calls(*columns)
+    together = joined(parts, _Calls)
     several = np.array([len(ranks) > 1 for ranks in members] or [False], dtype=np.bool_)
-    return together.at(several[together.group]), members
+    return take_rows(together, several[together.group]), members
 
 
 def _filled(calls: _Calls) -> Ints:
@@ -182,8 +173,7 @@ def _with_sequences(calls: _Calls, sequence: Ints, recorded: list[set[int]]) -> 
     lacks = (sequence == UNKNOWN) & ~np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
     without = np.zeros(len(recorded), dtype=np.bool_)
     without[calls.group[lacks]] = True
-    result: Bools = ~without[calls.group]
-    return result
+    return ~without[calls.group]
 
 
 def _take(found: Ints, rows: Ints, collective: Ints) -> None:
@@ -197,24 +187,24 @@ def _by_sequence(calls: _Calls, sequence: Ints, rows: Ints) -> tuple[Ints, Ints]
     if not len(calls):
         return rows, rows
     occurrence = _occurrence(calls.start, calls.rank, sequence, calls.group)
-    return rows, _numbered(calls.group, sequence, occurrence)
+    return rows, numbered(calls.group, sequence, occurrence)
 
 
 def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
     """Within a group and step; where the ranks' calls differ in what they do, the longest common runs."""
     if not len(calls):
         return rows, rows
-    block = _numbered(calls.group, calls.number)
+    block = numbered(calls.group, calls.number)
     position = _occurrence(calls.start, calls.rank, block)
     signature = _signature(calls)
-    slot = _numbered(block, position)
+    slot = numbered(block, position)
     collective = slot.copy()
     uneven = np.zeros(int(block.max()) + 1, dtype=np.bool_)
     # A block is even where all its ranks made equal calls, in number and kind.
     order = np.lexsort((calls.rank, slot))
     other = (slot[order][1:] == slot[order][:-1]) & (signature[order][1:] != signature[order][:-1])
     uneven[block[order][1:][other]] = True
-    pairs, _ = _dense(block * (int(calls.rank.max()) + 1) + calls.rank)
+    pairs, _ = dense(block * (int(calls.rank.max()) + 1) + calls.rank)
     block_of_pair = np.zeros(int(pairs.max()) + 1, dtype=np.int64)
     block_of_pair[pairs] = block
     ranks_of_block = np.bincount(block_of_pair)
@@ -226,7 +216,7 @@ def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
     bounds = np.searchsorted(block[by_block], np.arange(len(uneven) + 1))
     for index in np.flatnonzero(uneven).tolist():
         here = by_block[bounds[index] : bounds[index + 1]]
-        aligned = _aligned(calls.at(here), signature[here])
+        aligned = _aligned(take_rows(calls, here), signature[here])
         collective[here] = np.where(aligned >= 0, aligned + free, -1)
         free += len(here)
     return rows, collective
@@ -235,7 +225,7 @@ def _by_order(calls: _Calls, rows: Ints) -> tuple[Ints, Ints]:
 def _signature(calls: _Calls) -> Ints:
     """What a call does: operation and, where all members give the same, bytes."""
     size = np.where(np.isin(calls.operation, _UNEVEN), 0, calls.bytes)
-    return _numbered(calls.operation, size)
+    return numbered(calls.operation, size)
 
 
 def _aligned(calls: _Calls, signature: Ints) -> Ints:
@@ -336,7 +326,7 @@ def _impossible(calls: _Calls, found: Ints) -> Bools:
     head = np.repeat(rows[begin], np.diff(np.append(begin, len(rows))))
     later = calls.end[rows] - calls.end[head]
     drift = np.abs(calls.end[rows] - int(np.median(calls.end[rows]))) // _SLOWEST_DRIFT
-    pair = _numbered(calls.rank[head], calls.rank[rows])
+    pair = numbered(calls.rank[head], calls.rank[rows])
     shift = later - np.rint(grouped_median(pair, later, int(pair.max()) + 1)[pair]).astype(np.int64)
     length = calls.end - calls.start
     apart = (shift >= length[rows] + drift) | (-shift >= length[head] + drift)
@@ -352,7 +342,7 @@ def _sends(calls: _Calls, rows: Ints, ranks: Ints) -> tuple[Ints, Ints]:
     sends = calls.operation == Operation.SEND
     source, target = np.where(sends, own, calls.peer), np.where(sends, calls.peer, own)
     occurrence = _occurrence(calls.start, calls.operation, source, target, calls.number)
-    result = _numbered(source, target, calls.number, occurrence)
+    result = numbered(source, target, calls.number, occurrence)
     return rows, np.where(calls.peer == UNKNOWN, -1, result)
 
 
@@ -410,37 +400,9 @@ def _matched(calls: _Calls, found: Ints, recorded: list[set[int]], wrong: Counte
     )
 
 
-def _numbered(*columns: Ints) -> Ints:
-    """Small numbers for the different rows of several columns, in their order."""
-    result, size = np.zeros(len(columns[0]), dtype=np.int64), 1
-    for column in columns:
-        low = int(column.min(initial=0))
-        width = int(column.max(initial=0)) - low + 1
-        if width > _ROOM or size * width > _ROOM:
-            result, size = _dense(result)
-            column, width = _dense(column)
-            low = 0
-        result = result * width + (column - low)
-        size *= width
-    return _dense(result)[0]
-
-
-def _dense(values: Ints) -> tuple[Ints, int]:
-    """The place of each value among the sorted different ones, and how many there are."""
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    if high - low <= 4 * len(values) + 1024:
-        # Few values a row: counted, not sorted.
-        seen = np.zeros(high - low + 1, dtype=np.bool_)
-        seen[values - low] = True
-        place = np.cumsum(seen) - 1
-        return place[values - low], int(place[-1]) + 1
-    different, inverse = np.unique(values, return_inverse=True)
-    return inverse.reshape(-1).astype(np.int64), len(different)
-
-
 def _occurrence(start: Ints, *columns: Ints) -> Ints:
     """How many rows with the same columns start before each."""
-    key = _numbered(*columns)
+    key = numbered(*columns)
     order = np.lexsort((np.arange(len(key)), start, key))
     begin = np.flatnonzero(np.diff(key[order], prepend=-1))
     result = np.empty(len(key), dtype=np.int64)
@@ -450,4 +412,4 @@ def _occurrence(start: Ints, *columns: Ints) -> Ints:
 
 def _none() -> Matched:
     empty = np.zeros(0, dtype=np.int64)
-    return Matched(np.zeros(1, dtype=np.int64), empty, empty, empty, empty, MatchedShare(0, 0, None, 0, "order"))
+    return Matched(np.zeros(1, dtype=np.int64), empty, empty, empty, empty, MatchedShare())

@@ -103,7 +103,7 @@ class _Performance(msgspec.Struct):
     event_trace_ts: _Times | None = None
 
 
-class _Line(msgspec.Struct):
+class _LogLine(msgspec.Struct):
     header: _Header
     metadata: _Metadata
     coll_perf: _Performance
@@ -119,7 +119,7 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
     named = INSPECTOR_NAME.search(source.name)
     if named is None:
         raise InspectorError(f"{source} is not named as NCCL Inspector names its files, <host>-pid<pid>.log")
-    decoder: msgspec.json.Decoder[_Line] = json_decoder(_Line)
+    decoder: msgspec.json.Decoder[_LogLine] = json_decoder(_LogLine)
     calls: dict[tuple[str, int, int], list[tuple[int, int, int, int, int]]] = {}
     count = 0
     try:
@@ -148,14 +148,14 @@ def read_log(path: str | os.PathLike[str]) -> InspectorLog:
 
 def logs_beside(directory: str | os.PathLike[str]) -> list[InspectorLog]:
     """The files in a directory, and in those that the plugin makes below it; what is none is passed over."""
-    found = []
+    logs = []
     for path in _files(Path(directory)):
         if path.is_file() and INSPECTOR_NAME.search(path.name):
             try:
-                found.append(read_log(path))
+                logs.append(read_log(path))
             except InspectorError:
                 continue
-    return found
+    return logs
 
 
 def _files(directory: Path) -> Iterable[Path]:
@@ -173,7 +173,7 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield line
 
 
-def _row(line: _Line) -> tuple[int, int, int, int, int] | None:
+def _row(line: _LogLine) -> tuple[int, int, int, int, int] | None:
     """Of a call; None of one whose figures are out of range."""
     header, performance = line.header, line.coll_perf
     operation = operation_of(performance.coll)

@@ -53,8 +53,8 @@ def element_bytes_of(dtype: str) -> int:
 
 def buffer_bytes(elements: int, dtype: str) -> int:
     """Bytes of a buffer; -1 where they are not known."""
-    found = elements * element_bytes_of(dtype)
-    return found if elements >= 0 and element_bytes_of(dtype) and found <= _MOST_BYTES else -1
+    size = elements * element_bytes_of(dtype)
+    return size if elements >= 0 and element_bytes_of(dtype) and size <= _MOST_BYTES else -1
 
 
 def whole_bytes(operation: Operation, bytes_in: int, bytes_out: int, members: int) -> int:

@@ -111,8 +111,8 @@ def paths_of(
 
 def paths_between(view: ProfileView, work: RankGpuWork, moments: Moments) -> dict[str, Ints]:
     """`PATHS`, recorded and unprofiled, from each moment to the next one."""
-    found = _paths_between(view, work, moments, _ready(moments, work))
-    return {name: _in_microseconds(column) for name, column in found.items()}
+    paths = _paths_between(view, work, moments, _ready(moments, work))
+    return {name: _in_microseconds(column) for name, column in paths.items()}
 
 
 def _paths_between(view: ProfileView, work: RankGpuWork, moments: Moments, ready: Ints) -> dict[str, Floats]:
@@ -120,9 +120,10 @@ def _paths_between(view: ProfileView, work: RankGpuWork, moments: Moments, ready
     own = np.r_[0, np.cumsum(work.own_ns)]
     gpu = (own[pieces.last] - own[pieces.first]).astype(np.float64)
     columns: dict[str, Floats] = {}
-    for prefix, clock in (("", recorded_clock(view, view.selection())), (UNPROFILED, _unprofiled_clock(view))):
-        found = _paths(pieces, work, gpu, clock, len(moments.start))
-        columns |= {prefix + name: column for name, column in zip(PATHS, found, strict=True)}
+    unprofiled = clock_of(view, unprofiled_share(view, view.selection()).expected)
+    for prefix, clock in (("", recorded_clock(view, view.selection())), (UNPROFILED, unprofiled)):
+        paths = _paths(pieces, work, gpu, clock, len(moments.start))
+        columns |= {prefix + name: column for name, column in zip(PATHS, paths, strict=True)}
     return columns
 
 
@@ -131,12 +132,7 @@ def _kept(iteration: Ints) -> Bools:
     count = np.bincount(iteration)
     inside = np.cumsum(count[::-1])[::-1] <= MOST_PATHS
     inside[-1] = True
-    kept: Bools = inside[iteration]
-    return kept
-
-
-def _unprofiled_clock(view: ProfileView) -> HostClock:
-    return clock_of(view, unprofiled_share(view, view.selection()).expected)
+    return inside[iteration]
 
 
 def _in_microseconds(values: Floats) -> Ints:
@@ -188,7 +184,7 @@ def _lost(view: ProfileView, rows: Ints, covers: Ints, beside: Ints) -> Floats:
     launches = view.profile.launches
     duration = launches.duration_ns[rows]
     op = view.launch_op[rows]
-    shapes = np.where(op >= 0, view.profile.ops.shapes[np.maximum(op, 0)] if len(view.profile.ops) else 0, 0)
+    shapes = take_or(view.profile.ops.shapes, op, 0)
     _, like = group_rows(launches.kernel[rows], launches.config[rows], shapes)
     if not len(rows):
         return np.zeros(0)
@@ -201,8 +197,7 @@ def _lost(view: ProfileView, rows: Ints, covers: Ints, beside: Ints) -> Floats:
     # Of the row's time on the GPU only what no other row covers.
     part = covers / np.maximum(duration, 1)
     lost = np.where(known, duration - mean[like], share * duration) * part
-    result: Floats = np.where(under, lost, 0.0)
-    return result
+    return np.where(under, lost, 0.0)
 
 
 def _ready(calls: Moments, work: RankGpuWork) -> Ints:
@@ -269,8 +264,8 @@ def _paths(
     if len(some):
         edges = np.stack((pieces.first[some], pieces.last[some]), axis=1).reshape(-1)
         level = np.r_[launched - (own - work.own_ns), -np.inf]
-        found = np.maximum.reduceat(level, edges)[::2]
-        after[some] = found - begin[some] + LAUNCH_LATENCY_NS + own[pieces.last[some] - 1]
+        latest = np.maximum.reduceat(level, edges)[::2]
+        after[some] = latest - begin[some] + LAUNCH_LATENCY_NS + own[pieces.last[some] - 1]
         known = work.launched[pieces.last[some] - 1] > np.iinfo(np.int64).min // 8
         after[some] = np.where(known, after[some], -np.inf)
     result = (np.zeros(count), np.full(count, -np.inf), np.zeros(count), np.full(count, -np.inf))

@@ -10,7 +10,8 @@ from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, KernelTimes, Steps
 from tb_dlprof_plugin.metrics.communication import is_collective
 from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.grouping import group_rows
-from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union, union_of
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -30,7 +31,11 @@ def steps_of(view: ProfileView, device: int | None, work: Intervals, communicati
         communication: where collectives and point-to-point calls run.
     """
     iterations = view.profile.iterations
-    copies = _running(view, device, _copies(view)) if device is not None else _nothing()
+    copies = (
+        _running(view, device, view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL)
+        if device is not None
+        else _nothing()
+    )
     # A copy during a collective is the GPU's own work, as in `Collectives.exposed_ns`.
     account = exclusive([work, copies, communication], iterations.start_ns, iterations.stop_ns)
     matrix_ns, matrix_flops = _matrix(view, device)
@@ -89,7 +94,7 @@ def _keys(view: ProfileView, rows: Ints) -> Ints:
     """Per launch a hash of its kernel, grid, block and the shapes and data types of its op's inputs."""
     launches, strings, configs = view.profile.launches, view.profile.strings, view.profile.launch_configs
     op = view.launch_op[rows]
-    shapes = np.where(op >= 0, view.profile.ops.shapes[np.maximum(op, 0)] if len(view.profile.ops) else 0, 0)
+    shapes = take_or(view.profile.ops.shapes, op, 0)
     (kernel, config, shape), place = group_rows(launches.kernel[rows], launches.config[rows], shapes)
     hashes = [
         _hash(
@@ -130,16 +135,16 @@ def _matrix(view: ProfileView, device: int | None) -> tuple[Ints, Ints]:
     """Time and FLOPs of matrix products by iteration, of those whose FLOPs are known; UNKNOWN where none are."""
     count = len(view.profile.iterations)
     nothing = np.full(count, UNKNOWN, dtype=np.int64)
-    found = matrix_calls(view, view.selection())
-    known = found.flops >= 0
+    matrix = matrix_calls(view, view.selection())
+    known = matrix.flops >= 0
     if device is None or not known.any():
         return nothing, nothing
     flops = np.zeros(count, dtype=np.int64)
-    np.add.at(flops, view.call_iteration[found.call[known]], found.flops[known])
+    np.add.at(flops, view.call_iteration[matrix.call[known]], matrix.flops[known])
     launches = view.profile.launches
     rows = np.flatnonzero((launches.device == device) & (launches.call >= 0) & (view.launch_iteration >= 0))
-    of_call = found.of_call[launches.call[rows]]
-    rows = rows[(of_call >= 0) & known[np.maximum(of_call, 0)]]
+    of_call = matrix.of_call[launches.call[rows]]
+    rows = rows[take_or(known, of_call, False)]
     time = np.zeros(count, dtype=np.int64)
     np.add.at(time, view.launch_iteration[rows], launches.duration_ns[rows])
     return time, flops
@@ -159,36 +164,28 @@ def _garbage(view: ProfileView) -> Ints:
     iterations, facts = view.profile.iterations, view.profile.facts
     if not facts.garbage_recorded:
         return np.full(len(iterations), UNKNOWN, dtype=np.int64)
-    starts = np.array([one.start_unix_ns for one in facts.garbage_collections], dtype=np.int64)
+    starts = np.array([pause.start_unix_ns for pause in facts.garbage_collections], dtype=np.int64)
     starts -= view.profile.base_time_unix_ns
-    durations = np.array([one.duration_ns for one in facts.garbage_collections], dtype=np.int64)
+    durations = np.array([pause.duration_ns for pause in facts.garbage_collections], dtype=np.int64)
     return covered(union(starts, starts + durations), iterations.host_start_ns, iterations.host_stop_ns)
 
 
 def cpu_work(view: ProfileView) -> Intervals:
     """Times in which a process without a GPU computes: its tensor ops."""
-    calls = view.profile.calls
-    rows = _aten(view)
-    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return union_of(view.profile.calls, _aten(view))
 
 
 def _aten(view: ProfileView) -> Bools:
     """Calls of tensor ops in which nothing communicates."""
-    names, calls = [view.profile.strings[name] for name in view.profile.ops.name.tolist()], view.profile.calls
-    tensor = np.array([name.startswith("aten::") for name in names], dtype=np.bool_)[calls.op]
-    waits = np.array([name.startswith(("c10d::", "_c10d_functional::")) for name in names], dtype=np.bool_)[calls.op]
+    profile, op = view.profile, view.profile.calls.op
+    tensor = profile.ops_named(lambda name: name.startswith("aten::"))[op]
+    waits = profile.ops_named(lambda name: name.startswith(("c10d::", "_c10d_functional::")))[op]
     return tensor & ~any_in_subtree(waits, view.call_parent)
-
-
-def _copies(view: ProfileView) -> Bools:
-    result: Bools = view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL
-    return result
 
 
 def _running(view: ProfileView, device: int, rows: Bools) -> Intervals:
     launches = view.profile.launches
-    rows = rows & (launches.device == device)
-    return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
+    return union_of(launches, rows & (launches.device == device))
 
 
 def _nothing() -> Intervals:

@@ -24,5 +24,4 @@ def world_of(stated: Iterable[int | None], ranks: Sequence[int]) -> int:
 
 def missing_of(world: int, ranks: Iterable[int]) -> list[int]:
     """The ranks of a job of so many that are not among these, in their order."""
-    missing: list[int] = np.setdiff1d(np.arange(world), np.array(list(ranks), dtype=np.int64)).tolist()
-    return missing
+    return np.setdiff1d(np.arange(world), np.array(list(ranks), dtype=np.int64)).tolist()

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, coverage, time_split
 from tb_dlprof_plugin.metrics.outlier_steps import FEWEST_ITERATIONS, IterationSpread, iteration_spread
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
-from tb_dlprof_plugin.names.clock_limits import HEAT
+from tb_dlprof_plugin.names.gpu_power import HEAT
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
@@ -225,7 +225,7 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
 
 
 def _replay(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
-    """Its threshold is `simulation.agreement.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
+    """Its threshold is `simulation.basis.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
     known = basis(view, selection)
     if known.off_percent is None or known.trusted:
         return

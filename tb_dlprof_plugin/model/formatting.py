@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, TensorList
@@ -95,6 +95,12 @@ def byte_rate(value: int | float) -> str:
     """A bandwidth in bytes per second, such as "4.80 TB/s": decimal units, in which makers give it."""
     size, unit = (1e12, "TB/s") if value >= 0.9995e12 else (1e9, "GB/s")
     return f"{value / size:#.3g}".removesuffix(".") + f" {unit}"
+
+
+def listed(items: Sequence[object], most: int = 8) -> str:
+    """ "0, 1, 2 and 4 more"."""
+    shown = ", ".join(map(str, items[:most]))
+    return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
 
 @functools.lru_cache(maxsize=65536)

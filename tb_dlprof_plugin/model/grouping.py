@@ -1,10 +1,10 @@
-"""Unique rows of several integer columns, in one pass over the rows."""
+"""Unique rows of several integer columns, in one pass over the rows; numbers for equal rows; medians of groups."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.profile import Floats, Ints
 
 _ROOM = 2**62
 
@@ -46,6 +46,51 @@ def first_rows(column: Ints) -> Ints:
     # The last write stays: backwards, that of the first row.
     first[column[::-1]] = np.arange(len(column) - 1, -1, -1, dtype=np.int64)
     return first[first >= 0]
+
+
+def numbered(*columns: Ints) -> Ints:
+    """Small numbers for the different rows of several columns, in their order."""
+    result, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        if width > _ROOM or size * width > _ROOM:
+            result, size = dense(result)
+            column, width = dense(column)
+            low = 0
+        result = result * width + (column - low)
+        size *= width
+    return dense(result)[0]
+
+
+def dense(values: Ints) -> tuple[Ints, int]:
+    """The place of each value among the sorted different ones, and how many there are."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if high - low <= 4 * len(values) + 1024:
+        # Few values a row: counted, not sorted.
+        seen = np.zeros(high - low + 1, dtype=np.bool_)
+        seen[values - low] = True
+        place = np.cumsum(seen) - 1
+        return place[values - low], int(place[-1]) + 1
+    different, inverse = np.unique(values, return_inverse=True)
+    return inverse.reshape(-1).astype(np.int64), len(different)
+
+
+def grouped_median(group: Ints, values: Floats | Ints, groups: int) -> Floats:
+    """The lower median of the values of each group; 0 for one without values.
+
+    Args:
+        group: of each value, 0 to ``groups - 1``.
+        values: the values.
+        groups: how many groups there are.
+    """
+    order = np.lexsort((values, group))
+    number = np.bincount(group, minlength=groups)
+    first = np.cumsum(number) - number
+    result = np.zeros(groups)
+    some = number > 0
+    result[some] = values[order[first[some] + (number[some] - 1) // 2]]
+    return result
 
 
 def _number(code: Ints) -> tuple[Ints, Ints]:

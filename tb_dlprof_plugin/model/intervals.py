@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.profile import Bools, Ints
 
 Intervals = tuple[Ints, Ints]
+
+
+class Spans(Protocol):
+    """A table of things that take time: `HostEvents`, `Calls`, `Launches`."""
+
+    @property
+    def start_ns(self) -> Ints: ...
+    @property
+    def duration_ns(self) -> Ints: ...
 
 
 def union(start_ns: Ints, stop_ns: Ints) -> Intervals:
@@ -23,6 +33,12 @@ def union(start_ns: Ints, stop_ns: Ints) -> Intervals:
     opens = np.append(True, start_ns[1:] > reach[:-1])
     closes = np.append(opens[1:], True)
     return start_ns[opens], reach[closes]
+
+
+def union_of(table: Spans, rows: Bools | Ints | slice = slice(None)) -> Intervals:
+    """When any of some rows of a table takes time; of all rows by default."""
+    start_ns = table.start_ns[rows]
+    return union(start_ns, start_ns + table.duration_ns[rows])
 
 
 def merge(*unions: Intervals) -> Intervals:

@@ -23,6 +23,10 @@ SHARES: tuple[Share, ...] = get_args(Share)
 _AS_RECORDED = "as recorded"
 
 
+class PlanError(ValueError):
+    """The question cannot be answered for this run; the message says why and what to do."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest(Request):
     """Another configuration: what is left out is as recorded."""

@@ -7,6 +7,7 @@ may be: `tb_dlprof_plugin.model.column`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Annotated
@@ -506,7 +507,38 @@ class Profile:
         """Data types of the inputs of a row of `ops`; () where not recorded."""
         return self.input_dtypes[int(self.ops.dtypes[op])]
 
+    def call_name(self, call: int) -> str:
+        """The name of a row of `calls`; "" for -1."""
+        return self.strings[int(self.ops.name[self.calls.op[call]])] if call >= 0 else ""
+
+    def call_module(self, call: int) -> str:
+        """The path of the module of a row of `calls`, "" for none and for -1."""
+        return self.strings[int(self.ops.module[self.calls.op[call]])] if call >= 0 else ""
+
+    def ops_named(self, test: Callable[[str], bool]) -> Bools:
+        """Per row of `ops` whether its name passes a test."""
+        return _passes(self.strings, self.ops.name, test)
+
+    def kernels_where(
+        self,
+        *,
+        family: str | None = None,
+        precision: str | None = None,
+        rule: str | None = None,
+        name: Callable[[str], bool] | None = None,
+    ) -> Bools:
+        """Per row of `kernels` whether it is of this family, precision and rule, and its name passes a test."""
+        result = np.ones(len(self.kernels), dtype=np.bool_)
+        for column, text in (("family", family), ("precision", precision), ("rule", rule)):
+            if text is not None:
+                result &= _passes(self.strings, getattr(self.kernels, column), text.__eq__)
+        return result if name is None else result & _passes(self.strings, self.kernels.name, name)
+
     @property
     def has_gpu(self) -> bool:
         """Whether anything ran on a GPU."""
         return len(self.launches) > 0
+
+
+def _passes(strings: list[str], column: Ints, test: Callable[[str], bool]) -> Bools:
+    return np.array([test(strings[index]) for index in column.tolist()], dtype=np.bool_)

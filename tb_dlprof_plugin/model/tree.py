@@ -47,8 +47,7 @@ def outermost(is_set: Bools, parent: Ints) -> Ints:
     """Row of the outermost call, itself or above, that ``is_set``; -1 for none."""
     inner = nearest(is_set, parent)
     rows = np.arange(len(parent), dtype=np.int64)
-    known = np.maximum(parent, 0)
-    around = np.where(parent >= 0, inner[known], -1) if len(parent) else inner
+    around = take_or(inner, parent, -1)
     top = _follow(np.where(is_set & (around >= 0), around, rows))
     return take_or(top, inner, -1)
 

@@ -69,15 +69,15 @@ def gpu_memory(words: str) -> GpuMemory:
     """
     wanted = _words(words.removeprefix("NVIDIA "))
     exact = [name for name in _GIB_BY_NAME if _words(name) == wanted]
-    found = exact or [name for name in _GIB_BY_NAME if wanted and set(wanted) <= set(_words(name))]
-    if not found:
+    fitting = exact or [name for name in _GIB_BY_NAME if wanted and set(wanted) <= set(_words(name))]
+    if not fitting:
         known = ", ".join(COMMON)
         raise UnknownGpu(f"the memory of {words!r} is not known; name a GPU as CUDA does, such as {known}.")
-    if len({_GIB_BY_NAME[name] for name in found}) > 1:
-        raise UnknownGpu(f"{words!r} can be {', '.join(found)}: name one of them.")
-    size = _GIB_BY_NAME[found[0]] * GIB
-    share = _LEAST_USABLE_HBM if _HBM.search(found[0]) else _LEAST_USABLE
-    return GpuMemory(found[0], round(share * size), size)
+    if len({_GIB_BY_NAME[name] for name in fitting}) > 1:
+        raise UnknownGpu(f"{words!r} can be {', '.join(fitting)}: name one of them.")
+    size = _GIB_BY_NAME[fitting[0]] * GIB
+    share = _LEAST_USABLE_HBM if _HBM.search(fitting[0]) else _LEAST_USABLE
+    return GpuMemory(fitting[0], round(share * size), size)
 
 
 def _words(name: str) -> list[str]:

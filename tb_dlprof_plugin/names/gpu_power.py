@@ -79,3 +79,7 @@ _BY_NAME = {
         source="One H200, limit 700 W, driver 580, 2026-11: ResNet-50, GPT, LSTM, MLP in FP32 and BF16, five loops",
     )
 }
+
+
+POWER = frozenset({"power cap", "power brake"})
+HEAT = frozenset({"thermal slowdown", "thermal slowdown by hardware"})

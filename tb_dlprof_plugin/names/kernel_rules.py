@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.names.driver_kernels import DRIVER_COPY
+DRIVER_COPY = re.compile(r"^memcpy(?:32|64|128)(?:_\w+)?$")
+"""A copy within a GPU. Nodes of CUDA graphs that copy run as such kernels: torch.profiler and XPlane record them as
+kernels, Nsight Systems as copies."""
 
 # Input type codes in nvjet names: the first letter is A's type.
 NVJET_PRECISION = {"h": "fp16", "t": "bf16", "s": "tf32", "q": "fp8", "o": "fp8", "i": "int8", "d": "fp64"}

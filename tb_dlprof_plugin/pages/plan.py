@@ -12,7 +12,7 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
-from tb_dlprof_plugin.model.plan_request import AUTO, PlanRequest
+from tb_dlprof_plugin.model.plan_request import AUTO, PlanError, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
@@ -23,7 +23,7 @@ from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, batch_that_fits, planner
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of, check
+from tb_dlprof_plugin.planning.memory.rewrites import changes_of, check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView, Selection

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import msgspec
 
-from tb_dlprof_plugin.model.plan_request import SHARES, PlanRequest
+from tb_dlprof_plugin.model.plan_request import SHARES, PlanError, PlanRequest
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.module_choices import most_layers, pipeline, repeated_module, units
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of, spread_of
+from tb_dlprof_plugin.planning.memory.rewrites import changes_of, spread_of
 from tb_dlprof_plugin.planning.memory.step_program import UnknownModule, modules_of
 from tb_dlprof_plugin.profile_view import ProfileView
 

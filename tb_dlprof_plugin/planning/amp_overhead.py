@@ -15,7 +15,7 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.planning.calibration import Calibration
 from tb_dlprof_plugin.planning.dtype_flow import Flow
-from tb_dlprof_plugin.planning.launch_sequence import Launched
+from tb_dlprof_plugin.planning.kernel_times import Launched
 from tb_dlprof_plugin.planning.target import Target
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added
@@ -97,13 +97,13 @@ def _backward_groups(view: ProfileView) -> dict[int, int]:
 
 def _first_rows(view: ProfileView, work: Launched, wanted: set[int]) -> list[int]:
     """The first row of each wanted op group in each iteration."""
-    found: dict[tuple[int, int], int] = {}
+    first: dict[tuple[int, int], int] = {}
     for row, (group, iteration) in enumerate(
         zip(view.call_group[work.call].tolist(), work.iteration.tolist(), strict=True)
     ):
         if group in wanted:
-            found.setdefault((iteration, group), row)
-    return list(found.values())
+            first.setdefault((iteration, group), row)
+    return list(first.values())
 
 
 def _first_optimizer_rows(view: ProfileView, work: Launched) -> list[int]:

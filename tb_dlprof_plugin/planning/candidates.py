@@ -22,17 +22,17 @@ class Forecasts:
         Raises:
             ForecastError: there is none; the message gives the reason.
         """
-        found = self._found.get(precision)
-        if found is None:
+        outcome = self._found.get(precision)
+        if outcome is None:
             try:
-                found = forecast(self._view, precision)
+                outcome = forecast(self._view, precision)
             except ForecastError as error:
-                found = error
-            self._found[precision] = found
-        if isinstance(found, ForecastError):
+                outcome = error
+            self._found[precision] = outcome
+        if isinstance(outcome, ForecastError):
             # A new exception: raising the same one again would accumulate tracebacks.
-            raise ForecastError(str(found))
-        return found
+            raise ForecastError(str(outcome))
+        return outcome
 
     def get(self, precision: Precision) -> Forecast | None:
         """The forecast in a precision; None where there is none."""

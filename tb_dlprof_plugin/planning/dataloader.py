@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.model.intervals import Intervals, covered, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, union_of
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
@@ -42,11 +42,11 @@ def loading(view: ProfileView, selection: Selection) -> Loading:
     """Of the selected iterations."""
     calls, launches, iterations = view.profile.calls, view.profile.launches, view.profile.iterations
     rows = calls_named(view, CallKind.ANNOTATION, lambda name: _WORKERS in name)
-    waits = union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    waits = union_of(calls, rows)
     first, last = selection.first, selection.last + 1
     recorded_ns = float((iterations.host_stop_ns - iterations.host_start_ns)[first:last].sum())
     everywhere = float(covered(waits, iterations.host_start_ns[first:last], iterations.host_stop_ns[first:last]).sum())
-    busy = union(launches.start_ns, launches.start_ns + launches.duration_ns)
+    busy = union_of(launches)
     inside = (waits[0] >= iterations.host_start_ns[first]) & (waits[1] <= iterations.host_stop_ns[last - 1])
     start, stop = waits[0][inside], waits[1][inside]
     idle = float((stop - start - covered(busy, start, stop)).sum())

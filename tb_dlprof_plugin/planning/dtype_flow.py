@@ -1,5 +1,9 @@
 """Which ops of an FP32 run would compute in half precision under autocast, and which casts that needs.
 
+What autocast does with an op is in PyTorch's documentation, *Automatic Mixed Precision package - torch.amp*, "CUDA Ops
+that can autocast to float16", "... to float32" and "... that promote to the widest input type", and in the op registry
+of ``aten/src/ATen/autocast_mode.h``. Names are those of the ops without "aten::".
+
 A trace records shapes, not tensors. So the ops of the forward pass are visited in order, and each input is matched with
 the last unused output of its shape, else with the last one of its shape: it has the type that autocast would have given
 it. A parameter is a tensor for which the backward pass accumulates a gradient. Of an addition with two inputs of one
@@ -12,6 +16,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -19,9 +24,91 @@ from tb_dlprof_plugin.model.dtypes import FLOAT, InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, shape_at
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
-from tb_dlprof_plugin.planning.autocast_rules import rule_of
-from tb_dlprof_plugin.planning.outputs import VIEWS, Output, Shape, output_shape
 from tb_dlprof_plugin.profile_view import ProfileView
+
+Rule = Literal["half", "fp32", "follow"]
+
+HALF = frozenset({
+    "_convolution", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "convolution", "cudnn_convolution", "cudnn_convolution_transpose", "prelu", "addmm", "addmv",
+    "addr", "matmul", "einsum", "mm", "mv", "linalg_vecdot", "linear", "addbmm", "baddbmm", "bmm", "chain_matmul",
+    "linalg_multi_dot", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "lstm_cell", "gru_cell", "rnn_tanh_cell",
+    "rnn_relu_cell", "lstm", "gru", "rnn_tanh", "rnn_relu", "_cudnn_rnn", "_scaled_dot_product_flash_attention",
+    "scaled_dot_product_attention",
+})  # fmt: skip
+FP32 = frozenset({
+    "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal", "rsqrt", "sinh",
+    "tan", "pow", "softplus", "layer_norm", "native_layer_norm", "group_norm", "native_group_norm",
+    "frobenius_norm", "nuclear_norm", "cosine_similarity", "poisson_nll_loss", "cosine_embedding_loss", "nll_loss",
+    "nll_loss2d", "hinge_embedding_loss", "kl_div", "l1_loss", "smooth_l1_loss", "huber_loss", "mse_loss",
+    "margin_ranking_loss", "multilabel_margin_loss", "soft_margin_loss", "triplet_margin_loss",
+    "multi_margin_loss", "binary_cross_entropy_with_logits", "dist", "pdist", "cdist", "renorm", "logsumexp",
+    "prod", "softmax", "log_softmax", "_softmax", "_log_softmax", "cumprod", "cumsum", "sum", "norm",
+    "linalg_vector_norm", "linalg_matrix_norm", "cross_entropy_loss", "upsample_nearest1d", "upsample_nearest2d",
+    "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d",
+    "rms_norm", "_fused_rms_norm",
+})  # fmt: skip
+
+
+def rule_of(op: str) -> Rule:
+    """What autocast does with the op: computes in half precision, in FP32, or follows its inputs' types."""
+    name = op.removeprefix("aten::")
+    if name in HALF:
+        return "half"
+    return "fp32" if name in FP32 else "follow"
+
+
+Shape = tuple[int, ...]
+
+VIEWS = frozenset({
+    "view", "reshape", "transpose", "permute", "flatten", "unflatten", "t", "squeeze", "unsqueeze", "contiguous",
+    "movedim", "numpy_T", "swapaxes", "_unsafe_view", "view_as", "reshape_as", "_reshape_alias",
+})  # fmt: skip
+"""Ops whose output has as many elements as their input."""
+
+
+@dataclass(slots=True)
+class Output:
+    """``shape`` is None until an input shows it; then ``count`` is the number of elements, None where unknown too."""
+
+    shape: Shape | None
+    count: int | None
+    half: bool
+    differentiated: bool = True
+    taken: bool = False
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether an input of this shape can be it."""
+        if self.shape is not None:
+            return self.shape == shape
+        return self.count is None or self.count == math.prod(shape)
+
+
+_SAME = frozenset({
+    "relu", "relu_", "gelu", "silu", "silu_", "hardswish", "hardswish_", "hardsigmoid", "sigmoid", "tanh", "dropout",
+    "dropout_", "feature_dropout", "batch_norm", "layer_norm", "group_norm", "softmax", "log_softmax", "leaky_relu",
+    "leaky_relu_", "clone", "contiguous", "detach", "pow", "neg", "rsqrt", "exp", "mul", "mul_", "add", "add_", "sub",
+    "sub_", "div", "div_", "hardtanh", "hardtanh_", "elu", "mish", "masked_fill", "where", "rms_norm", "relu6",
+})  # fmt: skip
+
+
+def output_shape(name: str, inputs: tuple[Shape, ...]) -> Shape | None:
+    """Shape of the output, None if the inputs do not determine it."""
+    if name in _SAME:
+        return max(inputs, key=lambda shape: (math.prod(shape), len(shape)))
+    if not all(inputs[:3]):
+        # A product has no scalar among its matrices: these shapes are not its inputs.
+        return None
+    if name == "linear" and len(inputs) >= 2:
+        return (*inputs[0][:-1], inputs[1][0])
+    if name in ("matmul", "mm", "bmm") and len(inputs) >= 2 and len(inputs[0]) >= 2 and len(inputs[1]) >= 2:
+        return (*inputs[0][:-1], inputs[1][-1])
+    if name == "addmm" and len(inputs) >= 3:
+        return (inputs[1][0], inputs[2][-1])
+    if name == "scaled_dot_product_attention" and len(inputs) >= 3:
+        return (*inputs[0][:-1], inputs[2][-1])
+    return None
+
 
 _SUMS = frozenset({"add", "add_", "__add__", "__iadd__"})
 _REMEMBERED = 64
@@ -80,7 +167,7 @@ def float_shapes(shapes: InputShapes, dtypes: InputDtypes) -> tuple[Shape, ...]:
 
 def listed_shapes(shapes: InputShapes) -> tuple[Shape, ...]:
     """Shapes of the tensors in lists, whose types are not recorded."""
-    return tuple(one for shape in shapes if isinstance(shape, TensorList) for one in shape if one)
+    return tuple(inner for shape in shapes if isinstance(shape, TensorList) for inner in shape if inner)
 
 
 def _first_shape(shapes: InputShapes) -> Shape | None:
@@ -90,12 +177,7 @@ def _first_shape(shapes: InputShapes) -> Shape | None:
 
 def flow(view: ProfileView, iteration: int) -> Flow:
     """The forward pass of one iteration, as autocast would run it; kept with the view."""
-    key = (f"{__name__}.flow", iteration)
-    known: Flow | None = view.answers.get(key)
-    if known is None:
-        known = _Walk(view, iteration).flow
-        view.keep(key, known)
-    return known
+    return view.kept((f"{__name__}.flow", iteration), lambda: _Walk(view, iteration).flow)
 
 
 class _Walk:
@@ -126,7 +208,7 @@ class _Walk:
             if not name.startswith("aten::"):
                 continue
             plain = name.removeprefix("aten::")
-            if rule_of(plain) == "follow" and self._is_composite(row, plain):
+            if rule_of(plain) == "follow" and self._is_composite(row):
                 continue
             until = start + int(self._calls.duration_ns[row])
             half = self._visit(row, op, plain)
@@ -149,7 +231,7 @@ class _Walk:
     def _inputs(self, op: int) -> tuple[Shape, ...]:
         return float_shapes(self._profile.shapes_of(op), self._profile.dtypes_of(op))
 
-    def _is_composite(self, row: int, name: str) -> bool:
+    def _is_composite(self, row: int) -> bool:
         """Whether an op without an autocast rule contains one that has a rule, which then decides."""
         depth, calls = int(self._calls.depth[row]), self._calls
         for inner in range(row + 1, min(row + 64, len(calls.depth))):
@@ -216,8 +298,8 @@ class _Walk:
         known = [
             next((output.half for output in reversed(self._outputs) if output.fits(shape)), None) for shape in shapes
         ]
-        found = [half for half in known if half is not None]
-        return bool(found) and all(found)
+        halves = [half for half in known if half is not None]
+        return bool(halves) and all(halves)
 
     def _enter(self, module: str) -> None:
         """The modules around an op: those that begin with it have no data yet on what they were given."""
@@ -257,12 +339,12 @@ class _Walk:
     def _find(self, shape: Shape) -> Output | None:
         """The output that an input of this shape is matched with."""
         fitting = [output for output in reversed(self._outputs) if output.fits(shape)]
-        found = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
-        if found is None:
+        matched = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
+        if matched is None:
             return None
-        found.taken, found.shape = True, shape
-        self._first.setdefault(shape, found.half)
-        return found
+        matched.taken, matched.shape = True, shape
+        self._first.setdefault(shape, matched.half)
+        return matched
 
     def _produce(self, name: str, inputs: tuple[Shape, ...], half: bool, differentiated: bool, module: str) -> None:
         shape = output_shape(name, inputs)

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
+from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
@@ -33,11 +34,34 @@ from tb_dlprof_plugin.planning.features import (
     other_features,
     parameter_elements,
 )
-from tb_dlprof_plugin.planning.launch_sequence import Launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, Ratio
-from tb_dlprof_plugin.planning.scaling import batch_factor, gpu_factor
 from tb_dlprof_plugin.planning.target import Precision, Target
-from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
+
+
+@dataclass(frozen=True)
+class Launched:
+    """Rows by iteration and CPU time: ``launch`` is a row of `Profile.launches`, ``call`` of `Profile.calls`."""
+
+    iteration: Ints
+    launch: Ints
+    call: Ints
+
+
+@per_view
+def launched(view: ProfileView) -> Launched:
+    """All launches whose call was recorded, in all iterations."""
+    launches, calls = view.profile.launches, view.profile.calls
+    rows = np.flatnonzero((launches.call >= 0) & (view.launch_iteration >= 0))
+    call, iteration = launches.call[rows], view.launch_iteration[rows]
+    order = np.lexsort((launches.start_ns[rows], calls.start_ns[call], iteration))
+    return Launched(iteration[order], rows[order], call[order])
+
+
+def recorded_ns(view: ProfileView, work: Launched) -> Floats:
+    """Recorded GPU time of each row."""
+    return view.profile.launches.duration_ns[work.launch].astype(np.float64)
+
 
 SHORTEST_KERNEL_NS = 1_200.0
 """No kernel of the recordings is shorter."""
@@ -164,10 +188,10 @@ class KernelTimesOf:
         name = strings[ops.op_type[op]].rstrip("_")
         direction = "bprop" if backward else "fprop"
         last = int(ops.module[op]) in self._channels_last
-        found = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
-        if found is None:
-            found = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
-        return found or _UNCHANGED
+        ratio = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
+        if ratio is None:
+            ratio = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
+        return ratio or _UNCHANGED
 
     def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
         """The ratio by the measured ops, cached: many layers are alike."""
@@ -182,14 +206,14 @@ class KernelTimesOf:
             return _UNCHANGED
         if self._precision != "tf32" and not self._is_half(call):
             return _UNCHANGED
-        found = self._routine(matrix, call)
-        if found is None:
+        routine = self._routine(matrix, call)
+        if routine is None:
             return Ratio(1.0, _UNKNOWN_SPREAD)
         last = int(self._view.profile.ops.module[self._view.profile.calls.op[call]]) in self._channels_last
         features = matrix_features(
-            found.name, found.shapes, found.flops, found.moved, time_ns, self._target.ceilings, last
+            routine.name, routine.shapes, routine.flops, routine.moved, time_ns, self._target.ceilings, last
         )
-        return self._measured(found.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
+        return self._measured(routine.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
 
     def _base(self, call: int) -> str:
         """What a routine ran in."""
@@ -204,18 +228,16 @@ class KernelTimesOf:
         routine = matrix.of_call[launches.call[rows]] if len(matrix) else np.full(len(rows), -1)
         rows, routine = rows[routine >= 0], routine[routine >= 0]
         op = profile.calls.op[matrix.call[routine]] if len(matrix) else routine
-        tf32 = np.array([profile.strings[i] == "tf32" for i in profile.kernels.precision.tolist()], dtype=np.bool_)
+        tf32 = profile.kernels_where(precision="tf32")
         every = np.bincount(op, weights=launches.duration_ns[rows], minlength=len(profile.ops))
         part = np.bincount(
             op, weights=launches.duration_ns[rows] * tf32[launches.kernel[rows]], minlength=len(profile.ops)
         )
-        mostly: Bools = 2 * part > every
-        return mostly
+        return 2 * part > every
 
     def _is_library_choice(self, call: int) -> bool:
         """Whether TF32 is on for products of this kind."""
-        ops, strings = self._view.profile.ops, self._view.profile.strings
-        name = strings[ops.name[int(self._view.profile.calls.op[call])]]
+        name = self._view.profile.call_name(call)
         of_cudnn = is_convolution(name) or is_recurrent(name)
         settings = run_settings(self._view)
         return bool(settings.cudnn_tf32 if of_cudnn else settings.matmul_tf32)
@@ -224,15 +246,15 @@ class KernelTimesOf:
         """How many times as long a unit takes with the new batch size."""
         target = self._target
         matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
-        found = self._routine(matrix, call) if matrix >= 0 else None
-        if found is None:
+        routine = self._routine(matrix, call) if matrix >= 0 else None
+        if routine is None:
             return target.batch_ratio
         ratio, ceilings = target.batch_ratio, target.ceilings
-        fixed = _FP32_BYTES * parameter_elements(found.kind, found.shapes, self._flow.parameter_shapes)
-        before = least_ns(found.flops, found.moved, ceilings)
-        after = least_ns(found.flops * ratio, fixed + (found.moved - fixed) * ratio, ceilings)
+        fixed = _FP32_BYTES * parameter_elements(routine.kind, routine.shapes, self._flow.parameter_shapes)
+        before = least_ns(routine.flops, routine.moved, ceilings)
+        after = least_ns(routine.flops * ratio, fixed + (routine.moved - fixed) * ratio, ceilings)
         precision = self._precision if self._precision == "tf32" or self._is_half(call) else self._base(call)
-        return self._times.growth(found.kind, precision, before, after)
+        return self._times.growth(routine.kind, precision, before, after)
 
     def _routine(self, matrix: int, call: int) -> _Routine | None:
         """None where its work or its kind is not known."""
@@ -273,17 +295,15 @@ class KernelTimesOf:
 
         A forward convolution shows it by its kernels' names; what comes after it takes its layout, until the next one.
         """
-        view, strings = self._view, self._view.profile.strings
-        profile, ops = view.profile, view.profile.ops
-        named = np.array(["nhwc" in strings[name].lower() for name in profile.kernels.name], dtype=np.bool_)
+        view, profile, ops = self._view, self._view.profile, self._view.profile.ops
+        named = profile.kernels_where(name=lambda name: "nhwc" in name.lower())
         if not len(named) or not named.any():
             return frozenset()
-        is_convolution = np.array(["conv" in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
-        convolution = is_convolution & (ops.role != Role.BACKWARD)
+        convolution = profile.ops_named(lambda name: "conv" in name) & (ops.role != Role.BACKWARD)
         op = view.launch_op
         # cuDNN's kernels in TF32 want the channels last, whatever the images have: it then converts them itself.
         converts = np.zeros(len(ops), dtype=np.bool_)
-        layout = np.array([strings[family] == "transpose" for family in profile.kernels.family], dtype=np.bool_)
+        layout = profile.kernels_where(family="transpose")
         converts[op[layout[profile.launches.kernel] & (op >= 0)]] = True
         shows = named[profile.launches.kernel] & (op >= 0)
         shows &= take_or(convolution & ~(converts & self._in_tf32), op, False)
@@ -294,3 +314,43 @@ class KernelTimesOf:
         before = np.searchsorted(rows, np.arange(len(called)), side="right") - 1
         follows = take_or(np.isin(ops.module[called[rows]], last), before, False)
         return frozenset(np.unique(ops.module[called[follows & (ops.role[called] == Role.FORWARD)]]).tolist())
+
+
+def batch_factor(
+    view: ProfileView, work: Launched, units: Ints, ratio: float, growth: Callable[[int], float]
+) -> np.ndarray:  # type: ignore[type-arg]
+    """Per row of ``work``, with a batch ``ratio`` times as large. The optimizer's kernels keep their time.
+
+    Args:
+        view: the run.
+        work: its launches.
+        units: per row the call that is its unit, -1 for none.
+        ratio: new batch size over the run's.
+        growth: of a unit.
+    """
+    if ratio == 1:
+        return np.ones(len(work.launch))
+    of_batch = view.profile.ops.role[view.profile.calls.op[work.call]] != Role.OPTIMIZER
+    factor = np.where(of_batch, ratio, 1.0)
+    rows = np.flatnonzero((units >= 0) & of_batch)
+    unit, number = np.unique(units[rows], return_inverse=True)
+    factor[rows] = np.array([growth(call) for call in unit.tolist()], dtype=np.float64)[number]
+    return factor
+
+
+def gpu_factor(work: Launched, matrix: MatrixCalls, target: Target, precision: Precision) -> np.ndarray:  # type: ignore[type-arg]
+    """Peak rates of the run's GPU over those of the other, for matrix routines; memory bandwidth for the rest.
+
+    A matrix routine counts as compute-bound if its FLOPs per byte exceed the ridge point of the run's GPU.
+    """
+    old, new = target.ceilings, target.new_ceilings
+    factor = np.full(len(work.launch), old.bytes_per_second / new.bytes_per_second)
+    on_tensor_cores = precision != "fp32"
+    old_rate = old.flops_per_second(precision, on_tensor_cores)
+    new_rate = new.flops_per_second(precision, on_tensor_cores)
+    if not len(matrix) or old_rate is None or new_rate is None:
+        return factor
+    at = matrix.of_call[work.call]
+    intensity = matrix.flops / np.maximum(matrix.bytes, 1)
+    by_arithmetic = (at >= 0) & (intensity[np.maximum(at, 0)] > old_rate / old.bytes_per_second)
+    return np.where(by_arithmetic, old_rate / new_rate, factor)

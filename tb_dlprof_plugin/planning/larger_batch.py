@@ -50,11 +50,11 @@ def gpu_work_ns(view: ProfileView, selection: Selection) -> tuple[tuple[float, .
     duration = launches.duration_ns[chosen] / selection.count
     role = ops.role[calls.op[launches.call[chosen]]]
     kernel = launches.kernel[chosen]
-    collective = np.array([profile.strings[i] == "communication" for i in kernels.family.tolist()], dtype=np.bool_)
+    collective = profile.kernels_where(family="communication")
     fixed = (role == Role.OPTIMIZER) | (kernels.kind[kernel] == KernelKind.MEMSET)
     grid = profile.launch_configs.grid[launches.config[chosen]]
     blocks = np.where((grid > 0).all(axis=1), grid.prod(axis=1), -1)
-    sms = next((gpu.sm_count for gpu in profile.system.gpus if gpu.id in profile.iterations.gpu_ids), None)
+    sms = view.gpu.sm_count if view.gpu is not None else None
     # Unknown grids count as full ones.
     filled = np.clip(blocks / (_RESIDENT_BLOCKS * sms), 0.0, 1.0) if sms else np.ones(len(chosen))
     filled[(blocks < 0) | (kernels.kind[kernel] != KernelKind.KERNEL)] = 1.0

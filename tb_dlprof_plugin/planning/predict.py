@@ -21,8 +21,7 @@ from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
 from tb_dlprof_plugin.planning.dtype_flow import flow
-from tb_dlprof_plugin.planning.kernel_times import ForecastKernelTimes, KernelTimesOf
-from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
+from tb_dlprof_plugin.planning.kernel_times import ForecastKernelTimes, KernelTimesOf, launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
 from tb_dlprof_plugin.planning.target import Target, target_of
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -10,10 +10,12 @@ import numpy as np
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
+from tb_dlprof_plugin.names.ops import TRITON_KERNEL
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS, step_estimate
@@ -98,11 +100,10 @@ def _check_launches(view: ProfileView) -> None:
     total = int(launches.duration_ns[inside].sum())
     if 2 * total < int(launches.duration_ns.sum()) or not total:
         raise ForecastError("most of its GPU work was launched before the recording began: record more iterations.")
-    triton = np.array([name.startswith("triton_") for name in profile.strings], dtype=np.bool_)
     graph = np.zeros(len(launches), dtype=np.bool_)
     graph[launches.call >= 0] = view.is_cuda_call(CudaCall.GRAPH_LAUNCH)[launches.call[launches.call >= 0]]
-    op_name = profile.ops.name[np.maximum(view.launch_op, 0)]
-    opaque = inside & (graph | (triton[op_name] & (view.launch_op >= 0)))
+    triton = profile.ops_named(lambda name: name.startswith(TRITON_KERNEL))
+    opaque = inside & (graph | take_or(triton, view.launch_op, False))
     if int(launches.duration_ns[opaque].sum()) > _OPAQUE * total:
         raise ForecastError(
             "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: those kernels "
@@ -133,13 +134,13 @@ def _check_as_it_is(view: ProfileView, precision: str) -> None:
 
 
 def _ceilings_of(gpu: str) -> Ceilings:
-    found = ceilings_of(gpu)
-    if found is None or found.fp32 is None:
+    ceilings = ceilings_of(gpu)
+    if ceilings is None or ceilings.fp32 is None:
         raise ForecastError(
             f"the peak rates of {gpu!r} are not known; name a GPU as CUDA does, such as 'NVIDIA A100-SXM4-80GB' "
             "(docs/metrics.md lists them)."
         )
-    return found
+    return ceilings
 
 
 def _batch_ratio(view: ProfileView, batch_size: int | None) -> float:

@@ -22,26 +22,26 @@ def sessions_below(logdir: Path) -> list[str]:
 
     What cannot be read is passed over.
     """
-    found: set[str] = set()
+    sessions: set[str] = set()
     waiting, seen = [(logdir, 0)], 0
     while waiting and seen < _MOST_DIRECTORIES:
         folder, depth = waiting.pop()
         seen += 1
-        found |= _sessions_of(folder.joinpath(*SESSIONS))
+        sessions |= _sessions_of(folder.joinpath(*SESSIONS))
         if depth < _DEEPEST:
             waiting += [(below, depth + 1) for below in _directories(folder) if below.name != SESSIONS[0]]
-    return sorted(found)
+    return sorted(sessions)
 
 
 def _sessions_of(folder: Path) -> set[str]:
-    found = set()
+    sessions = set()
     for session in _directories(folder):
         try:
             if any(name.endswith(ENDINGS) for name in os.listdir(session)):
-                found.add(session.name)
+                sessions.add(session.name)
         except OSError:
             continue
-    return found
+    return sessions
 
 
 def _directories(folder: Path) -> list[Path]:

@@ -77,7 +77,7 @@ def format_of(path: Path) -> TraceFormat:
     for one in FORMATS:
         if one.recognises(path):
             return one
-    known = ", ".join(one.TITLE for one in FORMATS)
+    known = ", ".join(trace_format.TITLE for trace_format in FORMATS)
     raise TraceError(f"{path} is no trace in a known format; pass one of: {known}.")
 
 
@@ -117,4 +117,4 @@ def read_timelines(
 
 def files_below(folder: Path) -> list[Path]:
     """The trace files of all formats in a directory and those below it, found by name, sorted."""
-    return sorted(set[Path]().union(*(one.files_below(folder) for one in FORMATS)))
+    return sorted(set[Path]().union(*(trace_format.files_below(folder) for trace_format in FORMATS)))

@@ -187,7 +187,7 @@ class Database:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Without garbage collection: rows come as millions of tuples, none of which is part of a cycle."""
+    """Without garbage collection: rows and events come as millions of tuples and dicts, none of which has a cycle."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -9,13 +9,36 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
-from tb_dlprof_plugin.simulation.agreement import MOST_PERCENT, agreement_of
 from tb_dlprof_plugin.simulation.change import Change
-from tb_dlprof_plugin.simulation.host_clock import HostClock, clock_of
+from tb_dlprof_plugin.simulation.host_clock import HostClock, clock_of, recorded_clock
 from tb_dlprof_plugin.simulation.light_window import Light, light
 from tb_dlprof_plugin.simulation.prepared_step import Replays, replays
 from tb_dlprof_plugin.simulation.recorder_cost import LIGHT_SHARE, SPREAD, CpuShare, unprofiled_share
 from tb_dlprof_plugin.simulation.replay import Replayed
+
+MOST_PERCENT = 3.0
+"""A replay with a larger error does not model the run well enough to estimate savings. Ours: a saving
+of a few percent would be less than the error."""
+_MOST_ITERATIONS = 12
+
+
+@per_selection
+def agreement_of(view: ProfileView, selection: Selection) -> float | None:
+    """By how many percent the replayed step is longer than the recorded one; None without launches.
+
+    The iterations are replayed as they were recorded, one after the other: with the CPU as slow as it was, after the
+    work that the GPU still had when the first began.
+    """
+    iterations = view.profile.iterations
+    numbers = np.arange(selection.first, min(selection.last, selection.first + _MOST_ITERATIONS - 1) + 1)
+    again = Replays(view, numbers)
+    recorded = float(iterations.duration_ns[numbers].mean())
+    if not again.launches or not recorded:
+        return None
+    behind = float(max(iterations.start_ns[numbers[0]] - iterations.host_start_ns[numbers[0]], 0))
+    replayed = again.run(recorded_clock(view, view.selection()), backlog_ns=behind)
+    return 100.0 * (replayed.step_ns / recorded - 1.0)
+
 
 _SHARES = (0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.3, 1.6)
 _CPU_DECIDES = 1.05
@@ -52,7 +75,7 @@ class Basis:
     def run(self, share: float, changes: Sequence[Change] = ()) -> Replayed:
         """The mean step, with the CPU's launching taking this share of the time that it took in `frame`."""
         if changes:
-            own = [self.light.translated(one) for one in changes] if self.light else changes
+            own = [self.light.translated(change) for change in changes] if self.light else changes
             return self.replays.run(self._clock(share), own)
         if share not in self._unchanged:
             self._unchanged[share] = self.replays.run(self._clock(share))

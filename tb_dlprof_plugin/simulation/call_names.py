@@ -12,12 +12,8 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 def calls_named(view: ProfileView, kind: CallKind, test: Callable[[str], bool]) -> Bools:
     """Per row of `Profile.calls` whether it is of this kind and its name passes the test."""
-    ops, strings = view.profile.ops, view.profile.strings
-    chosen = np.zeros(len(ops), dtype=np.bool_)
-    rows = np.flatnonzero(ops.kind == kind)
-    chosen[rows] = [test(strings[name]) for name in ops.name[rows].tolist()]
-    result: Bools = chosen[view.profile.calls.op]
-    return result
+    profile = view.profile
+    return ((profile.ops.kind == kind) & profile.ops_named(test))[profile.calls.op]
 
 
 def launching_calls(view: ProfileView) -> Bools:

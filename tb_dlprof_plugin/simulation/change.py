@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.intervals import Intervals, union_of
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.model.tree import inherit
@@ -63,5 +63,4 @@ def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> 
     stays = np.ones(len(launches)) if gpu is None else gpu.copy()
     if len(calls):
         stays[take_or(inside, launches.call, False)] = 0.0
-    start = calls.start_ns[gone]
-    return Change(cpu=union(start, start + calls.duration_ns[gone]), keep_cpu=0.0, gpu=stays, removed_waits=inside)
+    return Change(cpu=union_of(calls, gone), keep_cpu=0.0, gpu=stays, removed_waits=inside)

@@ -75,8 +75,7 @@ def _durations(view: ProfileView, number: int) -> Ints:
     if not len(iteration):
         return np.zeros(0, dtype=np.int64)
     rows = np.flatnonzero(view.launch_is_collective & (view.launch_iteration == iteration[0]))
-    durations: Ints = launches.duration_ns[rows[np.argsort(launches.start_ns[rows], kind="stable")]]
-    return durations
+    return launches.duration_ns[rows[np.argsort(launches.start_ns[rows], kind="stable")]]
 
 
 def _per_step(view: ProfileView) -> dict[int, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union_of
 from tb_dlprof_plugin.model.profile import CallKind, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
@@ -36,8 +36,7 @@ class HostClock:
 
     def at(self, times: Ints | Floats) -> Floats:
         """Clean times (ns)."""
-        clean: Floats = np.interp(times, self.edges, self.clean)
-        return clean
+        return np.interp(times, self.edges, self.clean)
 
     def scaled(self, intervals: Intervals, share: float) -> HostClock:
         """The clock of a CPU that needs this share of its time in some intervals."""
@@ -84,12 +83,11 @@ def clock_of(view: ProfileView, share: float) -> HostClock:
 def _events(view: ProfileView, starts: Ints, stops: Ints) -> Ints:
     """How many recorded calls begin in each interval."""
     begun = np.sort(view.profile.calls.start_ns)
-    count: Ints = np.searchsorted(begun, stops) - np.searchsorted(begun, starts)
-    return count
+    return np.searchsorted(begun, stops) - np.searchsorted(begun, starts)
 
 
 def _recorders_own(view: ProfileView) -> Intervals:
     """When CUPTI hands out or empties its buffers."""
     calls = view.profile.calls
     rows = calls_named(view, CallKind.OVERHEAD, lambda name: name.startswith(_RECORDERS_OWN))
-    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return union_of(calls, rows)

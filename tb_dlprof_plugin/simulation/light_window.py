@@ -49,14 +49,13 @@ class Light:
 
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
-        known_launch, known_call = self.launch >= 0, self.call >= 0
         gpu = concurrent = removed_waits = cpu = None
         if change.gpu is not None and len(change.gpu):
-            gpu = np.where(known_launch, change.gpu[np.maximum(self.launch, 0)], 1.0)
+            gpu = take_or(change.gpu, self.launch, 1.0)
         if change.concurrent is not None and len(change.concurrent):
-            concurrent = known_launch & change.concurrent[np.maximum(self.launch, 0)]
+            concurrent = take_or(change.concurrent, self.launch, False)
         if change.removed_waits is not None and len(change.removed_waits):
-            removed_waits = known_call & change.removed_waits[np.maximum(self.call, 0)]
+            removed_waits = take_or(change.removed_waits, self.call, False)
         if change.cpu is not None:
             starts, stops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
             for full, light in zip(self.full_ns, self.light_ns, strict=True):
@@ -85,7 +84,7 @@ def light(view: ProfileView, selection: Selection) -> Light | None:
     if steps[0] == 0 and len(steps) > _LEAST_STEPS:
         # The first step after a profiler's start is longer than the others.
         steps = steps[1:]
-    return _Builder(view, window, substitutes).light(steps)
+    return _LightRunBuilder(view, window, substitutes).light(steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,10 @@ class _Substitute:
 def _iterations(view: ProfileView, window: LightWindow, selection: Selection) -> list[_Substitute | None]:
     """Per step of the window the selected iteration that it is matched with; None if there is none."""
     matched: list[int] = window.iteration.tolist()
-    chosen = [_Substitute(one) if selection.first <= one <= selection.last else None for one in matched]
-    if sum(one is not None for one in chosen) >= _LEAST_STEPS:
+    chosen = [
+        _Substitute(iteration) if selection.first <= iteration <= selection.last else None for iteration in matched
+    ]
+    if sum(step is not None for step in chosen) >= _LEAST_STEPS:
         return chosen
     result: list[_Substitute | None] = []
     for place, one in enumerate(matched):
@@ -130,7 +131,7 @@ def _like(view: ProfileView, matched: int, like: int) -> _Substitute | None:
     return _Substitute(like, (calls_a, calls_b), (launches_a, launches_b))
 
 
-class _Builder:
+class _LightRunBuilder:
     """Makes a profile of some steps of the window."""
 
     def __init__(self, view: ProfileView, window: LightWindow, substitutes: Sequence[_Substitute | None]) -> None:
@@ -189,8 +190,8 @@ class _Builder:
     def _mapped(self, full: Ints, step: Ints, what: str) -> Ints:
         """Rows of the full recording, from the substitute iterations if there are any."""
         result = full.copy()
-        for number, one in enumerate(self._substitutes):
-            pairs = None if one is None else getattr(one, what)
+        for number, substitute in enumerate(self._substitutes):
+            pairs = None if substitute is None else getattr(substitute, what)
             mine = np.flatnonzero((step == number) & (full >= 0))
             if pairs is None or not len(mine):
                 continue

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
-from tb_dlprof_plugin.model.profile import CallKind, Ints, Role
+from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union, union_of
+from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.waits import waiting_times
 
@@ -47,9 +47,7 @@ def loading_times(view: ProfileView, _: Selection) -> Intervals:
 def times_of_role(view: ProfileView, role: Role) -> Intervals:
     """Annotations of the optimizer or the DataLoader."""
     calls, ops = view.profile.calls, view.profile.ops
-    rows = (ops.role[calls.op] == role) & (ops.kind[calls.op] == CallKind.ANNOTATION)
-    starts: Ints = calls.start_ns[rows]
-    return union(starts, starts + calls.duration_ns[rows])
+    return union_of(calls, (ops.role[calls.op] == role) & (ops.kind[calls.op] == CallKind.ANNOTATION))
 
 
 def _bookkeeping(view: ProfileView) -> Intervals:
@@ -59,5 +57,5 @@ def _bookkeeping(view: ProfileView) -> Intervals:
     kind = ops.kind[calls.op]
     short = (ops.role[calls.op] == Role.BACKWARD) & (kind == CallKind.OP) & (calls.duration_ns < PAUSE_NS)
     rows = short | (kind == CallKind.OVERHEAD)
-    spans = union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    spans = union_of(calls, rows)
     return merge(spans, times_of_role(view, Role.OPTIMIZER))

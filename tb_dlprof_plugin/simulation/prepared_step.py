@@ -148,8 +148,7 @@ class Replays:
         """Streams as `replay` takes them."""
         waiting = self._launch < 0
         one = np.where(self._waits_for >= 0, WAIT_FOR_MARK - self._waits_for, WAIT_FOR - stream)
-        coded: Ints = np.where(waiting, np.where((stream == EVERYTHING) & (self._waits_for < 0), WAIT, one), stream)
-        return coded
+        return np.where(waiting, np.where((stream == EVERYTHING) & (self._waits_for < 0), WAIT, one), stream)
 
     def _without(self, runs: Bools) -> tuple[list[tuple[int, ...] | None], Ints]:
         """Dependencies and marks where some activities do not run: what waits for one waits for what was before it."""

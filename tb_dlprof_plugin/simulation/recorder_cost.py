@@ -20,9 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.names.ops import TRITON_KERNEL
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 
 EVENTS_SHARE = 0.20
 SHAPES_SHARE = 0.15
@@ -84,14 +86,10 @@ def spread_of(view: ProfileView) -> float:
 
 def _triton_share(view: ProfileView) -> float:
     """Share of the steps that goes into the recording of launches of Triton kernels."""
-    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
-    inside = view.call_iteration >= 0
-    triton = np.array([name.startswith(TRITON_KERNEL) for name in strings], dtype=np.bool_)[ops.name[calls.op]]
-    triton &= inside & (ops.kind[calls.op] == CallKind.OP)
+    calls = view.profile.calls
+    triton = calls_named(view, CallKind.OP, lambda name: name.startswith(TRITON_KERNEL)) & (view.call_iteration >= 0)
     steps_ns = int(view.profile.iterations.duration_ns.sum())
-    launching = np.zeros(len(calls), dtype=np.bool_)
-    launching[view.profile.launches.call[view.profile.launches.call >= 0]] = True
-    launching &= np.append(triton, False)[np.where(view.call_parent >= 0, view.call_parent, len(calls))]
+    launching = launching_calls(view) & take_or(triton, view.call_parent, False)
     if not launching.any() or steps_ns <= 0:
         return 0.0
     return TRITON_CALLS * float(np.median(calls.duration_ns[launching])) * int(triton.sum()) / steps_ns

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 _CLOCK_ERROR_NS = 500
 _REMEMBERED = 64
 """Groups of event waits that a stream may still resolve."""
-_HELD_UP = 0.5
+_CAUSE_SHARE = 0.5
 """Share of a late start in which other streams run, from which they count as its cause."""
 
 
@@ -35,7 +35,7 @@ class Joined:
 
 
 @dataclass(slots=True)
-class _Group:
+class _EventWaits:
     """Waits for events between two launches: how many have found no dependency, and each stream's last row before."""
 
     left: int
@@ -75,12 +75,12 @@ def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joine
         others = others[device[stream[others]] == device[which]]
         late = starts[mine] - ready[mine]
         shared = covered(union(starts[others], stops[others]), ready[mine], starts[mine])
-        lag[mine] = np.where((shared >= _HELD_UP * late) | in_graph[mine], late, 0)
+        lag[mine] = np.where((shared >= _CAUSE_SHARE * late) | in_graph[mine], late, 0)
     return Joined(waits_for, lag)
 
 
 def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events: Ints) -> dict[int, tuple[int, ...]]:
-    groups: list[_Group] = []
+    groups: list[_EventWaits] = []
     seen: dict[int, int] = defaultdict(int)
     last_row: dict[int, int] = {}
     latest: dict[tuple[int, int], int] = {}
@@ -91,7 +91,7 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
         if activity < 0:
             continue
         if waited:
-            groups.append(_Group(waited, dict(last_row)))
+            groups.append(_EventWaits(waited, dict(last_row)))
         found: list[int] = []
         for group in reversed(groups[max(seen[mine], len(groups) - _REMEMBERED) :]):
             if not group.left:

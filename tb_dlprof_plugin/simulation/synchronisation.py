@@ -160,10 +160,8 @@ def _profilers_own(view: ProfileView, kind: Ints) -> Bools:
 
 def _pageable_kernels(view: ProfileView) -> Bools:
     """Per row of `Profile.kernels` whether it is a copy from or to pageable memory."""
-    kernels, strings = view.profile.kernels, view.profile.strings
-    named = np.array(["Pageable" in strings[name] for name in kernels.name.tolist()], dtype=np.bool_)
-    named &= kernels.kind == KernelKind.MEMCPY
-    return named
+    pageable = view.profile.kernels_where(name=lambda name: "Pageable" in name)
+    return pageable & (view.profile.kernels.kind == KernelKind.MEMCPY)
 
 
 def _around(view: ProfileView) -> Ints:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import Intervals, merge, union
+from tb_dlprof_plugin.model.intervals import Intervals, merge, union, union_of
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -71,10 +72,10 @@ def waiting_sets(view: ProfileView, _: Selection) -> Bools:
     API's reference).
     """
     profile = view.profile
-    kernels, strings = profile.kernels, profile.strings
     result = np.zeros(len(profile.calls), dtype=np.bool_)
-    on_host = np.array([any(w in strings[i] for w in _ON_THE_HOST) for i in kernels.name.tolist()], dtype=np.bool_)
-    rows = (on_host & (kernels.kind == KernelKind.MEMSET))[profile.launches.kernel] & (profile.launches.call >= 0)
+    on_host = profile.kernels_where(name=lambda name: any(memory in name for memory in _ON_THE_HOST))
+    sets = (on_host & (profile.kernels.kind == KernelKind.MEMSET))[profile.launches.kernel]
+    rows = sets & (profile.launches.call >= 0)
     result[profile.launches.call[rows]] = True
     return result & view.is_cuda_call(CudaCall.MEMSET)
 
@@ -173,7 +174,7 @@ def _last_stream(view: ProfileView, rows: Ints) -> Ints:
             continue
         own = own[np.argsort(calls.start_ns[call[own]], kind="stable")]
         before = np.searchsorted(calls.start_ns[call[own]], calls.start_ns[rows[mine]], side="right") - 1
-        result[mine] = np.where(before >= 0, number[own[np.maximum(before, 0)]], EVERYTHING)
+        result[mine] = take_or(number[own], before, EVERYTHING)
     return result
 
 
@@ -199,6 +200,4 @@ def _blocked(view: ProfileView) -> tuple[Ints, Ints]:
 
 def _full_queue(view: ProfileView) -> Intervals:
     """When CUPTI saw the queue full."""
-    calls = view.profile.calls
-    rows = calls_named(view, CallKind.OVERHEAD, _QUEUE_FULL.__eq__)
-    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    return union_of(view.profile.calls, calls_named(view, CallKind.OVERHEAD, _QUEUE_FULL.__eq__))

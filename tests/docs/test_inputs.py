@@ -12,10 +12,10 @@ from readers.test_tensorrt import LAYERS, PROFILE
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.metrics.iterations import shows_data_loading
 from tb_dlprof_plugin.model.frameworks import PYTORCH
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.planning import ForecastError, forecast
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError, check
+from tb_dlprof_plugin.planning.memory.rewrites import check
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -16,12 +16,11 @@ from hostile.outcome import Outcome, Try, small_profiles
 from support import all_answers, hostile_traces
 from support.stored_profiles import mutated, packed, trial_result
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
 from tb_dlprof_plugin.pages.plan import plan_page, refused_page
 from tb_dlprof_plugin.pages.tried import tried_page
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZERS
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode

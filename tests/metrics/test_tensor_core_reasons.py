@@ -136,7 +136,7 @@ def test_the_settings_of_a_run_are_computed_once_for_all_selections(new_trace) -
     view = of_ops(new_trace, ("aten::mm", SQUARE, FLOAT, [(SGEMM, 9)]))
     settings = run_settings(view)
     for _ in range(100):  # More answers than a view keeps of single selections.
-        view.keep((len(view.answers), object()), 0)
+        view.kept((len(view.answers), object()), lambda: 0)
     assert run_settings(view) is settings
 
 

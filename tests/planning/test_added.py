@@ -18,7 +18,7 @@ from tb_dlprof_plugin.planning.amp_overhead import (
 )
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dtype_flow import flow
-from tb_dlprof_plugin.planning.launch_sequence import Launched, launched
+from tb_dlprof_plugin.planning.kernel_times import Launched, launched
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added

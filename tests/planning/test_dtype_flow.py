@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.planning.autocast_rules import FP32, HALF, rule_of
-from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, float_shapes, flow
+from tb_dlprof_plugin.planning.dtype_flow import FP32, HALF, Cast, Flow, float_shapes, flow, rule_of
 from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 
 IMAGE, MAP = [2, 3, 8, 8], [2, 16, 8, 8]

@@ -12,8 +12,13 @@ import pytest
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.features import other_features
-from tb_dlprof_plugin.planning.kernel_times import SHORTEST_KERNEL_NS, ForecastKernelTimes, KernelTimesOf
-from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
+from tb_dlprof_plugin.planning.kernel_times import (
+    SHORTEST_KERNEL_NS,
+    ForecastKernelTimes,
+    KernelTimesOf,
+    launched,
+    recorded_ns,
+)
 from tb_dlprof_plugin.planning.op_times import GaussianProcess, OpTimes, RatioTable
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.profile_view import ProfileView

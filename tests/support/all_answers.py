@@ -19,6 +19,7 @@ from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.open_profile import Chosen
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
 from tb_dlprof_plugin.metrics.roofline import MOST_OF_ROOF
+from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_op, compare_page
 from tb_dlprof_plugin.pages.forecast import forecast_page
@@ -36,7 +37,6 @@ from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.pages.work_tree import work_tree
 from tb_dlprof_plugin.planning import ForecastError
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS

@@ -88,12 +88,7 @@ def _recorded(step: Ints, compute: Ints, communication: Ints, waiting: Ints, bub
     return Recorded(step, compute, communication - waiting - bubble, waiting, bubble, host)
 
 
-def account(facts: Sequence[RankFacts], recorded: Recorded, calls: JobCalls, step: JobStep | None) -> list[RankAccount]:
-    """Means per step of each rank (ms), by rank, scaled to the step without the profiler (`scaled`)."""
-    return scaled(facts, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
-
-
-def scaled(
+def account(
     facts: Sequence[RankFacts], recorded: Recorded, steps: int, step: JobStep | None, matched: Bools
 ) -> list[RankAccount]:
     """Means per step of each rank (ms), by rank; ``matched``: whether waiting of a rank is known apart from transfer.
@@ -137,7 +132,7 @@ def efficiency(scenarios: Scenarios) -> Efficiency:
     calls, step = scenarios.calls, scenarios.step
     used = flops_utilization(scenarios.facts, step)
     if calls.ranks < 2 or not calls.coupled.any() or step is None or not scenarios.base_ns:
-        return Efficiency(None, None, None, None, None, None, used)
+        return Efficiency(flops_utilization=used)
     own = scenarios.own_ns
     largest = min(float(own.max()), scenarios.base_ns)
     balance = float(own.mean()) / float(own.max()) if own.max() else None

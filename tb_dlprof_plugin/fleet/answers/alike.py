@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.profile import Ints
 
 
@@ -35,8 +36,7 @@ def others_of(classes: Ints, rank: int) -> Ints:
     others: Ints = same[same != rank]
     if len(others) <= ENOUGH:
         return others
-    result: Ints = np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
-    return result
+    return np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
 
 
 ENOUGH = 64
@@ -51,9 +51,6 @@ def steps_alike(calls: JobCalls, rank: int) -> int:
         return 0
     kinds = calls.operation[rows].reshape(calls.steps, -1)
     return calls.steps if bool((kinds == kinds[0]).all()) else 0
-
-
-_DENSE = 1 << 16
 
 
 def rank_sets(calls: JobCalls) -> Ints:
@@ -72,25 +69,9 @@ def members_of(facts: Sequence[RankFacts], calls: JobCalls) -> Ints:
     return joined
 
 
-def numbered(*columns: Ints) -> tuple[Ints, Ints]:
+def kinds_of(*columns: Ints) -> tuple[Ints, Ints]:
     """The number of each row, rows with equal columns having the same, and one row of each number."""
-    result = np.zeros(len(columns[0]), dtype=np.int64)
-    for column in columns:
-        own, count = _small(column)
-        result, _ = _small(result * count + own)
-    _, count = result, int(result.max(initial=-1)) + 1
-    example = np.zeros(count, dtype=np.int64)
-    example[result] = np.arange(len(result))
-    return result, example
-
-
-def _small(column: Ints) -> tuple[Ints, int]:
-    """Numbers from 0 without gaps, in order of the values, and how many there are."""
-    low, high = int(column.min(initial=0)), int(column.max(initial=0))
-    if high - low < _DENSE:
-        there = np.zeros(high - low + 1, dtype=np.int64)
-        there[column - low] = 1
-        place = np.cumsum(there) - 1
-        return place[column - low], int(place[-1]) + 1
-    values, inverse = np.unique(column, return_inverse=True)
-    return inverse.reshape(-1).astype(np.int64), len(values)
+    number = numbered(*columns)
+    example = np.zeros(int(number.max(initial=-1)) + 1, dtype=np.int64)
+    example[number] = np.arange(len(number))
+    return number, example

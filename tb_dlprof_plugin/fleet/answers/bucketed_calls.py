@@ -227,8 +227,7 @@ def _place_from_end(row: Ints) -> Ints:
     """Of each entry how many further ones of the same row follow it."""
     after = np.r_[row[1:] != row[:-1], True]
     last_of = np.flatnonzero(after)[np.cumsum(np.r_[0, after[:-1]])]
-    result: Ints = last_of - np.arange(len(row))
-    return result
+    return last_of - np.arange(len(row))
 
 
 def _composed(atoms: Atoms, begins: Ints, last: Ints) -> list[Floats]:

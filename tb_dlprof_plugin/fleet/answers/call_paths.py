@@ -126,8 +126,7 @@ def steps_with_paths(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     if not has.any():
         return numbers[:0]
     chosen = np.flatnonzero(has)
-    result: Ints = numbers[np.unique(np.r_[chosen[0] - 1, chosen])]
-    return result
+    return numbers[np.unique(np.r_[chosen[0] - 1, chosen])]
 
 
 def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | None:
@@ -161,8 +160,7 @@ def call_paths(facts: Sequence[RankFacts], rows: Sequence[Ints]) -> CallPaths | 
 
 def lacks_paths(rows: Collectives | Gradients) -> Bools:
     """Which rows have no paths: the GPU and the host each have one from their own time wherever anything is known."""
-    result: Bools = np.any([getattr(rows, name) == NO_PATH for name in _ALWAYS], axis=0)
-    return result
+    return np.any([getattr(rows, name) == NO_PATH for name in _ALWAYS], axis=0)
 
 
 def pauses(paths: CallPaths, classes: Ints, first: Ints, counted: Floats) -> Floats:

@@ -109,8 +109,7 @@ class JobCalls:
 
     def per_rank(self, column: Ints | Floats) -> Floats:
         """Sums of a column by rank."""
-        result: Floats = np.bincount(self.rank, weights=column, minlength=self.ranks).astype(np.float64)
-        return result
+        return np.bincount(self.rank, weights=column, minlength=self.ranks).astype(np.float64)
 
 
 def stage_of(rank: RankFacts) -> int:
@@ -129,8 +128,7 @@ def next_to_point_to_point(calls: JobCalls) -> Bools:
     own = np.isin(calls.operation, POINT_TO_POINT)
     before = np.r_[False, own[:-1]]
     before[calls.first[:-1][np.diff(calls.first) > 0]] = False
-    result: Bools = own | before
-    return result
+    return own | before
 
 
 def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> JobCalls:
@@ -139,7 +137,7 @@ def calls_of(facts: Sequence[RankFacts], matched: Matched, numbers: Ints) -> Job
     count = np.array([len(each["row"]) for each in own])
     first = np.r_[0, np.cumsum(count)]
     rank = np.repeat(np.arange(len(own)), count)
-    collective, coupled = _collectives(facts, matched, numbers, first, rank, columns)
+    collective, coupled = _collectives(facts, matched, numbers, rank, columns)
     duration, operation = columns["duration"], columns["operation"]
     transfer = _transfer(collective, coupled, duration, operation, columns["bytes"])
     of_call = transfer[collective] if len(transfer) else duration
@@ -283,12 +281,11 @@ def _after(first: int, column: Ints) -> Ints:
 def _numbered_streams(stream: Ints) -> Ints:
     if not len(stream) or (stream == stream[0]).all():
         return np.zeros(len(stream), dtype=np.int64)
-    result: Ints = np.unique(stream, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return result
+    return np.unique(stream, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _collectives(
-    facts: Sequence[RankFacts], matched: Matched, numbers: Ints, first: Ints, rank: Ints, columns: dict[str, Ints]
+    facts: Sequence[RankFacts], matched: Matched, numbers: Ints, rank: Ints, columns: dict[str, Ints]
 ) -> tuple[Ints, Bools]:
     """Per call the number of its collective, without gaps, and whether its members end together."""
     chosen = np.isin(matched.iteration, numbers)
@@ -340,8 +337,7 @@ def _across_stages(facts: Sequence[RankFacts], collective: Ints, rank: Ints, ope
     least = np.full(len(most), np.iinfo(np.int64).max)
     np.maximum.at(most, collective, stage)
     np.minimum.at(least, collective, stage)
-    result: Bools = (most > least)[collective]
-    return result
+    return (most > least)[collective]
 
 
 def _transfer(collective: Ints, coupled: Bools, duration: Ints, operation: Ints, size: Ints) -> Ints:

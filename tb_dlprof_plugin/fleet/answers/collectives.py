@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.alike import members_of, numbered, rank_sets
+from tb_dlprof_plugin.fleet.answers.alike import kinds_of, members_of, rank_sets
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.job import CollectiveRow
 from tb_dlprof_plugin.fleet.rank_facts import SYNCHRONISING, UNKNOWN, Operation, RankFacts
@@ -48,7 +48,7 @@ def collective_rows(facts: Sequence[RankFacts], calls: JobCalls) -> list[Collect
         group, module = table.group[rows], table.module[rows]
         same = seen is not None and table.group is seen[0] and table.module is seen[1] and np.array_equal(rows, seen[2])
         if numbers is None or not same:
-            seen, numbers = (table.group, table.module, rows), numbered(group, module)
+            seen, numbers = (table.group, table.module, rows), kinds_of(group, module)
         pairs, examples = numbers
         own_kind = np.zeros(len(examples), dtype=np.int64)
         for pair_number, row in enumerate(examples.tolist()):
@@ -61,7 +61,7 @@ def collective_rows(facts: Sequence[RankFacts], calls: JobCalls) -> list[Collect
         kind[at] = own_kind[pairs]
     sizes = np.searchsorted([limit for limit, _ in _SIZES], calls.bytes, side="left")
     sizes[calls.bytes < 0] = -1
-    number, example = numbered(calls.operation, kind, sizes)
+    number, example = kinds_of(calls.operation, kind, sizes)
     order = np.argsort(number, kind="stable")
     bounds = np.searchsorted(number[order], np.arange(len(example) + 1))
     rates = bus_rates(calls.operation, calls.bytes, members_of(facts, calls), calls.transfer)
@@ -122,7 +122,7 @@ def _verdict(calls: JobCalls, here: Ints, transfer: float, waiting: float) -> st
 
 def bus_rates(operation: Ints, size: Ints, members: Ints, transfer: Ints | Floats) -> Floats:
     """Bus bandwidth of each call in GB/s, 0 where unknown."""
-    number, example = numbered(operation, members)
+    number, example = kinds_of(operation, members)
     units = [bus_gb_s(int(operation[at]), 1, int(members[at]), 1.0) or 0.0 for at in example.tolist()]
     factor = np.array(units)[number]
     return np.where(size > 0, size * factor / np.maximum(transfer, 1), 0.0)
@@ -159,10 +159,10 @@ def slow_links(facts: Sequence[RankFacts], calls: JobCalls) -> list[SlowLink]:
     if not len(rows):
         return []
     members = np.bincount(calls.collective)[calls.collective[rows]]
-    group, example = numbered(rank_sets(calls)[rows])
+    group, example = kinds_of(rank_sets(calls)[rows])
     if len(example) < LEAST_GROUPS:
         return _below_link(facts, calls, rows, members)
-    like, _ = numbered(calls.operation[rows], calls.bytes[rows], members)
+    like, _ = kinds_of(calls.operation[rows], calls.bytes[rows], members)
     slow: list[SlowLink] = []
     for kind in np.unique(like).tolist():
         here = np.flatnonzero(like == kind)
@@ -242,8 +242,7 @@ def ring_ns(passes: Floats | float, members: Floats | float, hosts: Floats | flo
     network once for each further host."""
     far = passes * (np.maximum(hosts, 1.0) - 1.0)
     near = np.maximum(passes * (np.asarray(members, dtype=np.float64) - 1.0) - far, 0.0)
-    result: Floats = near * _NVLINK_STEP_NS[point] + far * _NETWORK_STEP_NS[point]
-    return result
+    return near * _NVLINK_STEP_NS[point] + far * _NETWORK_STEP_NS[point]
 
 
 def tree_ns(members: Floats | float, hosts: Floats | float, point: int) -> Floats:
@@ -251,8 +250,7 @@ def tree_ns(members: Floats | float, hosts: Floats | float, point: int) -> Float
     some = np.maximum(hosts, 1.0)
     near = np.maximum(members / some - 1.0, 0.0)
     both = 2.0 * (near * _NVLINK_STEP_NS[point] + np.log2(some) * _NETWORK_STEP_NS[point])
-    result: Floats = np.where(some > 1.0, both, np.inf)
-    return result
+    return np.where(some > 1.0, both, np.inf)
 
 
 def all_reduce_ns(members: int, hosts: int) -> float:

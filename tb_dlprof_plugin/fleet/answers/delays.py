@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.alike import numbered, others_of, rank_sets
+from tb_dlprof_plugin.fleet.answers.alike import kinds_of, others_of, rank_sets
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
 from tb_dlprof_plugin.fleet.answers.collectives import SlowLink, slow_links
@@ -264,7 +264,7 @@ def _passed_on(calls: JobCalls, late: Ints, lateness: Floats) -> tuple[Floats, I
 def _groups(calls: JobCalls) -> tuple[Ints, bool]:
     """Per row a number for the set of ranks that share its collective; whether there are several sets."""
     total = rank_sets(calls)
-    number, example = numbered(np.where(calls.coupled, total, -1))
+    number, example = kinds_of(np.where(calls.coupled, total, -1))
     return np.where(calls.coupled, number, -1), int((total[example] >= 0).sum()) > 1
 
 

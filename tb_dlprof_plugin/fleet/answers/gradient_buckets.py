@@ -182,8 +182,7 @@ def _replayed_ns(buckets: Bucketed, course: Course, slowdown: float, link: _Link
 def _sum(of: Ints, column: Floats, count: int) -> Floats:
     """By exchange."""
     inside = of >= 0
-    result: Floats = np.bincount(of[inside], weights=column[inside], minlength=count).astype(np.float64)
-    return result
+    return np.bincount(of[inside], weights=column[inside], minlength=count).astype(np.float64)
 
 
 def _slowdowns(atoms: Atoms) -> tuple[float, ...]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, contradictions, ranks_behind
-from tb_dlprof_plugin.fleet.job import Clocks, Efficiency, Job, MatchedShare
+from tb_dlprof_plugin.fleet.job import Job, MatchedShare
 from tb_dlprof_plugin.fleet.world import missing_of, world_of
-
-_NAMED = 8
+from tb_dlprof_plugin.model.formatting import listed
 
 
 def hang_notes(records: Sequence[FlightRecord]) -> list[str]:
     """A sentence for each rank that others wait for, and for each call about which members disagree."""
     notes = [
         f"Rank {behind.rank} has not made call {behind.sequence} of {behind.group or 'its group'}, which ranks "
-        f"{_listed(behind.waiting)} wait for, directly or through others."
+        f"{listed(behind.waiting)} wait for, directly or through others."
         for behind in ranks_behind(records)
     ]
     return notes + [
-        f"{its.word}: ranks {_listed(its.ranks)} disagree about call {its.sequence} of {its.group or 'their group'}."
+        f"{its.word}: ranks {listed(its.ranks)} disagree about call {its.sequence} of {its.group or 'their group'}."
         for its in contradictions(records)
     ]
 
@@ -34,25 +33,9 @@ def job_of_dumps(records: Sequence[FlightRecord]) -> Job:
         world_size=world,
         ranks=ranks,
         missing_ranks=missing_of(world, ranks),
-        sentence=f"The job stands still and waits for rank{'s' if len(behind) > 1 else ''} {_listed(behind)}."
+        sentence=f"The job stands still and waits for rank{'s' if len(behind) > 1 else ''} {listed(behind)}."
         if behind
         else "The dumps show no rank that others wait for.",
-        step=None,
-        account=[],
-        delays=[],
-        what_if=[],
-        simulated_error_percent=None,
-        collectives=MatchedShare(0, 0, None, len(contradictions(records)), "sequence"),
-        collective_rows=[],
-        clock=Clocks(None, {}, 0),
-        efficiency=Efficiency(None, None, None, None, None, None),
-        heat=None,
-        mesh=[],
-        mesh_places=[],
+        collectives=MatchedShare(contradictions=len(contradictions(records)), by="sequence"),
         notes=[*hang_notes(records), "Dumps of the flight recorder hold calls, no times on the GPU."],
     )
-
-
-def _listed(ranks: Sequence[int]) -> str:
-    shown = ", ".join(map(str, ranks[:_NAMED]))
-    return shown + (f" and {len(ranks) - _NAMED} more" if len(ranks) > _NAMED else "")

@@ -14,7 +14,6 @@ from tb_dlprof_plugin.fleet.answers.account import (
     job_work,
     recorded_account,
     recorded_account_of_all,
-    scaled,
 )
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of
 from tb_dlprof_plugin.fleet.answers.collectives import collective_rows
@@ -90,12 +89,13 @@ def replayed_job(
     recorded = recorded_account(compared, calls)
     scenarios = Scenarios(compared, matched, calls, _step(compared, calls))
     step = scenarios.step
-    rows = account(compared, recorded, calls, step)
+    rows = account(compared, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
     stages = pipeline(compared, calls, recorded)
+    shape = stages.shape if stages is not None else None
     worst = delays(compared, scenarios, stages)
     if chosen.ranks is not None:
         whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
-        rows = scaled(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
+        rows = account(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
         share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1) or 1.0
         worst = [replace(delay, owed_ms=delay.owed_ms / share) for delay in worst]
     changes = _what_if(compared, scenarios, worst, stages)
@@ -106,7 +106,7 @@ def replayed_job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, changes, all(rank.on_cpu for rank in facts)),
+        sentence=sentence(step, rows, worst, all(rank.on_cpu for rank in facts)),
         step=step,
         account=rows,
         delays=worst,
@@ -122,12 +122,12 @@ def replayed_job(
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
             *notes,
-            *notes_on(facts, missing, calls, scenarios, stages),
+            *notes_on(facts, missing, calls, scenarios, shape),
             *of_buckets,
             *of_larger,
             *left_out((len(chosen.common), chosen.kept, len(numbers)), (len(facts), len(compared))),
         ],
-        pipeline=None if stages is None else stages.shape,
+        pipeline=shape,
         work=job_work(facts, dict(mesh), world),
     )
     return ReplayedJob(job, list(compared), scenarios)

@@ -224,16 +224,14 @@ def _stretch(
     longer = _modelled(steps, transfer, after, later, point) - _modelled(
         steps, now, before, np.full(len(before), hosts), point
     )
-    result: Floats = np.maximum(now + longer, 1.0) / now
-    return result
+    return np.maximum(now + longer, 1.0) / now
 
 
 def _modelled(passes: Ints, transfer: Floats, members: Floats, hosts: Floats, point: int) -> Floats:
     """Nanoseconds by the better algorithm, of calls whose bytes take ``transfer`` in a ring."""
     ring = transfer + ring_ns(passes.astype(np.float64), members, hosts, point)
     tree = transfer / TREE_RATE + tree_ns(members, hosts, point)
-    result: Floats = np.where(passes == _STEPS[Operation.ALL_REDUCE], np.minimum(ring, tree), ring)
-    return result
+    return np.where(passes == _STEPS[Operation.ALL_REDUCE], np.minimum(ring, tree), ring)
 
 
 def _own_spread_ms(facts: Sequence[RankFacts], scenarios: Scenarios) -> float:

@@ -22,31 +22,18 @@ class Pipeline:
 
     Attributes:
         stages: of each rank.
-        microbatches: of a step; None where no call shows them.
-        chunks: parts of the model on each rank, more than one where stages are interleaved.
-        bubble_percent: share of the recorded step in which ranks wait for other stages, mean over ranks.
-        formula_percent: `bubble_share` of these stages, microbatches and chunks; None without microbatches. A schedule
-            that fills bubbles with gradients of weights (zero bubble) has less, and calls do not tell it from 1F1B.
+        shape: what the job's answers say of it. Its formula is `bubble_share`: a schedule that fills bubbles with
+            gradients of weights (zero bubble) has less, and calls do not tell it from 1F1B.
         imbalance: work of the slowest stage over the mean of the stages.
         slowest_stage: None where the stages are even.
         excess_ns: work of the slowest stage beyond the mean, sum over the steps.
     """
 
     stages: list[int]
-    microbatches: int | None
-    chunks: int
-    bubble_percent: float
-    formula_percent: float | None
+    shape: PipelineShape
     imbalance: float
     slowest_stage: int | None
     excess_ns: float
-
-    @property
-    def shape(self) -> PipelineShape:
-        """What the job's answers say of it."""
-        return PipelineShape(
-            len(set(self.stages)), self.microbatches, self.bubble_percent, self.formula_percent, self.chunks
-        )
 
 
 def bubble_share(stages: int, microbatches: int, chunks: int = 1) -> float:
@@ -69,16 +56,10 @@ def pipeline(facts: Sequence[RankFacts], calls: JobCalls, recorded: Recorded) ->
     mean = float(np.mean(list(work.values())))
     slowest = max(work, key=lambda stage: work[stage])
     imbalance = work[slowest] / mean if mean else 1.0
-    return Pipeline(
-        stages,
-        microbatches,
-        chunks,
-        100 * float(recorded.bubble.sum()) / float(recorded.step.sum()),
-        None if microbatches is None else 100 * bubble_share(count, microbatches, chunks),
-        imbalance,
-        slowest if imbalance >= UNEVEN else None,
-        work[slowest] - mean,
-    )
+    bubble = 100 * float(recorded.bubble.sum()) / float(recorded.step.sum())
+    formula = None if microbatches is None else 100 * bubble_share(count, microbatches, chunks)
+    shape = PipelineShape(count, microbatches, bubble, formula, chunks)
+    return Pipeline(stages, shape, imbalance, slowest if imbalance >= UNEVEN else None, work[slowest] - mean)
 
 
 def _microbatches(facts: Sequence[RankFacts], calls: JobCalls, stages: Sequence[int]) -> tuple[int | None, int]:

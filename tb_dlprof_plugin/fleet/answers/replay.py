@@ -214,8 +214,7 @@ class _Moments:
 
     def among(self, new: Floats) -> Floats:
         """The moments, when calls are ready at other ones."""
-        result: Floats = new[self.before] + self.share * (new[self.after] - new[self.before]) + self.beyond
-        return result
+        return new[self.before] + self.share * (new[self.after] - new[self.before]) + self.beyond
 
 
 def replay(course: Course, times: Times) -> ReplayedStep:

@@ -274,8 +274,7 @@ class Scenarios:
         # As far as launching is slower than recording may make it.
         usual = np.median(launching[:, others], axis=1)
         slower = np.maximum(launching[:, index] - SLOWER_PACE * usual, 0) * self.replayed.paths.share[index]
-        result: Floats = longer + slower
-        return result
+        return longer + slower
 
     @cached_property
     def _host_ns(self) -> tuple[Floats, Floats]:

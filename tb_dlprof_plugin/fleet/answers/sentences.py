@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
-from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
-from tb_dlprof_plugin.fleet.job import Delay, JobStep, RankAccount, WhatIf
+from tb_dlprof_plugin.fleet.job import Delay, JobStep, PipelineShape, RankAccount
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
+from tb_dlprof_plugin.model.formatting import listed
 
 CAUSES = {
     "slow_gpu": "its GPU is slower or has more to do",
@@ -46,7 +46,6 @@ def sentence(
     step: JobStep | None,
     account: Sequence[RankAccount],
     delays: Sequence[Delay],
-    what_if: Sequence[WhatIf],
     on_cpu: bool = False,
 ) -> str:
     """One or two sentences; what is not known is not in them. ``on_cpu``: the processes have no GPUs."""
@@ -89,7 +88,7 @@ def notes_on(
     missing: Sequence[int],
     calls: JobCalls,
     scenarios: Scenarios,
-    stages: Pipeline | None,
+    pipeline: PipelineShape | None,
 ) -> list[str]:
     notes = []
     if len(facts) == 1:
@@ -99,10 +98,10 @@ def notes_on(
             "other ranks."
         )
     elif missing:
-        listed = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
         notes.append(
-            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed}). What is said holds among the "
-            "recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be named."
+            f"{len(missing)} of {len(facts) + len(missing)} ranks are missing ({listed(missing)}). What is said holds "
+            "among the recorded ones: where a missing rank comes last, its delay counts as transfer, and it cannot be "
+            "named."
         )
     if len(facts) > 1 and not calls.steps:
         notes.append("The ranks recorded no step in common, so nothing can be compared between them.")
@@ -113,12 +112,12 @@ def notes_on(
         notes.append(
             f"Replayed as recorded the step is {error:+.1f} % off: what changes would win is not reliable here."
         )
-    if stages is not None:
+    if pipeline is not None:
         formula = ""
-        if stages.formula_percent is not None:
-            formula = f"; {stages.formula_percent:.1f} % with {stages.microbatches} microbatches on even stages"
-            formula += f", interleaved in {stages.chunks} chunks" if stages.chunks > 1 else ""
-        notes.append(f"Pipeline bubble: {stages.bubble_percent:.1f} % of the step{formula}.")
+        if pipeline.formula_percent is not None:
+            formula = f"; {pipeline.formula_percent:.1f} % with {pipeline.microbatches} microbatches on even stages"
+            formula += f", interleaved in {pipeline.chunks} chunks" if pipeline.chunks > 1 else ""
+        notes.append(f"Pipeline bubble: {pipeline.bubble_percent:.1f} % of the step{formula}.")
     experts = _expert_note(facts)
     if experts:
         notes.append(experts)

@@ -104,10 +104,10 @@ def _client(cluster: Any, workers: int | None, ours: contextlib.ExitStack) -> An
 
 def _check(client: Any, needs: tuple[str, ...], sees: tuple[str, ...]) -> None:
     """Raises EngineError if a worker lacks something."""
-    found = client.run(_worker_has, needs, sees, on_error="return")
-    if not found:
+    answers = client.run(_worker_has, needs, sees, on_error="return")
+    if not answers:
         raise EngineError("the Dask cluster has no workers yet; start some.")
-    for worker, answer in found.items():
+    for worker, answer in answers.items():
         if isinstance(answer, BaseException):
             raise EngineError(
                 f"the worker {worker} cannot run tb_dlprof_plugin ({type(answer).__name__}: {answer}); install "

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.fleet.several_jobs.parts import (
     parts_of,
     relative_work,
 )
+from tb_dlprof_plugin.model.formatting import listed
 
 
 def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "candidate")) -> JobComparison:
@@ -48,7 +49,7 @@ def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "c
     work = relative_work(base, candidate)
     low = candidate.step.low_ms - base.step.high_ms
     high = candidate.step.high_ms - base.step.low_ms
-    found = JobComparison(
+    comparison = JobComparison(
         sentence="",
         base=_side(names[0], base),
         candidate=_side(names[1], candidate),
@@ -65,7 +66,7 @@ def compare_jobs(base: Job, candidate: Job, names: tuple[str, str] = ("base", "c
         collectives=_collectives(base, candidate),
         notes=_notes(base, candidate, names, paired),
     )
-    return replace(found, sentence=_sentence(found))
+    return replace(comparison, sentence=_sentence(comparison))
 
 
 def _side(name: str, job: Job) -> JobSide:
@@ -181,7 +182,8 @@ def _notes(base: Job, candidate: Job, names: tuple[str, str], paired: PairedRank
         )
     for name, alone in zip(names, (paired.alone_base, paired.alone_candidate), strict=True):
         if alone:
-            notes.append(f"{_named(alone)} of {name} {'has' if len(alone) == 1 else 'have'} no counterpart.")
+            ranks, have = ("Rank", "has") if len(alone) == 1 else ("Ranks", "have")
+            notes.append(f"{ranks} {listed(alone)} of {name} {have} no counterpart.")
     if base.mesh and candidate.mesh and base.mesh != candidate.mesh:
         notes.append(f"Meshes: {_mesh(base)} in {names[0]}, {_mesh(candidate)} in {names[1]}.")
     if any(row.waiting_ms is None for job in (base, candidate) for row in job.account):
@@ -194,11 +196,6 @@ def _notes(base: Job, candidate: Job, names: tuple[str, str], paired: PairedRank
         notes.append(f"The steps are known in different ways ({', '.join(sorted(sources))}): see their intervals.")
     different = flops_per_sample_note(base, candidate)
     return [*notes, different] if different else notes
-
-
-def _named(ranks: Sequence[int], most: int = 8) -> str:
-    listed = ", ".join(map(str, ranks[:most])) + (f" and {len(ranks) - most} more" if len(ranks) > most else "")
-    return f"Rank {listed}" if len(ranks) == 1 else f"Ranks {listed}"
 
 
 def _mesh(job: Job) -> str:
@@ -234,8 +231,8 @@ def paired_ranks(base: Job, candidate: Job) -> PairedRanks:
     places, others = _places(base), _places(candidate)
     if base.mesh and base.mesh == candidate.mesh and places is not None and others is not None:
         at = {place: rank for rank, place in places.items() if rank in before}
-        found = {rank: at[others[rank]] for rank in after if others[rank] in at}
-        return _paired("mesh", before, after, found)
+        counterparts = {rank: at[others[rank]] for rank in after if others[rank] in at}
+        return _paired("mesh", before, after, counterparts)
     return _paired("rank", before, after, {rank: rank for rank in after if rank in set(before)})
 
 
@@ -300,9 +297,9 @@ def _sentence(found: JobComparison) -> str:
             "times as much per time."
         )
     for what, title in (("new", "New"), ("gone", "Gone")):
-        listed = [_delay_text(one) for one in found.delays if one.what == what][:_MOST]
-        if listed:
-            text += f" {title}: {'; '.join(listed)}."
+        delays = [_delay_text(delay) for delay in found.delays if delay.what == what][:_MOST]
+        if delays:
+            text += f" {title}: {'; '.join(delays)}."
     return text
 
 

@@ -119,5 +119,5 @@ def flops_per_sample_note(base: Job, candidate: Job) -> str:
 def _flops_per_sample(base: Job, candidate: Job) -> float | None:
     """Those of the candidate over those of the base."""
     works = base.work, candidate.work
-    rates = [one.flops / one.samples for one in works if one is not None and one.flops and one.samples]
+    rates = [work.flops / work.samples for work in works if work is not None and work.flops and work.samples]
     return rates[1] / rates[0] if len(rates) == len(works) else None

@@ -109,17 +109,17 @@ def scaling(jobs: Sequence[tuple[str, Job]]) -> Scaling:
     ordered = sorted(jobs, key=lambda one: one[1].world_size)
     base = ordered[0][1]
     works = [relative_work(base, job) for _, job in ordered]
-    found = [one for one in works if one is not None]
-    known = len(found) == len(works)
+    known_works = [one for one in works if one is not None]
+    known = len(known_works) == len(works)
     parts = [mean_parts((parts_of(row), 1.0) for row in job.account) for _, job in ordered]
-    if any(one.waiting_ms is None for one in parts):
-        parts = [one.without_waiting for one in parts]
+    if any(part.waiting_ms is None for part in parts):
+        parts = [part.without_waiting for part in parts]
     rows = [
         _row(name, job, base, (own, parts[0]), work if known else None)
         for (name, job), own, work in zip(ordered, parts, works, strict=True)
     ]
     kind = _kind(rows) if known else "unknown"
-    by = found[-1].by if known else None
+    by = known_works[-1].by if known else None
     return Scaling(_sentence(kind, by, rows), kind, by, rows, _notes(ordered, rows, known))
 
 

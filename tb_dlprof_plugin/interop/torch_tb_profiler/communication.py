@@ -30,11 +30,11 @@ class Communication:
     """The collectives of one recording, looked up by their start."""
 
     def __init__(self, profile: Profile) -> None:
-        calls, ops, launches, strings = profile.calls, profile.ops, profile.launches, profile.strings
+        calls, ops, launches = profile.calls, profile.ops, profile.launches
         self._ids: dict[int, int] = {}
         self._kernels: dict[int, int] = {}
-        named = np.array([text.startswith(PREFIX) for text in strings], dtype=np.bool_)
-        collective = (ops.kind[calls.op] == CallKind.ANNOTATION) & named[ops.name[calls.op]]
+        named = profile.ops_named(lambda name: name.startswith(PREFIX))
+        collective = ((ops.kind == CallKind.ANNOTATION) & named)[calls.op]
         if not collective.any() or not len(launches):
             return
         is_kernel = profile.kernels.kind[launches.kernel] == KernelKind.KERNEL

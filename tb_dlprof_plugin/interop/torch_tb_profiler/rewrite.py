@@ -6,8 +6,6 @@ run. The output is always valid JSON: one event per line, gzip-compressed.
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import gzip
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +20,7 @@ from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 from tb_dlprof_plugin.readers.kineto.split import event_runs, open_events
+from tb_dlprof_plugin.readers.sqlite_tables import collector_paused
 
 Event = dict[str, Any]
 _EVENTS: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[Event])
@@ -64,20 +63,8 @@ def rewrite_trace(
     damage = Damage()
     blocks = read_blocks(source, damage, progress)
     head, text = open_events(source, blocks, damage)
-    with whole_file(target) as file, _no_collection(), gzip.GzipFile("", "wb", _GZIP_LEVEL, file) as packed:
+    with whole_file(target) as file, collector_paused(), gzip.GzipFile("", "wb", _GZIP_LEVEL, file) as packed:
         _copy(head, text, blocks, damage, changes, first, packed.write)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the garbage collector, which would scan all events of a run repeatedly; they contain no cycles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _copy(
@@ -143,10 +130,10 @@ def _decode(run: bytes) -> list[Event] | None:
 def _keys(text: bytes, repair: bool = True) -> dict[str, Any]:
     """The keys of a document, whose text begins with a brace; empty if it is damaged."""
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
+        keys = msgspec.json.decode(text, type=dict[str, Any])
     except UNDECODABLE:
         repaired = repair_json(text) if repair else None
-        found = repaired.value if repaired else {}
+        keys = repaired.value if repaired else {}
     if repair:
-        found.pop("traceEvents", None)
-    return found
+        keys.pop("traceEvents", None)
+    return keys

@@ -17,11 +17,9 @@ import re
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.model.plan_request import PlanError
+
 MIB = 1 << 20
-
-
-class UnknownAllocator(ValueError):
-    """The run's allocator is not the caching one, or has settings that its replay does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +44,17 @@ def settings_of(text: str | None) -> AllocatorSettings:
     `pinned_*` set is on the CPU.
 
     Raises:
-        UnknownAllocator: another backend, or an option of a form that is not known.
+        PlanError: another backend, or an option of a form that is not known.
     """
     options = dict(re.findall(r"([a-z0-9_]+)\s*:\s*(\[[^\]]*\]|[^,\s]+)", text or ""))
     backend = options.get("backend", "native")
     if backend != "native":
-        raise UnknownAllocator(f"the allocator is {backend}, and only PyTorch's own (native) can be replayed.")
+        raise PlanError(f"the allocator is {backend}, and only PyTorch's own (native) can be replayed.")
     if options.get("large_segment_size_mb", "20") != "20":
-        raise UnknownAllocator("large_segment_size_mb is set, which the replay does not know.")
+        raise PlanError("large_segment_size_mb is set, which the replay does not know.")
     divisions = options.get("roundup_power2_divisions", "0")
     if not divisions.isdigit():
-        raise UnknownAllocator("roundup_power2_divisions differs by size, which the replay does not know.")
+        raise PlanError("roundup_power2_divisions differs by size, which the replay does not know.")
     split = options.get("max_split_size_mb")
     return AllocatorSettings(
         expandable=options.get("expandable_segments", "False").lower() in ("true", "1"),

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
 from tb_dlprof_plugin.planning.memory.holders import CASTS
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpCallShapes, elements
+from tb_dlprof_plugin.planning.memory.op_calls import OpCallShapes
 from tb_dlprof_plugin.planning.memory.reductions import Reduction, reductions_of, threads_per_sm
 from tb_dlprof_plugin.planning.memory.step_program import SlotKind, inside
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -57,15 +57,16 @@ class BatchClasses:
         self._profile, self._parent = view.profile, view.call_parent
         self._shapes = OpCallShapes(view)
         self._batch = view.profile.facts.batch_size or 0
-        facts, gpus = view.profile.facts, view.profile.iterations.gpu_ids
+        facts = view.profile.facts
         held = [(row.module, size) for row in facts.storages if row.kind == "parameter" for size in row.bytes]
         itemsize = 2 if set(facts.parameter_dtypes) <= {"float16", "bfloat16"} and held else 4
         self._parameters: dict[str, set[int]] = defaultdict(set)
         for module, size in held or gradients:
             self._parameters[module] |= {rounded(size // itemsize * item) for item in (itemsize, 2)}
         self._gradients = {(module, rounded(size)) for module, size in gradients}
-        count = next((gpu.sm_count for gpu in view.profile.system.gpus if gpu.id in gpus), None)
-        self._threads = (count or 0) * threads_per_sm(view.compute_capability)
+        self._threads = (view.gpu.sm_count or 0 if view.gpu is not None else 0) * threads_per_sm(
+            view.compute_capability
+        )
 
     def of(self, kind: SlotKind, call: int, module: str, size: int) -> BatchClass:
         """The class of an allocation.
@@ -85,15 +86,12 @@ class BatchClasses:
         if role == Role.OPTIMIZER or ACCUMULATE_GRAD in names:
             return BatchClass(0.0)
         if names[0] in _REDUCTIONS:
-            found = self._reduction(op, size)
-            if found is not None:
-                return BatchClass(0.0, reduction=found)
+            reduction = self._reduction(op, size)
+            if reduction is not None:
+                return BatchClass(0.0, reduction=reduction)
         if self._is_of_parameter(role, names, module, rounded(size)):
             return BatchClass(0.0)
-        shapes = self._shapes.around(call)
-        like = [
-            shape for shape in shapes if any(rounded(elements(shape) * item) == rounded(size) for item in ITEM_SIZES)
-        ]
+        like = self._shapes.of_size(call, size)
         if like:
             return BatchClass(1.0 if any(map(self._has_batch, like)) else 0.0)
         if names[0] in _REDUCTIONS:
@@ -102,19 +100,19 @@ class BatchClasses:
 
     def _names(self, call: int) -> list[str]:
         """Names of a call and of those around it."""
-        found = []
+        names = []
         while call >= 0:
-            found.append(self._profile.strings[int(self._profile.ops.name[self._profile.calls.op[call]])])
+            names.append(self._profile.call_name(call))
             call = int(self._parent[call])
-        return found
+        return names
 
     def _reduction(self, op: int, size: int) -> Reduction | None:
         """The reduction whose buffer an allocation is: the one that fits best, of those that fit its block."""
         fitting = [
-            (size - rounded(one.bytes()), one)
+            (size - rounded(reduction.bytes()), reduction)
             for shape in self._shapes.of_op(op)
-            for one in reductions_of(shape, self._batch, self._threads)
-            if one.bytes() and 0 <= size - rounded(one.bytes()) <= (SMALL if size > SMALL else 0)
+            for reduction in reductions_of(shape, self._batch, self._threads)
+            if reduction.bytes() and 0 <= size - rounded(reduction.bytes()) <= (SMALL if size > SMALL else 0)
         ]
         return min(fitting, key=lambda pair: pair[0])[1] if fitting else None
 

@@ -34,8 +34,7 @@ def capacity(view: ProfileView, gpu: str | None = None, total: int | None = None
     Raises:
         UnknownGpu: the GPU's memory is not known.
     """
-    facts, used = view.profile.facts, view.profile.iterations.gpu_ids
-    own = next((one for one in view.profile.system.gpus if one.id in used), None)
+    facts, own = view.profile.facts, view.gpu
     size = own.memory_bytes if own is not None else None
     outside = _CONTEXT
     if size and facts.available_memory_bytes:

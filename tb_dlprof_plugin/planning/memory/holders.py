@@ -97,7 +97,9 @@ def _derived(view: ProfileView, total: int, gradients: Sequence[Slot]) -> HeldMe
     state = facts.optimizer_state_bytes or 0
     if known and state:
         for _ in range(round(state / known)):
-            result.states.extend(Held(one.bytes, HeldKind.OPTIMIZER_STATE, one.module) for one in result.before)
+            result.states.extend(
+                Held(storage.bytes, HeldKind.OPTIMIZER_STATE, storage.module) for storage in result.before
+            )
     capability = view.compute_capability
     workspace = CUBLAS_HOPPER if capability is not None and capability[0] == 9 else CUBLAS
     while _rest(result, total) >= workspace and len(result.workspaces) < _THREADS:
@@ -106,7 +108,7 @@ def _derived(view: ProfileView, total: int, gradients: Sequence[Slot]) -> HeldMe
 
 
 def _rest(result: HeldMemory, total: int) -> int:
-    listed = sum(rounded(one.bytes) for one in (*result.before, *result.states))
+    listed = sum(rounded(storage.bytes) for storage in (*result.before, *result.states))
     return total - listed - sum(map(rounded, result.workspaces))
 
 
@@ -146,17 +148,17 @@ def holders_of(memory: DeviceMemory) -> Ints:
     if not memory.partners_known:
         return np.full(len(memory), _INDEX["before"], dtype=np.int64)
     of_category = np.array([_INDEX.get(name, _INDEX["other"]) for name in CATEGORIES], dtype=np.int64)
-    found = of_category[memory.category]
+    holder = of_category[memory.category]
 
     def change(from_: Holder, where: Bools, to: Holder) -> None:
-        found[(found == _INDEX[from_]) & memory.is_allocation & where] = _INDEX[to]
+        holder[(holder == _INDEX[from_]) & memory.is_allocation & where] = _INDEX[to]
 
     change("gradients", ~_reaches_optimizer(memory), "activation_gradients")
     change("activations", _within(memory, _named(memory.view, CASTS)), "casts")
-    change("temporary", _unexplained(memory, found == _INDEX["temporary"]), "workspaces")
+    change("temporary", _unexplained(memory, holder == _INDEX["temporary"]), "workspaces")
     collective = _within(memory, _named(memory.view, _COMMUNICATION, beginning=True))
-    found[memory.is_allocation & collective] = _INDEX["communication"]
-    return take_or(found, memory.owner, _INDEX["before"])
+    holder[memory.is_allocation & collective] = _INDEX["communication"]
+    return take_or(holder, memory.owner, _INDEX["before"])
 
 
 def _reaches_optimizer(memory: DeviceMemory) -> Bools:
@@ -175,37 +177,35 @@ def _reaches_optimizer(memory: DeviceMemory) -> Bools:
 
 def _named(view: ProfileView, names: tuple[str, ...], beginning: bool = False) -> Bools:
     """Which rows of `Ops` have one of the names, or a name that begins so."""
-    strings = view.profile.strings
-    fits = np.array([text.startswith(names) if beginning else text in names for text in strings], dtype=np.bool_)
-    return fits[view.profile.ops.name] if len(fits) else np.zeros(len(view.profile.ops), dtype=np.bool_)
+    return view.profile.ops_named(lambda name: name.startswith(names) if beginning else name in names)
 
 
 def _within(memory: DeviceMemory, ops: Bools) -> Bools:
     """Events whose call, or one of the nearest around it, is of some ops."""
     view = memory.view
-    found, call = np.zeros(len(memory), dtype=np.bool_), memory.call
+    inside, call = np.zeros(len(memory), dtype=np.bool_), memory.call
     if not ops.any():
-        return found
+        return inside
     of_call = ops[view.profile.calls.op]
     for _ in range(_MOST_CALLERS):
-        found |= take_or(of_call, call, False)
+        inside |= take_or(of_call, call, False)
         call = take_or(view.call_parent, call, -1)
-    return found
+    return inside
 
 
 def _unexplained(memory: DeviceMemory, which: Bools) -> Bools:
     """Of some allocations, those whose size is that of no tensor that the op or one around it was given, or makes as a
     matrix product; none where shapes were not recorded."""
-    view, found = memory.view, np.zeros(len(memory), dtype=np.bool_)
+    view, unexplained = memory.view, np.zeros(len(memory), dtype=np.bool_)
     rows = np.flatnonzero(which & memory.is_allocation & (memory.call >= 0))
     if not len(rows):
-        return found
+        return unexplained
     shapes = OpCallShapes(view)
     op = view.profile.calls.op[memory.call[rows]]
     _, first, group = np.unique(np.stack((op, memory.bytes[rows])), axis=1, return_index=True, return_inverse=True)
     known = [_explains(shapes, int(memory.call[row]), int(memory.bytes[row])) for row in rows[first].tolist()]
-    found[rows] = ~np.array(known, dtype=np.bool_)[group.reshape(-1)]
-    return found
+    unexplained[rows] = ~np.array(known, dtype=np.bool_)[group.reshape(-1)]
+    return unexplained
 
 
 def _explains(shapes: OpCallShapes, call: int, size: int) -> bool:

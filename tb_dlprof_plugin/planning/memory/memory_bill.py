@@ -17,7 +17,7 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder, holders_of
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 
 _OF_KIND: dict[HeldKind, Holder] = {
@@ -68,8 +68,8 @@ class MemoryBill:
                 )
             older = self._older_gradients
             result[HOLDERS.index("gradients")] += older
-            for one in self.held:
-                result[HOLDERS.index(one.holder)] += one.bytes
+            for storage in self.held:
+                result[HOLDERS.index(storage.holder)] += storage.bytes
         result[_BEFORE] = memory.allocated - result.sum(axis=0)
         return result
 
@@ -84,10 +84,10 @@ class MemoryBill:
     def _known(self, values: Ints) -> list[int | None]:
         if not self.memory.partners_known:
             return [None] * len(HOLDERS)
-        found: list[int | None] = values.tolist()
+        figures: list[int | None] = values.tolist()
         if not self.memory.before_known:
-            found[_BEFORE] = None
-        return found
+            figures[_BEFORE] = None
+        return figures
 
     @cached_property
     def _older(self) -> Ints:
@@ -116,14 +116,14 @@ class MemoryBill:
         room = int((memory.category_bytes[CATEGORIES.index("before")] - remains).min())
         kept = memory.is_allocation & (memory.partner < 0)
         since = Counter(memory.bytes[kept & (self.holder == HOLDERS.index("optimizer_state"))].tolist())
-        found: list[HeldStorage] = []
-        for one in _listed(program):
-            if one.holder == "optimizer_state" and since[one.bytes]:
-                since[one.bytes] -= 1
-            elif one.bytes <= room:
-                room -= one.bytes
-                found.append(one)
-        return found
+        storages: list[HeldStorage] = []
+        for storage in _listed(program):
+            if storage.holder == "optimizer_state" and since[storage.bytes]:
+                since[storage.bytes] -= 1
+            elif storage.bytes <= room:
+                room -= storage.bytes
+                storages.append(storage)
+        return storages
 
     def _program(self) -> StepProgram | None:
         """The planner's step, where it is of this device and knows the parameters."""
@@ -131,16 +131,16 @@ class MemoryBill:
             if planned_memory(self.memory.view).device != self.memory.device:
                 return None
             program = recorded_program(self.memory.view)
-        except (NoMemoryRecorded, ValueError):
+        except ValueError:
             return None
         return program if any(True for _ in program.parameters()) else None
 
 
 def _listed(program: StepProgram) -> list[HeldStorage]:
     storages = [
-        HeldStorage(holder, one.module, rounded(one.bytes))
+        HeldStorage(holder, storage.module, rounded(storage.bytes))
         for kind, holder in _OF_KIND.items()
-        for one in (*program.held, *program.states)
-        if one.kind == kind and one.bytes
+        for storage in (*program.held, *program.states)
+        if storage.kind == kind and storage.bytes
     ]
     return storages + [HeldStorage("workspaces", "", rounded(size)) for size in program.workspaces.values()]

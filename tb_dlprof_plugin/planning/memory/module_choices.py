@@ -34,6 +34,7 @@ from tb_dlprof_plugin.planning.memory.step_program import (
     inside,
     module_events,
     places,
+    with_outer,
 )
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -69,11 +70,10 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
     """
     where = places(program)
     kept: dict[str, int] = defaultdict(int)
-    for slot, one in enumerate(program.slots):
-        if one.kind == SlotKind.ACTIVATION and one.module and where.freed[slot] >= program.backward_at:
-            parts = one.module.split(".")
-            for depth in range(1, len(parts) + 1):
-                kept[".".join(parts[:depth])] += one.bytes
+    for slot, allocation in enumerate(program.slots):
+        if allocation.kind == SlotKind.ACTIVATION and where.freed[slot] >= program.backward_at:
+            for path in with_outer(allocation.module):
+                kept[path] += allocation.bytes
     levels: dict[int, list[str]] = defaultdict(list)
     for module in kept:
         levels[module.count(".")].append(module)
@@ -86,8 +86,11 @@ def units(view: ProfileView, program: StepProgram) -> list[Unit]:
 
     best = max(sorted(levels), key=worth)
     forward = _forward_ns(view)
-    found = [Unit(module, kept[module], _sum_inside(forward, module)) for module in levels[best]]
-    return sorted(found, key=lambda unit: -unit.kept)[:_MOST_UNITS]
+    level_units = [
+        Unit(module, kept[module], sum(ns for path, ns in forward.items() if inside(path, module)))
+        for module in levels[best]
+    ]
+    return sorted(level_units, key=lambda unit: -unit.kept)[:_MOST_UNITS]
 
 
 def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSettings) -> list[FrontierPoint]:
@@ -101,9 +104,9 @@ def frontier(view: ProfileView, program: StepProgram, settings: AllocatorSetting
     ):
         chosen.append(unit.module)
         cost += unit.forward_ns
-        found, last = replay(with_checkpoints(program, chosen, calls), settings), points[-1].peak_allocated
-        if found.peak_allocated < last - _LEAST_SAVED * last:
-            points.append(FrontierPoint(tuple(chosen), found.peak_allocated, found.peak_reserved, cost))
+        replayed, last = replay(with_checkpoints(program, chosen, calls), settings), points[-1].peak_allocated
+        if replayed.peak_allocated < last - _LEAST_SAVED * last:
+            points.append(FrontierPoint(tuple(chosen), replayed.peak_allocated, replayed.peak_reserved, cost))
     return points
 
 
@@ -129,14 +132,10 @@ def _forward_ns(view: ProfileView) -> dict[str, float]:
     launches, ops = profile.launches, profile.ops
     op = profile.calls.op[np.maximum(launches.call, 0)]
     chosen = (launches.call >= 0) & (ops.role[op] == Role.FORWARD) & (view.launch_iteration >= 0)
-    found: dict[str, float] = defaultdict(float)
+    times: dict[str, float] = defaultdict(float)
     for module, duration in zip(ops.module[op[chosen]].tolist(), launches.duration_ns[chosen].tolist(), strict=True):
-        found[profile.strings[module]] += duration / max(len(profile.iterations), 1)
-    return found
-
-
-def _sum_inside(times: dict[str, float], module: str) -> float:
-    return sum(ns for path, ns in times.items() if path == module or path.startswith(f"{module}."))
+        times[profile.strings[module]] += duration / max(len(profile.iterations), 1)
+    return times
 
 
 _STEPS = 4
@@ -196,7 +195,7 @@ def pipeline(program: StepProgram, settings: AllocatorSettings, modules: Sequenc
 
 def _owners(program: StepProgram, modules: Sequence[str]) -> list[int]:
     """Per slot the index of the module whose stage it belongs to."""
-    where, found = places(program), []
+    where = places(program)
     order = sorted(range(len(program.slots)), key=lambda slot: where.made[slot])
     owner = [0] * len(program.slots)
     last = 0
@@ -204,7 +203,6 @@ def _owners(program: StepProgram, modules: Sequence[str]) -> list[int]:
         index = _index(program.slots[slot].module, modules)
         last = last if index is None else index
         owner[slot] = last
-        found.append(last)
     return owner
 
 
@@ -214,12 +212,12 @@ def _index(path: str, modules: Sequence[str]) -> int | None:
 
 def _part(program: StepProgram, owner: Sequence[int], modules: Sequence[str], part: range) -> StepProgram:
     def mine(held: Sequence[Held]) -> list[Held]:
-        found = []
-        for one in held:
-            index = _index(one.module, modules)
+        kept = []
+        for storage in held:
+            index = _index(storage.module, modules)
             if (0 if index is None else index) in part:
-                found.append(one)
-        return found
+                kept.append(storage)
+        return kept
 
     events: list[int] = []
     moved: dict[int, int] = {}
@@ -249,10 +247,9 @@ def repeated_module(program: StepProgram) -> str | None:
     groups those that make most. None where no two do."""
     counts: dict[str, int] = defaultdict(int)
     for slot in program.slots:
-        parts = slot.module.split(".")
-        for depth in range(1, len(parts) + 1):
-            if parts[depth - 1].isdigit():
-                counts[".".join(parts[:depth])] += 1
+        for path in with_outer(slot.module):
+            if path.rpartition(".")[2].isdigit():
+                counts[path] += 1
     alike: dict[tuple[str, int], list[str]] = defaultdict(list)
     for module, count in counts.items():
         alike[module.rpartition(".")[0], count].append(module)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
+from tb_dlprof_plugin.planning.memory.allocator import rounded
 from tb_dlprof_plugin.profile_view import ProfileView
 
 Dimensions = tuple[int, ...]
@@ -31,27 +32,31 @@ class OpCallShapes:
 
     def __init__(self, view: ProfileView) -> None:
         self._profile, self._parent = view.profile, view.call_parent
-        self.of_op = cache(self._shapes_of_op)
+        self.of_op = cache(lambda op: flat(self._profile.shapes_of(op)))
         """Shapes of an op's own inputs."""
 
     def around(self, call: int) -> list[Dimensions]:
         """Shapes of the inputs of a call, then of those around it, the innermost first; empty without shapes."""
-        found: list[Dimensions] = []
+        shapes: list[Dimensions] = []
         for _ in range(_MOST_CALLERS):
             if call < 0:
                 break
-            found += self.of_op(int(self._profile.calls.op[call]))
+            shapes += self.of_op(int(self._profile.calls.op[call]))
             call = int(self._parent[call])
-        return found
+        return shapes
+
+    def of_size(self, call: int, size: int) -> list[Dimensions]:
+        """Of `around` those of tensors that take a block of this size."""
+        block = rounded(size)
+        return [
+            shape for shape in self.around(call) if any(rounded(elements(shape) * item) == block for item in ITEM_SIZES)
+        ]
 
     def products(self, call: int) -> list[int]:
         """Bytes that the result of a matrix product takes, in each size of element; empty for another op."""
-        if call < 0:
+        if self._profile.call_name(call) not in PRODUCTS:
             return []
-        op = int(self._profile.calls.op[call])
-        if self._profile.strings[int(self._profile.ops.name[op])] not in PRODUCTS:
-            return []
-        matrices = [shape for shape in self.of_op(op) if len(shape) >= 2]
+        matrices = [shape for shape in self.of_op(int(self._profile.calls.op[call])) if len(shape) >= 2]
         if len(matrices) < 2 or matrices[-2][-1] != matrices[-1][-2]:
             return []
         return [elements(matrices[-2][:-1]) * matrices[-1][-1] * item for item in ITEM_SIZES]
@@ -61,19 +66,16 @@ class OpCallShapes:
         numbers = {elements(shape) for shapes in self._profile.input_shapes for shape in flat(shapes)}
         return sorted({number * size for number in numbers for size in ITEM_SIZES})
 
-    def _shapes_of_op(self, op: int) -> list[Dimensions]:
-        return flat(self._profile.shapes_of(op))
-
 
 def flat(shapes: InputShapes) -> list[Dimensions]:
     """The shapes of an op's inputs, those in lists of tensors too, without those of numbers."""
-    found: list[Dimensions] = []
+    dimensions: list[Dimensions] = []
     for shape in shapes:
         if isinstance(shape, TensorList):
-            found += [tuple(one) for one in shape if one]
+            dimensions += [tuple(inner) for inner in shape if inner]
         elif shape:
-            found.append(shape)
-    return found
+            dimensions.append(shape)
+    return dimensions
 
 
 def elements(shape: Dimensions) -> int:
@@ -111,35 +113,35 @@ class OpCalls:
 
     def modules_and_op(self, call: int) -> tuple[int, ...]:
         """The modules around a call and the outermost op in them."""
-        found: list[int] = []
-        for one in self.chain(call):
+        modules: list[int] = []
+        for around in self.chain(call):
             profile = self._view.profile  # type: ignore[union-attr]
-            kind = int(profile.ops.kind[profile.calls.op[one]])
+            kind = int(profile.ops.kind[profile.calls.op[around]])
             if kind == CallKind.MODULE:
-                found.append(one)
+                modules.append(around)
             elif kind == CallKind.OP:
-                return (*found, one)
-        return tuple(found)
+                return (*modules, around)
+        return tuple(modules)
 
     def node(self, call: int) -> int:
         """The call of the backward pass's node around a call, -1 outside of all."""
-        return next((one for one in self.chain(call) if self._name(one).startswith(_NODE)), -1)
+        return next((around for around in self.chain(call) if self._name(around).startswith(_NODE)), -1)
 
     def _chain(self, call: int) -> tuple[int, ...]:
         if call < 0 or self._view is None:
             return ()
-        found = []
+        chain = []
         while call >= 0:
-            found.append(call)
+            chain.append(call)
             call = int(self._view.call_parent[call])
-        return tuple(reversed(found))
+        return tuple(reversed(chain))
 
     def _saved_reads(self, node: int) -> list[tuple[int, list[int]]]:
-        function = next((one for one in self._children(node) if "Backward" in self._name(one)), -1)
+        function = next((child for child in self._children(node) if "Backward" in self._name(child)), -1)
         if function < 0:
             return []
         gradients = [count for count, _ in self._tensors(function)]
-        found = []
+        reads = []
         for op in self._children(function):
             if self._name(op) in _VIEWS:
                 continue
@@ -149,24 +151,23 @@ class OpCalls:
                     given.remove(count)
                 else:
                     sizes.append(size)
-            found.append((op, sizes))
-        return found
+            reads.append((op, sizes))
+        return reads
 
     def _children(self, call: int) -> list[int]:
         first, last = np.searchsorted(self._parents, [call, call + 1])
         return sorted(self._order[first:last].tolist())
 
     def _name(self, call: int) -> str:
-        profile = self._view.profile  # type: ignore[union-attr]
-        return profile.strings[int(profile.ops.name[profile.calls.op[call]])]
+        return self._view.profile.call_name(call)  # type: ignore[union-attr]
 
     def _tensors(self, call: int) -> list[tuple[int, int]]:
         """Elements and bytes of the tensors that a call is given; of 4 bytes an element where its type is unknown."""
         profile = self._view.profile  # type: ignore[union-attr]
         op = int(profile.calls.op[call])
-        dtypes, found = profile.dtypes_of(op), []
+        dtypes, tensors = profile.dtypes_of(op), []
         for index, shape in enumerate(profile.shapes_of(op)):
             item = (dtypes[index].element_bytes if index < len(dtypes) else None) or 4
-            each: Sequence[Dimensions] = [tuple(one) for one in shape] if isinstance(shape, TensorList) else [shape]
-            found += [(elements(one), elements(one) * item) for one in each if one]
-        return found
+            each: Sequence[Dimensions] = [tuple(inner) for inner in shape] if isinstance(shape, TensorList) else [shape]
+            tensors += [(elements(sizes), elements(sizes) * item) for sizes in each if sizes]
+        return tensors

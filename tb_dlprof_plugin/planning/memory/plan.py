@@ -6,22 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
-from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanRequest
-from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, UnknownAllocator, settings_of
+from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanError, PlanRequest
+from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings, settings_of
 from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
 from tb_dlprof_plugin.planning.memory.rewrite_gpus import exchanged
-from tb_dlprof_plugin.planning.memory.rewrites import (
-    SPREADS,
-    PlanError,
-    batch_ratio,
-    changes_of,
-    check,
-    rewritten,
-    spread_of,
-)
+from tb_dlprof_plugin.planning.memory.rewrites import SPREADS, batch_ratio, changes_of, check, rewritten, spread_of
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_view
 
@@ -92,11 +84,8 @@ class MemoryPlanner:
 
     def __init__(self, view: ProfileView) -> None:
         self._view = view
-        try:
-            self.program = recorded_program(view)
-            self._settings = settings_of(view.profile.facts.allocator_settings)
-        except (NoMemoryRecorded, UnknownAllocator) as error:
-            raise PlanError(str(error)) from None
+        self.program = recorded_program(view)
+        self._settings = settings_of(view.profile.facts.allocator_settings)
         memory, self.recorded = planned_memory(view), needs(self.program, self._settings)
         self._known: dict[str, _Figures] = {}
         self._programs: dict[str, StepProgram] = {}
@@ -116,14 +105,14 @@ class MemoryPlanner:
         """
         check(self._view, request)
         room = capacity(self._view, request.gpu, request.memory_bytes)
-        found = self._figures_of(request)
+        figures = self._figures_of(request)
         return MemoryPlan(
-            peak_allocated=found.allocated,
-            peak_reserved=found.reserved,
-            smallest_limit=found.limit,
-            held=found.held,
+            peak_allocated=figures.allocated,
+            peak_reserved=figures.reserved,
+            smallest_limit=figures.limit,
+            held=figures.held,
             capacity=room,
-            verdict=_verdict(found.reserved, found.limit, room),
+            verdict=_verdict(figures.reserved, figures.limit, room),
             largest_batch=self.largest_batch(request, room) if largest and room is not None else None,
             assumptions=self._assumptions(request, room),
         )
@@ -131,32 +120,32 @@ class MemoryPlanner:
     def _figures_of(self, request: PlanRequest) -> _Figures:
         """What a configuration takes, whatever the GPU; the last ones are kept."""
         key = repr(replace(request, gpu=None, memory_bytes=None))
-        found = self._known.get(key)
-        if found is None:
+        figures = self._known.get(key)
+        if figures is None:
             if len(self._known) >= _MOST_KEPT:
                 self._known = {}
-            found = self._known[key] = self._replayed(request)
-        return found
+            figures = self._known[key] = self._replayed(request)
+        return figures
 
     def _replayed(self, request: PlanRequest) -> _Figures:
         base, settings = self._rewritten(request), self.settings(request)
         ratio, spread = batch_ratio(self._view, request), spread_of(changes_of(self._view, request))
         program = with_batch(base, ratio)
-        found = needs(program, settings) if changes_of(self._view, request) else self.recorded
-        ends = [found]
+        likely = needs(program, settings) if changes_of(self._view, request) else self.recorded
+        ends = [likely]
         if (ratio != 1 or request.precision is not None) and not all(slot.batch_known for slot in base.slots):
             for bound in _ENDS:
                 end = base
                 if request.precision is not None:
                     end = self._rewritten(request, bound)
-                ends.append(_scaled(found, replay(with_batch(end, ratio, bound), settings)))
+                ends.append(_scaled(likely, replay(with_batch(end, ratio, bound), settings)))
         if request.precision == "fp8":
             # Some implementations keep the inputs of products in half precision.
             kept = self._rewritten(replace(request, precision="bf16"))
-            ends.append(_scaled(found, replay(with_batch(kept, ratio), settings)))
+            ends.append(_scaled(likely, replay(with_batch(kept, ratio), settings)))
 
         def with_interval(name: str, share: float) -> Bytes:
-            values = [getattr(one, name) for one in ends]
+            values = [getattr(end, name) for end in ends]
             off = share + self._off
             return Bytes(values[0], round(min(values) * (1 - off)), round(max(values) * (1 + off)))
 
@@ -171,12 +160,12 @@ class MemoryPlanner:
         """The step with the recorded batch; the last ones are kept."""
         same = replace(request, batch_size=None, gpu=None, memory_bytes=None, expandable_segments=None)
         key = f"{same!r} {workspaces}"
-        found = self._programs.get(key)
-        if found is None:
+        program = self._programs.get(key)
+        if program is None:
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs = {}
-            found = self._programs[key] = rewritten(self._view, self.program, same, workspaces)
-        return found
+            program = self._programs[key] = rewritten(self._view, self.program, same, workspaces)
+        return program
 
     def changed(self, request: PlanRequest) -> StepProgram:
         """The step in a configuration.
@@ -247,54 +236,54 @@ class MemoryPlanner:
     def _assumptions(self, request: PlanRequest, room: Capacity | None) -> list[str]:
         """What the figures rest on."""
         facts = self._view.profile.facts
-        found = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
+        assumptions = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
         if not facts.storages:
-            found.append(
+            assumptions.append(
                 "What was there before the recording is derived from the sizes of gradients: the file has no "
                 "list of storages."
             )
         unknown = sum(slot.bytes for slot in self.program.slots if not slot.batch_known)
         if "batch_size" in changes_of(self._view, request) and unknown:
-            found.append(
+            assumptions.append(
                 "Workspaces of libraries are taken to grow as their kind usually does; the interval has both ends."
             )
         if request.precision is not None and unknown:
-            found.append(
+            assumptions.append(
                 "Workspaces of libraries are taken to be half as large as in FP32; the interval has none and all of it."
             )
         if request.expandable_segments or self._settings.expandable:
-            found.append("Expandable segments are replayed as one growing stretch per pool.")
+            assumptions.append("Expandable segments are replayed as one growing stretch per pool.")
         if room is not None and room.source == "data sheet":
-            found.append(
+            assumptions.append(
                 f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
                 "context may take; its libraries may choose other workspaces."
             )
         unmeasured = [kind for kind in changes_of(self._view, request) if not SPREADS[kind].measured]
         if unmeasured:
-            found.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
+            assumptions.append(f"Intervals of changes of {', '.join(unmeasured)} are set, not measured.")
         if request.shard == TENSOR_PARALLEL:
             whole = with_batch(
                 self._rewritten(replace(request, shard=None, gpus=1)),
                 batch_ratio(self._view, request),
             )
             sums = exchanged(self._view, whole)
-            found.append(
+            assumptions.append(
                 f"Linear layers are cut in {len(sums) // 2} pairs, by columns and by rows: {len(sums)} all-reduces a "
                 f"step of {sum(sums) / 1e6:,.0f} MB in all, in place. Each GPU runs the same batch; embeddings, head "
                 "and layers without a partner stay whole."
             )
         elif request.shard is not None:
-            found.append(
+            assumptions.append(
                 "Each GPU runs the whole batch size; NCCL's own buffers and the pools of side streams are not counted."
             )
         if request.precision == "fp8":
-            found.append(
+            assumptions.append(
                 "Matrix products keep both inputs in 8 bits; where the library keeps them in half precision it takes "
                 "what BF16 does, which is in the interval. Scales and their histories are not counted."
             )
         if request.checkpoint:
-            found.append("A checkpointed module is computed again as it was the first time.")
-        return found
+            assumptions.append("A checkpointed module is computed again as it was the first time.")
+        return assumptions
 
 
 def _scaled(found: Needs, end: ReplayedMemory) -> Needs:
@@ -351,21 +340,18 @@ def batch_that_fits(view: ProfileView, selection: Selection, fill: float) -> Bat
     room, peak = capacity(view), _recorded_peak(view, selection) or facts.peak_memory_allocated_bytes
     if not facts.batch_size or not peak:
         return None
-    total = next(
-        (gpu.memory_bytes for gpu in view.profile.system.gpus if gpu.id in view.profile.iterations.gpu_ids), None
-    )
-    available = facts.available_memory_bytes or total
+    available = facts.available_memory_bytes or (view.gpu.memory_bytes if view.gpu is not None else None)
     if not available:
         return None
     # What stays between steps is taken for 0 where it is unknown: then too few samples seem to fit, not too many.
     steady = min(facts.steady_memory_bytes or 0, peak)
     if room is not None:
         try:
-            found = planner(view).largest_batch(PlanRequest(), replace(room, least=int(fill * available)))
+            largest = planner(view).largest_batch(PlanRequest(), replace(room, least=int(fill * available)))
         except PlanError:
-            found = None
-        if found is not None:
-            return BatchThatFits(peak, steady, available, found, "replay")
+            largest = None
+        if largest is not None:
+            return BatchThatFits(peak, steady, available, largest, "replay")
     samples = int(facts.batch_size * (fill * available - steady) / max(peak - steady, 1))
     return BatchThatFits(peak, steady, available, max(samples, 0), "line")
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.model.profile import Ints, Role
 from tb_dlprof_plugin.planning.memory.allocator import ROUND, SMALL, rounded, settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
@@ -37,8 +38,8 @@ class RequestedSizes:
             rows: of the allocations, in it.
             gradients: those of the rows that are a parameter's gradient.
         """
-        found = zip(rows.tolist(), memory.bytes[rows].tolist(), memory.call[rows].tolist(), strict=True)
-        return [self._one(block, call, row in gradients) for row, block, call in found]
+        allocations = zip(rows.tolist(), memory.bytes[rows].tolist(), memory.call[rows].tolist(), strict=True)
+        return [self._one(block, call, row in gradients) for row, block, call in allocations]
 
     def _one(self, block: int, call: int, gradient: bool) -> int:
         """A small block is split to 512 bytes, so that only a large one can be more than a tensor took."""
@@ -60,7 +61,7 @@ class RequestedSizes:
         """Bytes of the parameters of a call's module and those in it."""
         if call < 0:
             return []
-        module = self._profile.strings[int(self._profile.ops.module[self._profile.calls.op[call]])]
+        module = self._profile.call_module(call)
         return [
             size
             for row in self._profile.facts.storages
@@ -72,10 +73,6 @@ class RequestedSizes:
 def _explains(size: int, block: int) -> bool:
     """Whether a request of ``size`` can have got a block."""
     return size > SMALL - ROUND and 0 <= block - rounded(size) <= SMALL
-
-
-class NoMemoryRecorded(ValueError):
-    """The recording does not have what a replay needs; the message gives the reason."""
 
 
 _OF_CATEGORY = {
@@ -91,7 +88,7 @@ def recorded_program(view: ProfileView) -> StepProgram:
     """The memory of a recorded training, on the GPU with most of it.
 
     Raises:
-        NoMemoryRecorded: it was not recorded, or not enough of it.
+        PlanError: it was not recorded, or not enough of it.
     """
     memory = planned_memory(view)
     first, last = _step_rows(memory)
@@ -104,7 +101,7 @@ def recorded_program(view: ProfileView) -> StepProgram:
     made = {row for row, kind in zip(rows.tolist(), kinds, strict=True) if kind == SlotKind.GRADIENT}
     sizes = RequestedSizes(view).of(memory, rows, made)
     calls = memory.call[rows].tolist()
-    modules = [_module(view, call) for call in calls]
+    modules = [view.profile.call_module(call) for call in calls]
     gradients = [one[1:] for one in zip(kinds, modules, sizes, strict=True) if one[0] == SlotKind.GRADIENT]
     slots = _slots(view, kinds, calls, modules, sizes, BatchClasses(view, gradients))
     backward = np.flatnonzero(role == Role.BACKWARD)
@@ -134,11 +131,11 @@ def recorded_program(view: ProfileView) -> StepProgram:
 def _workspaces_at(view: ProfileView, calls: Sequence[int], backward_at: int) -> list[int]:
     """Indices of the events before which cuBLAS makes its workspaces: behind the result of the first matrix product of
     the forward and of the backward pass, the beginning of a pass without one."""
-    found = []
+    indices = []
     for start, end in ((0, backward_at), (backward_at, len(calls))):
-        products = (index + 1 for index in range(start, end) if _op(view, calls[index]) in PRODUCTS)
-        found.append(next(products, start))
-    return found
+        products = (index + 1 for index in range(start, end) if view.profile.call_name(calls[index]) in PRODUCTS)
+        indices.append(next(products, start))
+    return indices
 
 
 def _slots(
@@ -149,49 +146,43 @@ def _slots(
     sizes: Sequence[int],
     classes: BatchClasses,
 ) -> list[Slot]:
-    shapes, found = OpCallShapes(view), []
+    shapes, slots = OpCallShapes(view), []
     for kind, call, module, size in zip(kinds, calls, modules, sizes, strict=True):
         grows = classes.of(kind, call, module, size)
-        if grows.reduction is not None:
-            size = grows.reduction.bytes()
-        reads = frozenset(map(elements, shapes.around(call)))
-        behind, refusable = _is_behind_node(view, call), kind == SlotKind.TEMPORARY and _op(view, call) in CONVOLUTIONS
-        found.append(
-            Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads, behind, refusable)
-        )
-    return found
-
-
-def _op(view: ProfileView, call: int) -> str:
-    """The innermost op around an allocation, "" outside of all."""
-    profile = view.profile
-    return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
+        slots.append(
+            Slot(
+                size if grows.reduction is None else grows.reduction.bytes(), kind, call, module, grows.share,
+                grows.known, grows.reduction, reads=frozenset(map(elements, shapes.around(call))),
+                behind_node=_is_behind_node(view, call),
+                refusable=kind == SlotKind.TEMPORARY and view.profile.call_name(call) in CONVOLUTIONS,
+            )
+        )  # fmt: skip
+    return slots
 
 
 def _is_behind_node(view: ProfileView, call: int) -> bool:
     """Whether the op around an allocation runs in autograd's engine and in no node's function."""
-    if call < 0 or (around := int(view.call_parent[call])) < 0:
-        return False
-    return _op(view, call) == "aten::sum" and _op(view, around).startswith("autograd::engine::evaluate_function")
+    name, around = view.profile.call_name, int(view.call_parent[call]) if call >= 0 else -1
+    return name(call) == "aten::sum" and name(around).startswith("autograd::engine::evaluate_function")
 
 
 def planned_memory(view: ProfileView) -> DeviceMemory:
     """The recorded memory of the GPU with the highest peak.
 
     Raises:
-        NoMemoryRecorded: there is none from which a step can be replayed.
+        PlanError: there is none from which a step can be replayed.
     """
     gpus = [device for device in recorded_devices(view.profile) if device != CPU]
     if not gpus:
         if not view.profile.has_gpu:
-            raise NoMemoryRecorded("the run used no GPU.")
-        raise NoMemoryRecorded("the allocator's events were not recorded: pass profile_memory=True.")
+            raise PlanError("the run used no GPU.")
+        raise PlanError("the allocator's events were not recorded: pass profile_memory=True.")
     if not len(view.profile.iterations):
-        raise NoMemoryRecorded("no iteration was found.")
-    found = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
-    if not found.partners_known or not found.has_totals:
-        raise NoMemoryRecorded("the recording has no addresses or no totals of memory, as of torch before 1.10.")
-    return found
+        raise PlanError("no iteration was found.")
+    largest = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
+    if not largest.partners_known or not largest.has_totals:
+        raise PlanError("the recording has no addresses or no totals of memory, as of torch before 1.10.")
+    return largest
 
 
 def _step_rows(memory: DeviceMemory) -> tuple[int, int]:
@@ -204,7 +195,7 @@ def _step_rows(memory: DeviceMemory) -> tuple[int, int]:
     inner = range(1, count - 1) if count > 2 else range(count - 1, count)
     best = max(inner, key=lambda i: (int(memory.allocated[starts[i] : starts[i + 1] + 1].max()), i))
     if starts[best] == starts[best + 1]:
-        raise NoMemoryRecorded("no allocation was recorded in a step.")
+        raise PlanError("no allocation was recorded in a step.")
     return starts[best], starts[best + 1]
 
 
@@ -256,10 +247,10 @@ def _carried(events: list[int]) -> set[int]:
 def _roles(memory: DeviceMemory, first: int, last: int) -> Ints:
     profile = memory.view.profile
     call = memory.call[first:last]
-    found = np.full(last - first, int(Role.OTHER), dtype=np.int64)
+    roles = np.full(last - first, int(Role.OTHER), dtype=np.int64)
     known = call >= 0
-    found[known] = profile.ops.role[profile.calls.op[call[known]]]
-    return found
+    roles[known] = profile.ops.role[profile.calls.op[call[known]]]
+    return roles
 
 
 def _kind(memory: DeviceMemory, row: int, gradient: bool) -> SlotKind:
@@ -267,8 +258,3 @@ def _kind(memory: DeviceMemory, row: int, gradient: bool) -> SlotKind:
     if gradient:
         return SlotKind.GRADIENT
     return _OF_CATEGORY.get(category, SlotKind.INPUT)
-
-
-def _module(view: ProfileView, call: int) -> str:
-    profile = view.profile
-    return profile.strings[int(profile.ops.module[profile.calls.op[call]])] if call >= 0 else ""

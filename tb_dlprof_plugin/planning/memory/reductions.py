@@ -84,10 +84,10 @@ def reductions_of(shape: tuple[int, ...], batch: int, threads: int) -> list[Redu
     scales = bool(batch) and shape[0] % batch == 0
     total = prod(shape)
     outputs = [prod(shape[kept:]) for kept in range(1, len(shape))]
-    found = [Reduction(total // count, count, False, threads, scales) for count in outputs]
+    reductions = [Reduction(total // count, count, False, threads, scales) for count in outputs]
     for kept in range(1, len(shape)):
-        found += [Reduction(total // shape[kept], shape[kept], way, threads, scales) for way in (True, False)]
-    return found
+        reductions += [Reduction(total // shape[kept], shape[kept], way, threads, scales) for way in (True, False)]
+    return reductions
 
 
 def _power_of_two(value: int) -> int:

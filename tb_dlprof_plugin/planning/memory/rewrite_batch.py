@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tb_dlprof_plugin.planning.memory.allocator import rounded
-from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, PRODUCTS, Dimensions, OpCallShapes, elements, flat
+from tb_dlprof_plugin.model.plan_request import PlanError
+from tb_dlprof_plugin.planning.memory.op_calls import PRODUCTS, Dimensions, OpCallShapes, flat
 from tb_dlprof_plugin.planning.memory.step_program import Slot, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -57,10 +57,6 @@ def _scaled(slot: Slot, ratio: float, bound: Bound) -> int:
 _CONVOLUTION, _EMBEDDING = "aten::conv2d", "aten::embedding"
 
 
-class UnknownInput(ValueError):
-    """The recording does not show the size of the input that is to be changed; the message says what is missing."""
-
-
 @dataclass(frozen=True)
 class InputSize:
     """The recorded input: ``length`` of sequences or ``side`` of images (the first of both sides), None where the model
@@ -78,8 +74,8 @@ def input_size(view: ProfileView) -> InputSize:
     side: int | None = None
     positions: set[int] = set()
     profile = view.profile
-    for op in range(len(profile.ops)):
-        name, shapes = profile.strings[int(profile.ops.name[op])], flat(profile.shapes_of(op))
+    for op, text in enumerate(profile.ops.name.tolist()):
+        name, shapes = profile.strings[text], flat(profile.shapes_of(op))
         if name == _EMBEDDING and len(shapes) >= 2 and len(shapes[1]) == 2 and shapes[1][0] == batch:
             length = length or shapes[1][1]
         for shape in shapes:
@@ -91,7 +87,7 @@ def input_size(view: ProfileView) -> InputSize:
         positions = set()
     if length is not None:
         positions.add(length)
-    return InputSize(length, side, frozenset(one for one in positions if one > 1))
+    return InputSize(length, side, frozenset(position for position in positions if position > 1))
 
 
 def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepProgram:
@@ -103,16 +99,16 @@ def with_input(view: ProfileView, program: StepProgram, ratio: float) -> StepPro
         ratio: the new number of positions over the recorded one: for images that of pixels.
 
     Raises:
-        UnknownInput: the recording shows neither sequences nor images.
+        PlanError: the recording shows neither sequences nor images.
     """
     size = input_size(view)
     if not size.positions:
-        raise UnknownInput("no embedding and no convolution with the batch in its shapes was recorded.")
+        raise PlanError("no embedding and no convolution with the batch in its shapes was recorded.")
     shapes, batch = OpCallShapes(view), view.profile.facts.batch_size or 0
     return replace(
         program,
         slots=[
-            replace(slot, bytes=_with_positions(slot, _power(slot, shapes, batch, size), ratio))
+            replace(slot, bytes=max(1, round(slot.bytes * ratio ** _power(slot, shapes, batch, size))))
             for slot in program.slots
         ],
     )
@@ -134,21 +130,14 @@ def is_between_positions(name: str, shapes: list[Dimensions], batch: int, size: 
     return any((_positions(shape, batch, size) or 0) > 1 for shape in shapes if len(shape) > 2)
 
 
-def _with_positions(slot: Slot, power: int, ratio: float) -> int:
-    return max(1, round(slot.bytes * ratio**power))
-
-
 def _power(slot: Slot, shapes: OpCallShapes, batch: int, size: InputSize) -> int:
     """With which power of the positions an allocation grows."""
     if not slot.batch or slot.reduction is not None:
         return 0
-    around = shapes.around(slot.call)
-    like = [
-        shape for shape in around if any(rounded(elements(shape) * item) == rounded(slot.bytes) for item in ITEM_SIZES)
-    ]
-    found = [power for shape in like or around if (power := _positions(shape, batch, size)) is not None]
+    like = shapes.of_size(slot.call, slot.bytes) or shapes.around(slot.call)
+    powers = [power for shape in like if (power := _positions(shape, batch, size)) is not None]
     # A result that no shape explains grows as what its op was given.
-    return max(found, default=1)
+    return max(powers, default=1)
 
 
 def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
@@ -163,6 +152,6 @@ def _positions(shape: Dimensions, batch: int, size: InputSize) -> int | None:
     if batch in rest:
         # Sequences may be as long as the batch is large.
         rest.remove(batch)
-    found = sum(dimension in size.positions for dimension in rest)
-    merged = any(dimension == batch * one for dimension in shape[:1] for one in size.positions)
-    return found + merged
+    count = sum(dimension in size.positions for dimension in rest)
+    merged = any(dimension == batch * position for dimension in shape[:1] for position in size.positions)
+    return count + merged

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tb_dlprof_plugin.model.plan_request import Sharding
+from tb_dlprof_plugin.model.plan_request import PlanError, Sharding
 from tb_dlprof_plugin.planning.memory.allocator import MIB
 from tb_dlprof_plugin.planning.memory.op_calls import PRODUCTS, OpCallShapes
 from tb_dlprof_plugin.planning.memory.step_program import (
@@ -56,14 +56,14 @@ def buckets(sizes: Sequence[int]) -> list[int]:
 
     As `compute_bucket_assignment_by_size` in torch's `reducer.cpp`, over the parameters from the last to the first.
     """
-    found: list[int] = []
+    closed: list[int] = []
     open_bytes, most = 0, FIRST_BUCKET
     for size in reversed(sizes):
         open_bytes += size
         if open_bytes >= most:
-            found.append(open_bytes)
+            closed.append(open_bytes)
             open_bytes, most = 0, BUCKET
-    return [*found, open_bytes] if open_bytes else found
+    return [*closed, open_bytes] if open_bytes else closed
 
 
 def shard(size: int, ranks: int) -> int:
@@ -73,7 +73,7 @@ def shard(size: int, ranks: int) -> int:
 
 def sharded(held: Sequence[Held], ranks: int) -> list[Held]:
     """Storages of which each rank keeps its part."""
-    return [Held(shard(one.bytes, ranks), one.kind, one.module) for one in held]
+    return [Held(shard(storage.bytes, ranks), storage.kind, storage.module) for storage in held]
 
 
 _ZERO2_BUCKET = 500_000_000
@@ -97,13 +97,14 @@ def with_sharding(program: StepProgram, sharding: Sharding, ranks: int, units: S
 
 
 def _replicated(program: StepProgram, state_ranks: int) -> StepProgram:
-    made = [Held(size, HeldKind.COMMUNICATION) for size in buckets([one.bytes for one in program.parameters()])]
+    sizes = [parameter.bytes for parameter in program.parameters()]
+    made = [Held(size, HeldKind.COMMUNICATION) for size in buckets(sizes)]
     return replace(program, held=[*program.held, *made], states=_sharded_states(program, state_ranks))
 
 
 def _sharded_states(program: StepProgram, ranks: int) -> list[Held]:
-    states = [one for one in program.states if one.kind == HeldKind.OPTIMIZER_STATE]
-    return [*(one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE), *sharded(states, ranks)]
+    states = [state for state in program.states if state.kind == HeldKind.OPTIMIZER_STATE]
+    return [*(state for state in program.states if state.kind != HeldKind.OPTIMIZER_STATE), *sharded(states, ranks)]
 
 
 def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
@@ -111,7 +112,7 @@ def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
     own = _gradients(program)
     total = sum(program.slots[slot].bytes for slot in own)
     if own:
-        bucket = _new(edits, min(4 * _ZERO2_BUCKET, total), SlotKind.BACKWARD)
+        bucket = edits.add(Slot(min(4 * _ZERO2_BUCKET, total), SlotKind.BACKWARD))
         edits.put(program.backward_at, [bucket + 1])
         edits.put(program.optimizer_at, [-bucket - 1])
     for slot in own:
@@ -122,11 +123,11 @@ def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
 
 def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> StepProgram:
     where, edits = places(program), EventEdits(program)
-    found: list[tuple[ModuleEvents, int, list[int]]] = []
+    gathered: list[tuple[ModuleEvents, int, list[int]]] = []
     taken: set[int] = set()
     named: list[str] = []
     for unit in units:
-        size = sum(one.bytes for one in program.parameters() if inside(one.module, unit))
+        size = sum(parameter.bytes for parameter in program.parameters() if inside(parameter.module, unit))
         try:
             own = module_events(program, where, unit)
         except UnknownModule:
@@ -135,12 +136,12 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
         taken.update(gradients)
         named.append(unit)
         if size:
-            found.append((own, size, gradients))
-    found.sort(key=lambda unit: unit[0].forward_first)
-    _gather_forward(edits, found)
-    _gather_backward(edits, where, found, ranks)
+            gathered.append((own, size, gradients))
+    gathered.sort(key=lambda unit: unit[0].forward_first)
+    _gather_forward(edits, gathered)
+    _gather_backward(edits, where, gathered, ranks)
     _root(program, edits, where, named, taken, ranks)
-    held = [one for one in program.held if one.kind != HeldKind.PARAMETER]
+    held = [storage for storage in program.held if storage.kind != HeldKind.PARAMETER]
     return edits.changed(
         held=[*sharded(list(program.parameters()), ranks), *held], states=_sharded_states(program, ranks)
     )
@@ -148,7 +149,7 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
 
 def _gather_forward(edits: EventEdits, units: Sequence[tuple[ModuleEvents, int, list[int]]]) -> None:
     for own, size, _ in units:
-        buffer, full = _new(edits, size, SlotKind.TEMPORARY), _new(edits, size, SlotKind.TEMPORARY)
+        buffer, full = edits.add(Slot(size, SlotKind.TEMPORARY)), edits.add(Slot(size, SlotKind.TEMPORARY))
         edits.put(own.forward_first, [buffer + 1, full + 1, -buffer - 1])
         edits.put(own.forward_last + 1, [-full - 1])
 
@@ -156,18 +157,19 @@ def _gather_forward(edits: EventEdits, units: Sequence[tuple[ModuleEvents, int, 
 def _gather_backward(
     edits: EventEdits, where: Places, units: Sequence[tuple[ModuleEvents, int, list[int]]], ranks: int
 ) -> None:
-    behind = sorted((unit for unit in units if unit[0].backward_first <= unit[0].backward_last), key=_backward_first)
+    with_backward = (unit for unit in units if unit[0].backward_first <= unit[0].backward_last)
+    behind = sorted(with_backward, key=lambda unit: unit[0].backward_first)
     gathered: int | None = None
     reduced: int | None = None
     for at, (own, size, gradients) in enumerate(behind):
         if gathered is None:
-            gathered = _new(edits, size, SlotKind.TEMPORARY)
+            gathered = edits.add(Slot(size, SlotKind.TEMPORARY))
             edits.put(own.backward_first, [gathered + 1])
-        full = _new(edits, size, SlotKind.TEMPORARY)
+        full = edits.add(Slot(size, SlotKind.TEMPORARY))
         edits.put(own.backward_first, [full + 1, -gathered - 1])
         gathered = None
         if at + 1 < len(behind):
-            gathered = _new(edits, behind[at + 1][1], SlotKind.TEMPORARY)
+            gathered = edits.add(Slot(behind[at + 1][1], SlotKind.TEMPORARY))
             edits.put(own.backward_first, [gathered + 1])
         # The next unit's backward pass begins when this one's is over, whatever of this one is freed later.
         end = own.backward_last + 1
@@ -176,7 +178,7 @@ def _gather_backward(
         end = max([end, *(where.made[slot] + 1 for slot in gradients)])
         if reduced is not None:
             edits.put(end, [-reduced - 1])
-        reduced = _new(edits, size, SlotKind.TEMPORARY)
+        reduced = edits.add(Slot(size, SlotKind.TEMPORARY))
         edits.put(end, [-full - 1, reduced + 1])
         _shard_gradients(edits, where, gradients, end, ranks)
     if reduced is not None:
@@ -187,13 +189,14 @@ def _root(
     program: StepProgram, edits: EventEdits, where: Places, units: Sequence[str], taken: set[int], ranks: int
 ) -> None:
     """What lies in no unit: gathered from the first forward op to the end of the backward pass."""
-    size = sum(one.bytes for one in program.parameters() if not any(inside(one.module, unit) for unit in units))
+    outside = (each for each in program.parameters() if not any(inside(each.module, unit) for unit in units))
+    size = sum(parameter.bytes for parameter in outside)
     if not size:
         return
-    buffer, full = _new(edits, size, SlotKind.TEMPORARY), _new(edits, size, SlotKind.TEMPORARY)
+    buffer, full = edits.add(Slot(size, SlotKind.TEMPORARY)), edits.add(Slot(size, SlotKind.TEMPORARY))
     first = min((at for at in where.made if at >= 0), default=0)
     edits.put(first, [buffer + 1, full + 1, -buffer - 1])
-    reduced = _new(edits, size, SlotKind.TEMPORARY)
+    reduced = edits.add(Slot(size, SlotKind.TEMPORARY))
     edits.put(program.optimizer_at, [-full - 1, reduced + 1])
     own = [slot for slot in _gradients(program) if slot not in taken]
     _shard_gradients(edits, where, own, program.optimizer_at, ranks)
@@ -203,7 +206,7 @@ def _root(
 def _shard_gradients(edits: EventEdits, where: Places, gradients: Sequence[int], at: int, ranks: int) -> None:
     """Free gradients before an event; a rank's part of each is there from then on to where the gradient was freed."""
     for slot in gradients:
-        part = _new(edits, shard(edits.slots[slot].bytes, ranks), SlotKind.GRADIENT)
+        part = edits.add(Slot(shard(edits.slots[slot].bytes, ranks), SlotKind.GRADIENT))
         freed = where.freed[slot]
         if freed >= 0:
             edits.drop(freed)
@@ -212,16 +215,7 @@ def _shard_gradients(edits: EventEdits, where: Places, gradients: Sequence[int],
 
 
 def _gradients(program: StepProgram) -> list[int]:
-    return [slot for slot, one in enumerate(program.slots) if one.kind == SlotKind.GRADIENT]
-
-
-def _backward_first(unit: tuple[ModuleEvents, int, list[int]]) -> int:
-    return unit[0].backward_first
-
-
-def _new(edits: EventEdits, size: int, kind: SlotKind) -> int:
-    edits.slots.append(Slot(size, kind))
-    return len(edits.slots) - 1
+    return [slot for slot, allocation in enumerate(program.slots) if allocation.kind == SlotKind.GRADIENT]
 
 
 _ITEMS = (4, 2)
@@ -245,10 +239,6 @@ class Pair:
     row: Linear
 
 
-class NoPairs(ValueError):
-    """There are no two linear layers that could be cut together."""
-
-
 def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) -> StepProgram:
     """The program of one rank.
 
@@ -258,26 +248,31 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
         ranks: GPUs of the group.
 
     Raises:
-        NoPairs: nothing can be cut.
+        PlanError: nothing can be cut.
     """
-    found = pairs(view, program)
-    if not found:
-        raise NoPairs(
+    cut_pairs = pairs(view, program)
+    if not cut_pairs:
+        raise PlanError(
             "no two linear layers were found that could be cut together; record_shapes=True and model= make them known."
         )
     where, shapes = places(program), OpCallShapes(view)
     cut: set[int] = set()
-    for pair in found:
+    for pair in cut_pairs:
         cut |= _between(view, program, where, shapes, pair)
+    for number, slot in enumerate(program.slots):
+        if slot.kind == SlotKind.GRADIENT and _is_cut(slot.module, slot.bytes, cut_pairs):
+            cut.add(number)
     slots = [
-        replace(slot, bytes=shard(slot.bytes, ranks)) if number in cut or _is_cut_gradient(slot, found) else slot
+        replace(slot, bytes=shard(slot.bytes, ranks)) if number in cut else slot
         for number, slot in enumerate(program.slots)
     ]
 
     def parts(held: Sequence[Held]) -> list[Held]:
         return [
-            replace(one, bytes=shard(one.bytes, ranks)) if _is_cut(one.module, one.bytes, found) else one
-            for one in held
+            replace(storage, bytes=shard(storage.bytes, ranks))
+            if _is_cut(storage.module, storage.bytes, cut_pairs)
+            else storage
+            for storage in held
         ]
 
     return replace(program, slots=slots, held=parts(program.held), states=parts(program.states))
@@ -285,27 +280,27 @@ def with_tensor_parallel(view: ProfileView, program: StepProgram, ranks: int) ->
 
 def exchanged(view: ProfileView, program: StepProgram) -> list[int]:
     """Bytes of each all-reduce of a step: of the output of each pair and of the gradient of its input."""
-    found: list[int] = []
+    sums: list[int] = []
     for pair in pairs(view, program):
         output = program.slots[pair.row.slot].bytes
-        found += [output, output * pair.columns[0].given // pair.row.made]
-    return found
+        sums += [output, output * pair.columns[0].given // pair.row.made]
+    return sums
 
 
 def pairs(view: ProfileView, program: StepProgram) -> list[Pair]:
     """The pairs of linear layers, in the order of the forward pass."""
-    where, found = places(program), []
+    where, paired = places(program), []
     open_layers: list[Linear] = []
     for layer in _linears(view, program, where):
         first = open_layers[0] if open_layers else None
         if first is not None and layer.made == first.given and not _is_beside(program, where, open_layers, layer):
-            found.append(Pair(tuple(open_layers), layer))
+            paired.append(Pair(tuple(open_layers), layer))
             open_layers = []
         elif first is not None and _is_beside(program, where, open_layers, layer):
             open_layers.append(layer)
         else:
             open_layers = [layer]
-    return found
+    return paired
 
 
 def _is_beside(program: StepProgram, where: Places, before: Sequence[Linear], layer: Linear) -> bool:
@@ -318,7 +313,7 @@ def _is_beside(program: StepProgram, where: Places, before: Sequence[Linear], la
 
 
 def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Linear]:
-    shapes, found = OpCallShapes(view), []
+    shapes, layers = OpCallShapes(view), []
     sizes: dict[int, list[str]] = {}
     for parameter in program.parameters():
         sizes.setdefault(parameter.bytes, []).append(parameter.module)
@@ -332,14 +327,14 @@ def _linears(view: ProfileView, program: StepProgram, where: Places) -> list[Lin
         _, given, made = product
         weights = [path for item in _ITEMS for path in sizes.get(given * made * item, ())]
         if any(inside(path, one.module) for path in weights):
-            found.append(Linear(slot, one.module, given, made))
-    return found
+            layers.append(Linear(slot, one.module, given, made))
+    return layers
 
 
 def _product(view: ProfileView, shapes: OpCallShapes, slot: Slot) -> tuple[int, int, int] | None:
     """Rows, inner width and columns of the matrix product that makes a slot; None for another op."""
     profile = view.profile
-    if slot.call < 0 or profile.strings[int(profile.ops.name[profile.calls.op[slot.call]])] not in PRODUCTS:
+    if profile.call_name(slot.call) not in PRODUCTS:
         return None
     matrices = [shape for shape in shapes.of_op(int(profile.calls.op[slot.call])) if len(shape) == 2]
     if len(matrices) < 2 or matrices[-2][1] != matrices[-1][0]:
@@ -352,8 +347,8 @@ def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpC
     gradients."""
     columns = {layer.module for layer in pair.columns}
     forward = range(where.made[pair.columns[0].slot], where.made[pair.row.slot])
-    found = {slot for slot, made in enumerate(where.made) if made in forward}
-    end = max((where.freed[slot] for slot in found if where.freed[slot] >= program.backward_at), default=-1)
+    between = {slot for slot, made in enumerate(where.made) if made in forward}
+    end = max((where.freed[slot] for slot in between if where.freed[slot] >= program.backward_at), default=-1)
     first = min(
         (
             made
@@ -371,12 +366,8 @@ def _between(view: ProfileView, program: StepProgram, where: Places, shapes: OpC
         product = _product(view, shapes, one)
         of_input = product is not None and product[1:] == (pair.columns[0].made, pair.columns[0].given)
         if not (one.module in columns and (of_input or product is None)):
-            found.add(slot)
-    return found
-
-
-def _is_cut_gradient(slot: Slot, found: Sequence[Pair]) -> bool:
-    return slot.kind == SlotKind.GRADIENT and _is_cut(slot.module, slot.bytes, found)
+            between.add(slot)
+    return between
 
 
 def _is_cut(module: str, size: int, found: Sequence[Pair]) -> bool:

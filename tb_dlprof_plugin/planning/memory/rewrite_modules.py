@@ -85,8 +85,8 @@ def with_layers(program: StepProgram, module: str, count: int) -> StepProgram:
         edits.replace(freed[mine], -copies[0][mine] - 1)
     for slot in where.carried & own.slots:
         edits.put(freed[slot], [-new[slot] - 1 for new in copies])
-    held = [one for one in program.held if inside(one.module, module)] if module else []
-    states = [one for one in program.states if inside(one.module, module)] if module else []
+    held = [storage for storage in program.held if inside(storage.module, module)] if module else []
+    states = [state for state in program.states if inside(state.module, module)] if module else []
     return edits.changed([*program.held, *held * count], [*program.states, *states * count])
 
 
@@ -95,16 +95,16 @@ def _paired(
 ) -> dict[int, int]:
     """Which of what a module leaves stands in the place of what it takes, but what is ``known``: the next one of the
     same size."""
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     for slot in taken:
         if slot in known:
             continue
         size = rounded(program.slots[slot].bytes)
-        same = (mine for mine in left if mine not in found.values() and rounded(program.slots[mine].bytes) == size)
+        same = (mine for mine in left if mine not in partners.values() and rounded(program.slots[mine].bytes) == size)
         mine = next(same, None)
         if mine is not None:
-            found[slot] = mine
-    return found
+            partners[slot] = mine
+    return partners
 
 
 def _without(left: Sequence[int], paired: Mapping[int, int]) -> list[int]:
@@ -119,13 +119,13 @@ def _frees(left: Sequence[int], paired: Mapping[int, int], new: Mapping[int, int
 
 def _within(program: StepProgram, events: range, new: Mapping[int, int]) -> list[int]:
     """The events of a stretch that concern slots with a copy, of the copies."""
-    found = []
+    of_copies = []
     for index in events:
         event = program.events[index]
         copied = new.get(abs(event) - 1)
         if copied is not None:
-            found.append(copied + 1 if event > 0 else -copied - 1)
-    return found
+            of_copies.append(copied + 1 if event > 0 else -copied - 1)
+    return of_copies
 
 
 _RELU, _RELU_BACKWARD = ("aten::relu", "aten::clamp_min"), "aten::threshold_backward"
@@ -186,8 +186,8 @@ def _swap(
     size = rounded(program.slots[relu].bytes)
     backward = [
         (slot, _name(view, program, slot))
-        for slot, one in enumerate(program.slots)
-        if where.made[slot] >= program.backward_at and rounded(one.bytes) == size
+        for slot, allocation in enumerate(program.slots)
+        if where.made[slot] >= program.backward_at and rounded(allocation.bytes) == size
     ]
     of_pool = next((slot for slot, name in backward if name == _POOL_BACKWARD), None)
     of_relu = next((slot for slot, name in backward if name == _RELU_BACKWARD), None)
@@ -204,7 +204,7 @@ def _swap(
 
 def _is_first(program: StepProgram, pooled: int) -> bool:
     """Whether a slot is the first that its call made."""
-    return not any(one.call == program.slots[pooled].call for one in program.slots[:pooled])
+    return not any(allocation.call == program.slots[pooled].call for allocation in program.slots[:pooled])
 
 
 def _of(view: ProfileView, program: StepProgram, where: Places, names: tuple[str, ...]) -> list[int]:
@@ -221,15 +221,13 @@ def _of(view: ProfileView, program: StepProgram, where: Places, names: tuple[str
 def _source(program: StepProgram, where: Places, slot: int) -> int | None:
     """The slot that an elementwise op reads: the last one of its size that is there."""
     size = rounded(program.slots[slot].bytes)
-    found = [
+    there = [
         other
-        for other, one in enumerate(program.slots)
-        if where.made[other] < where.made[slot] < where.freed[other] and rounded(one.bytes) == size
+        for other, allocation in enumerate(program.slots)
+        if where.made[other] < where.made[slot] < where.freed[other] and rounded(allocation.bytes) == size
     ]
-    return max(found, key=lambda other: where.made[other], default=None)
+    return max(there, key=lambda other: where.made[other], default=None)
 
 
 def _name(view: ProfileView, program: StepProgram, slot: int) -> str:
-    call = program.slots[slot].call
-    profile = view.profile
-    return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
+    return view.profile.call_name(program.slots[slot].call)

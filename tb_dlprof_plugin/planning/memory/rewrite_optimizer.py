@@ -79,25 +79,19 @@ def with_optimizer(program: StepProgram, name: OptimizerName, item: int = 4) -> 
     """
     optimizer = OPTIMIZERS[name]
     where, edits = places(program), EventEdits(program)
-    # The recorded optimizer's own: made and freed in its step.
-    for slot, made in enumerate(where.made):
-        freed = where.freed[slot]
-        if made >= program.optimizer_at and program.slots[slot].kind in (SlotKind.OPTIMIZER, SlotKind.TEMPORARY):
-            edits.drop(made)
-            if freed >= 0:
-                edits.drop(freed)
+    edits.drop_optimizer(where)
     # Embeddings that got no gradient and frozen parameters have no state, either.
-    parameters = [one for one in program.parameters() if one.bytes]
+    parameters = [parameter for parameter in program.parameters() if parameter.bytes]
     made_events: list[int] = []
     for _ in range(optimizer.lists):
-        slots = [_new(edits, one.bytes) for one in parameters]
+        slots = [edits.add(Slot(parameter.bytes, SlotKind.OPTIMIZER)) for parameter in parameters]
         made_events += [slot + 1 for slot in slots] + [-slot - 1 for slot in slots]
     if optimizer.tensors and parameters:
-        largest = max(one.bytes for one in parameters)
-        slots = [_new(edits, largest) for _ in range(optimizer.tensors)]
+        largest = max(parameter.bytes for parameter in parameters)
+        slots = [edits.add(Slot(largest, SlotKind.OPTIMIZER)) for _ in range(optimizer.tensors)]
         made_events += [slot + 1 for slot in slots] + [-slot - 1 for slot in slots]
     edits.put(program.optimizer_at, made_events)
-    states = [one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE]
+    states = [state for state in program.states if state.kind != HeldKind.OPTIMIZER_STATE]
     for one in parameters:
         sizes = _quantised(one.bytes // item) if optimizer.quantised else [one.bytes]
         states += [Held(size, HeldKind.OPTIMIZER_STATE, one.module) for size in sizes * optimizer.states]
@@ -114,11 +108,6 @@ def _quantised(elements: int) -> list[int]:
     if elements < _LEAST_QUANTISED:
         return [4 * elements]
     return [elements, 4 * -(-elements // _QUANTISED_BLOCK)]
-
-
-def _new(edits: EventEdits, size: int) -> int:
-    edits.slots.append(Slot(size, SlotKind.OPTIMIZER))
-    return len(edits.slots) - 1
 
 
 _TENSORS_PER_KERNEL = 40
@@ -200,7 +189,7 @@ def bytes_freed_late(program: StepProgram) -> int:
 def with_freed_gradients(program: StepProgram) -> StepProgram:
     """`zero_grad(set_to_none=True)`, the default since torch 2.0: gradients are freed before the forward pass and made
     again. Unchanged where they are already."""
-    kept = [one for one in (*program.held, *program.states) if one.kind == HeldKind.GRADIENT]
+    kept = [storage for storage in (*program.held, *program.states) if storage.kind == HeldKind.GRADIENT]
     where, edits = places(program), EventEdits(program)
     late = _freed_late(program, where)
     if not kept and not late:
@@ -219,8 +208,8 @@ def with_freed_gradients(program: StepProgram) -> StepProgram:
             edits.put(0, [-slot - 1])
             edits.slots[slot] = replace(was, kind=SlotKind.GRADIENT)
     return edits.changed(
-        held=[one for one in program.held if one.kind != HeldKind.GRADIENT],
-        states=[one for one in program.states if one.kind != HeldKind.GRADIENT],
+        held=[storage for storage in program.held if storage.kind != HeldKind.GRADIENT],
+        states=[state for state in program.states if state.kind != HeldKind.GRADIENT],
     )
 
 
@@ -232,8 +221,8 @@ def with_accumulation(program: StepProgram, batches: int) -> StepProgram:
     # The batch that a step frees at its end is replaced by the next one.
     inputs = {
         slot: slot
-        for slot, one in enumerate(program.slots)
-        if one.kind == SlotKind.INPUT and where.made[slot] < program.optimizer_at <= where.freed[slot]
+        for slot, allocation in enumerate(program.slots)
+        if allocation.kind == SlotKind.INPUT and where.made[slot] < program.optimizer_at <= where.freed[slot]
     }
     for _ in range(batches - 1):
         new: dict[int, int] = {}
@@ -274,7 +263,9 @@ def _behind_node(program: StepProgram, made: int) -> int:
 
 def _freed_late(program: StepProgram, where: Places) -> list[int]:
     """Slots of gradients that are freed behind the first activation."""
-    activations = (where.made[slot] for slot, one in enumerate(program.slots) if one.kind == SlotKind.ACTIVATION)
+    activations = (
+        where.made[slot] for slot, allocation in enumerate(program.slots) if allocation.kind == SlotKind.ACTIVATION
+    )
     first = min(activations, default=len(program.events))
     return [slot for slot in _gradients(program, where) if where.freed[slot] > first]
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tb_dlprof_plugin.planning.autocast_rules import rule_of
-from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow
+from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow, rule_of
 from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
 from tb_dlprof_plugin.planning.memory.op_calls import OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound
@@ -56,10 +55,10 @@ def with_autocast(
             torchao keeps both in half precision and casts them again, which takes what BF16 does.
         workspaces: of libraries: half of the recorded ones, none ("low") or the recorded ones ("high").
     """
-    return _Autocast(view, program, fp8, workspaces).result()
+    return _AutocastRewrite(view, program, fp8, workspaces).result()
 
 
-class _Autocast:
+class _AutocastRewrite:
     def __init__(self, view: ProfileView, program: StepProgram, fp8: bool, workspaces: Bound) -> None:
         self._view, self._program, self._fp8, self._workspaces = view, program, fp8, workspaces
         iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]
@@ -73,18 +72,18 @@ class _Autocast:
     def result(self) -> StepProgram:
         own: dict[int, list[int]] = {}
         converted = {cast.elements for op in self._flow.ops if self._converts(op) for cast in op.casts}
-        for slot, one in enumerate(self._program.slots):
-            op = self._op_of(one.call)
-            if is_workspace(one):
-                if self._is_half_backward(one) or (op is not None and op.half):
+        for slot, allocation in enumerate(self._program.slots):
+            op = self._op_of(allocation.call)
+            if is_workspace(allocation):
+                if self._is_half_backward(allocation) or (op is not None and op.half):
                     self._workspace(slot)
             elif op is not None and self._where.made[slot] < self._program.backward_at:
                 own.setdefault(op.call, []).append(slot)
-                if op.half and self._is_full(one, op.call):
+                if op.half and self._is_full(allocation, op.call):
                     self._halve(slot)
-            elif self._is_half_backward(one):
+            elif self._is_half_backward(allocation):
                 self._backward(slot)
-            elif one.reads & converted and self._name(one.call) in _CONVERT_BACKWARD:
+            elif allocation.reads & converted and self._name(allocation.call) in _CONVERT_BACKWARD:
                 self._halve(slot)
         for op in self._flow.ops:
             slots = own.get(op.call)
@@ -95,8 +94,7 @@ class _Autocast:
         return self._edits.changed()
 
     def _name(self, call: int) -> str:
-        profile = self._view.profile
-        return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
+        return self._view.profile.call_name(call)
 
     def _converts(self, op: FlowOp) -> bool:
         return not op.half and self._name(op.call) in _CONVERT
@@ -144,7 +142,7 @@ class _Autocast:
         if made < self._program.backward_at:
             return
         if one.kind == SlotKind.GRADIENT:
-            half = self._new(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
+            half = self._edits.add(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
             self._edits.put(made, [half + 1])
             self._edits.put(made + 1, [-half - 1])
         elif one.reduction is None:
@@ -156,7 +154,7 @@ class _Autocast:
         module = self._program.slots[slots[0]].module
         end = self._backward_end(module)
         for cast in op.casts:
-            new = self._new(
+            new = self._edits.add(
                 Slot(
                     cast.elements * self._item(op),
                     SlotKind.ACTIVATION,
@@ -191,7 +189,7 @@ class _Autocast:
         if slot is None:
             return
         one, made, freed = self._program.slots[slot], self._where.made, self._where.freed
-        cast = self._new(one)
+        cast = self._edits.add(one)
         self._halve(slot)
         self._edits.put(made[slot] + 1, [cast + 1])
         of_loss = self._first_backward(_LOSS_BACKWARD, made[slot], freed[slot])
@@ -202,20 +200,20 @@ class _Autocast:
         behind = self._first_backward(_CONVERT_BACKWARD, made[of_loss], freed[of_loss])
         if behind is not None:
             gradient = self._program.slots[of_loss]
-            half = self._new(replace(gradient, bytes=max(gradient.bytes // 2, 1)))
+            half = self._edits.add(replace(gradient, bytes=max(gradient.bytes // 2, 1)))
             self._edits.put(made[behind], [half + 1, -of_loss - 1])
             self._edits.drop(freed[of_loss])
             self._edits.put(freed[of_loss], [-half - 1])
 
     def _first_backward(self, names: tuple[str, ...], after: int, before: int) -> int | None:
         """The first slot that one of these ops makes in the backward pass between two events."""
-        found = [
+        made = [
             slot
-            for slot, one in enumerate(self._program.slots)
+            for slot, allocation in enumerate(self._program.slots)
             if max(after, self._program.backward_at - 1) < self._where.made[slot] < before
-            and self._name(one.call) in names
+            and self._name(allocation.call) in names
         ]
-        return min(found, key=lambda slot: self._where.made[slot], default=None)
+        return min(made, key=lambda slot: self._where.made[slot], default=None)
 
     def _item(self, op: FlowOp) -> int:
         """Bytes of an element of a cast input."""
@@ -226,17 +224,17 @@ class _Autocast:
     def _cast_gradient(self, cast: Cast, op: FlowOp, module: str, end: int) -> None:
         """The gradient of a cast input is cast back where the op's backward pass ends."""
         size = rounded(cast.elements * _FULL)
-        found = [
+        gradients = [
             slot
-            for slot, one in enumerate(self._program.slots)
+            for slot, allocation in enumerate(self._program.slots)
             if self._program.backward_at <= self._where.made[slot] < end <= self._where.freed[slot]
-            and one.module == module
-            and rounded(one.bytes) == size
+            and allocation.module == module
+            and rounded(allocation.bytes) == size
         ]
-        if not found:
+        if not gradients:
             return
-        slot, back = found[-1], _FULL if op.half else _HALF
-        new = self._new(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
+        slot, back = gradients[-1], _FULL if op.half else _HALF
+        new = self._edits.add(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
         freed = self._where.freed[slot]
         self._edits.put(end, [new + 1, -slot - 1])
         self._edits.drop(freed)
@@ -247,14 +245,14 @@ class _Autocast:
         if cast.elements * _HALF <= SMALL:
             return None
         size = rounded(cast.elements * _FULL)
-        found = [
+        there = [
             slot
-            for slot, one in enumerate(self._program.slots)
+            for slot, allocation in enumerate(self._program.slots)
             if self._where.made[slot] < before < self._where.freed[slot]
-            and rounded(one.bytes) == size
+            and rounded(allocation.bytes) == size
             and slot not in self._let_go
         ]
-        return max(found, key=lambda slot: self._where.made[slot], default=None)
+        return max(there, key=lambda slot: self._where.made[slot], default=None)
 
     def _backward_end(self, module: str) -> int:
         """Index behind the backward pass of a module, of the forward pass where it has none."""
@@ -270,7 +268,3 @@ class _Autocast:
         while end < len(events) and events[end] < 0:
             end += 1
         return end
-
-    def _new(self, slot: Slot) -> int:
-        self._edits.slots.append(slot)
-        return len(self._edits.slots) - 1

@@ -240,7 +240,7 @@ def with_offload(program: StepProgram, what: Sequence[str], calls: OpCalls) -> S
     Raises:
         UnknownModule: a module made nothing in the forward pass.
     """
-    modules = [one for one in what if one != OFFLOADED_OPTIMIZER]
+    modules = [name for name in what if name != OFFLOADED_OPTIMIZER]
     changed = _without_activations(program, modules, calls) if modules else program
     return _without_optimizer(changed) if OFFLOADED_OPTIMIZER in what else changed
 
@@ -271,12 +271,12 @@ def _without_activations(program: StepProgram, modules: Sequence[str], calls: Op
 
 def _nodes(program: StepProgram, where: Places, modules: Sequence[str], calls: OpCalls) -> list[_Node]:
     """The nodes that allocate, in their order."""
-    found: list[_Node] = []
+    nodes: list[_Node] = []
     run: list[int] = []
 
     def close() -> None:
         if run:
-            found.append(_node(program, where, run, modules, calls))
+            nodes.append(_node(program, where, run, modules, calls))
             run.clear()
 
     for index in range(program.backward_at, program.optimizer_at):
@@ -290,7 +290,7 @@ def _nodes(program: StepProgram, where: Places, modules: Sequence[str], calls: O
                 close()
         run.append(index)
     close()
-    return found
+    return nodes
 
 
 def _node(program: StepProgram, where: Places, run: Sequence[int], modules: Sequence[str], calls: OpCalls) -> _Node:
@@ -330,8 +330,7 @@ def _bring_back(edits: EventEdits, where: Places, node: _Node, kept: Sequence[in
             new = edits.copy(min(same, key=where.freed.__getitem__))
         else:
             parameter = any(one.bytes == size for one in edits.program.parameters())
-            edits.slots.append(Slot(size, SlotKind.TEMPORARY, batch=0.0 if parameter else 1.0))
-            new = len(edits.slots) - 1
+            new = edits.add(Slot(size, SlotKind.TEMPORARY, batch=0.0 if parameter else 1.0))
         edits.put(node.first, [new + 1])
         edits.put(node.last + 1, [-new - 1])
 
@@ -340,7 +339,7 @@ def _read_outside(
     program: StepProgram, where: Places, slot: int, reader: int | None, ends: Mapping[str, int], nodes: Sequence[_Node]
 ) -> int | None:
     """The index before which the node of an op outside of the modules has read a tensor that it saved, too."""
-    if reader is None or any(inside(program.slots[program.events[reader] - 1].module, one) for one in ends):
+    if reader is None or any(inside(program.slots[program.events[reader] - 1].module, module) for module in ends):
         return None
     outer = [node for node in nodes if node.last < where.freed[slot] and node.module is None]
     needing = [node for node in outer if rounded(program.slots[slot].bytes) in map(rounded, node.reads or ())]
@@ -348,11 +347,7 @@ def _read_outside(
 
 
 def _without_optimizer(program: StepProgram) -> StepProgram:
-    where, edits = places(program), EventEdits(program)
-    for slot, made in enumerate(where.made):
-        if made >= program.optimizer_at and program.slots[slot].kind in (SlotKind.OPTIMIZER, SlotKind.TEMPORARY):
-            edits.drop(made)
-            if where.freed[slot] >= 0:
-                edits.drop(where.freed[slot])
-    states = [one for one in program.states if one.kind != HeldKind.OPTIMIZER_STATE]
+    edits = EventEdits(program)
+    edits.drop_optimizer(places(program))
+    states = [state for state in program.states if state.kind != HeldKind.OPTIMIZER_STATE]
     return edits.changed(states=states)

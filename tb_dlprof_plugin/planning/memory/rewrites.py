@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
-from tb_dlprof_plugin.model.plan_request import SHARES, TENSOR_PARALLEL, PlanRequest
+from tb_dlprof_plugin.model.plan_request import SHARES, TENSOR_PARALLEL, PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.module_choices import units
 from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
-from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, UnknownInput, input_size, with_input
-from tb_dlprof_plugin.planning.memory.rewrite_gpus import NoPairs, with_sharding, with_tensor_parallel
+from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, input_size, with_input
+from tb_dlprof_plugin.planning.memory.rewrite_gpus import with_sharding, with_tensor_parallel
 from tb_dlprof_plugin.planning.memory.rewrite_modules import with_inplace_relu, with_layers, with_relu_behind_pool
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import (
     OPTIMIZERS,
@@ -34,12 +34,8 @@ from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
 
-class PlanError(ValueError):
-    """The question cannot be answered for this run; the message says why and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MemorySpread:
     """Shares of a figure: ``allocated`` of peaks of tensors, ``reserved`` of reserved memory and limits.
 
     ``measured`` says whether enough configurations were measured.
@@ -50,25 +46,25 @@ class Spread:
     measured: bool = True
 
 
-RECORDED = Spread(0.001, 0.012)
+RECORDED = MemorySpread(0.001, 0.012)
 """Of the recorded configuration itself."""
 SPREADS = {
     # Such that about nine in ten of the configurations lie within that were measured of twelve models on an H200
     # (`tests/data/memory_plan/recorded` and `held_out`, printed by `compare`), and at least 0.5 % and 1 %; where it is
     # not measured, as wide as the widest that are, and half again where buffers depend on the library.
-    "batch_size": Spread(0.01, 0.08),
-    "input": Spread(0.02, 0.12, measured=False),
-    "precision": Spread(0.03, 0.12),
-    "optimizer": Spread(0.005, 0.02),
-    "checkpoint": Spread(0.015, 0.08),
-    "layers": Spread(0.005, 0.02),
-    "gradients": Spread(0.005, 0.015),
+    "batch_size": MemorySpread(0.01, 0.08),
+    "input": MemorySpread(0.02, 0.12, measured=False),
+    "precision": MemorySpread(0.03, 0.12),
+    "optimizer": MemorySpread(0.005, 0.02),
+    "checkpoint": MemorySpread(0.015, 0.08),
+    "layers": MemorySpread(0.005, 0.02),
+    "gradients": MemorySpread(0.005, 0.015),
     # Four models (`tests/data/memory_plan/inputs_and_splits_recorded`), the worst off by 0.1 and 0.2 %, and five more
     # (`library_models_recorded`), by 0.5 and 17 %: nine in ten of these.
-    "offload": Spread(0.01, 0.09),
-    "relu": Spread(0.01, 0.08, measured=False),
-    "sharding": Spread(0.03, 0.18, measured=False),
-    "allocator": Spread(0.005, 0.01),
+    "offload": MemorySpread(0.01, 0.09),
+    "relu": MemorySpread(0.01, 0.08, measured=False),
+    "sharding": MemorySpread(0.03, 0.18, measured=False),
+    "allocator": MemorySpread(0.005, 0.01),
 }
 """By kind of change, in the order in which sentences name them."""
 
@@ -97,20 +93,9 @@ class Rewrite:
     change: Callable[[StepProgram, Configuration], StepProgram] | None
 
 
-def _precision(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_autocast(of.view, program, of.request.precision == "fp8", of.workspaces)
-
-
-def _relu(program: StepProgram, of: Configuration) -> StepProgram:
-    return (with_inplace_relu if of.request.relu == "inplace" else with_relu_behind_pool)(of.view, program)
-
-
 def _input(program: StepProgram, of: Configuration) -> StepProgram:
     ratio = input_ratio(of.view, of.request)
-    try:
-        return program if ratio == 1 else with_input(of.view, program, ratio)
-    except UnknownInput as error:
-        raise PlanError(str(error)) from None
+    return program if ratio == 1 else with_input(of.view, program, ratio)
 
 
 def _layers(program: StepProgram, of: Configuration) -> StepProgram:
@@ -119,52 +104,58 @@ def _layers(program: StepProgram, of: Configuration) -> StepProgram:
     return program
 
 
-def _checkpoints(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_checkpoints(program, of.request.checkpoint, OpCalls(of.view))
-
-
 def _optimizer(program: StepProgram, of: Configuration) -> StepProgram:
     assert of.request.optimizer is not None
     _need_parameters(program)
     return with_optimizer(program, of.request.optimizer, _parameter_item(of.view))
 
 
-def _cleared_gradients(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_freed_gradients(program) if of.request.set_to_none else with_kept_gradients(program)
-
-
-def _offload(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_offload(program, of.request.offload, OpCalls(of.view))
-
-
-def _accumulation(program: StepProgram, of: Configuration) -> StepProgram:
-    return with_accumulation(program, of.request.accumulate)
-
-
 def _sharding(program: StepProgram, of: Configuration) -> StepProgram:
     shard, gpus = of.request.shard, of.request.gpus
     assert shard is not None
     _need_parameters(program)
-    if shard != TENSOR_PARALLEL:
-        return with_sharding(program, shard, gpus, [unit.module for unit in units(of.view, program)])
-    try:
+    if shard == TENSOR_PARALLEL:
         return with_tensor_parallel(of.view, program, gpus)
-    except NoPairs as error:
-        raise PlanError(str(error)) from None
+    return with_sharding(program, shard, gpus, [unit.module for unit in units(of.view, program)])
 
 
+_OF_RELU = {"inplace": with_inplace_relu, "behind_pool": with_relu_behind_pool}
 REWRITES = (
     # A search scales the rewritten step with `with_batch` many times.
     Rewrite("batch_size", lambda of: of.request.batch_size not in (None, of.view.profile.facts.batch_size), None),
-    Rewrite("precision", lambda of: of.request.precision is not None, _precision),
-    Rewrite("relu", lambda of: of.request.relu is not None, _relu),
+    Rewrite(
+        "precision",
+        lambda of: of.request.precision is not None,
+        lambda program, of: with_autocast(of.view, program, of.request.precision == "fp8", of.workspaces),
+    ),
+    Rewrite(
+        "relu",
+        lambda of: of.request.relu is not None,
+        lambda program, of: _OF_RELU[of.request.relu or "inplace"](of.view, program),
+    ),
     Rewrite("input", lambda of: (of.request.sequence_length, of.request.image_size) != (None, None), _input),
     Rewrite("layers", lambda of: any(of.request.layers.values()), _layers),
-    Rewrite("checkpoint", lambda of: bool(of.request.checkpoint), _checkpoints),
+    Rewrite(
+        "checkpoint",
+        lambda of: bool(of.request.checkpoint),
+        lambda program, of: with_checkpoints(program, of.request.checkpoint, OpCalls(of.view)),
+    ),
     Rewrite("optimizer", lambda of: of.request.optimizer is not None, _optimizer),
-    Rewrite("gradients", lambda of: of.request.set_to_none is not None, _cleared_gradients),
-    Rewrite("offload", lambda of: bool(of.request.offload), _offload),
-    Rewrite("gradients", lambda of: of.request.accumulate > 1, _accumulation),
+    Rewrite(
+        "gradients",
+        lambda of: of.request.set_to_none is not None,
+        lambda program, of: (with_freed_gradients if of.request.set_to_none else with_kept_gradients)(program),
+    ),
+    Rewrite(
+        "offload",
+        lambda of: bool(of.request.offload),
+        lambda program, of: with_offload(program, of.request.offload, OpCalls(of.view)),
+    ),
+    Rewrite(
+        "gradients",
+        lambda of: of.request.accumulate > 1,
+        lambda program, of: with_accumulation(program, of.request.accumulate),
+    ),
     Rewrite("sharding", lambda of: of.request.shard is not None, _sharding),
     # The replay has the allocator's settings.
     Rewrite("allocator", lambda of: of.request.expandable_segments is not None, None),
@@ -179,11 +170,11 @@ def changes_of(view: ProfileView, request: PlanRequest) -> list[str]:
     return [kind for kind in SPREADS if kind in asked]
 
 
-def spread_of(changes: Sequence[str]) -> Spread:
+def spread_of(changes: Sequence[str]) -> MemorySpread:
     """Of several kinds of change together: their spreads are taken to add up."""
     if not changes:
         return RECORDED
-    return Spread(
+    return MemorySpread(
         sum(SPREADS[change].allocated for change in changes), sum(SPREADS[change].reserved for change in changes)
     )
 
@@ -246,9 +237,9 @@ def check(view: ProfileView, request: PlanRequest) -> None:
     if request.optimizer is not None and request.optimizer not in OPTIMIZERS:
         raise PlanError(f"there is no optimizer {request.optimizer!r}; there is {', '.join(OPTIMIZERS)}.")
     for what, modules in (("checkpointed", request.checkpoint), ("offloaded", request.offload)):
-        for one in modules:
-            if any(other != one and f"{one}.".startswith(f"{other}.") for other in modules):
-                raise PlanError(f"{one} lies within another module that is to be {what}.")
+        for module in modules:
+            if any(other != module and f"{module}.".startswith(f"{other}.") for other in modules):
+                raise PlanError(f"{module} lies within another module that is to be {what}.")
 
 
 def _check_input(view: ProfileView, request: PlanRequest) -> None:
@@ -264,13 +255,13 @@ def _check_input(view: ProfileView, request: PlanRequest) -> None:
 
 def input_ratio(view: ProfileView, request: PlanRequest) -> float:
     """The asked number of positions of a sample over the recorded one."""
-    found = 1.0
+    ratio = 1.0
     known = input_size(view) if request.sequence_length or request.image_size else None
     if known is not None and request.sequence_length and known.length:
-        found *= request.sequence_length / known.length
+        ratio *= request.sequence_length / known.length
     if known is not None and request.image_size and known.side:
-        found *= (request.image_size / known.side) ** 2
-    return found
+        ratio *= (request.image_size / known.side) ** 2
+    return ratio
 
 
 def _need_parameters(program: StepProgram) -> None:

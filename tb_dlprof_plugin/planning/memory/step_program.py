@@ -116,11 +116,11 @@ class StepProgram:
 
     def held_bytes(self, kind: HeldKind) -> int:
         """Bytes of a kind that are held between steps, unrounded."""
-        return sum(one.bytes for one in (*self.held, *self.states) if one.kind == kind)
+        return sum(storage.bytes for storage in (*self.held, *self.states) if storage.kind == kind)
 
     def parameters(self) -> Iterator[Held]:
         """The parameters, in the order of the module."""
-        return (one for one in self.held if one.kind == HeldKind.PARAMETER)
+        return (storage for storage in self.held if storage.kind == HeldKind.PARAMETER)
 
 
 def is_workspace(slot: Slot) -> bool:
@@ -174,10 +174,21 @@ class EventEdits:
         """Put events before an index, behind those that were put there already."""
         self._before.setdefault(index, []).extend(events)
 
+    def add(self, slot: Slot) -> int:
+        """The number of a new slot."""
+        self.slots.append(slot)
+        return len(self.slots) - 1
+
     def copy(self, slot: int) -> int:
         """A new slot like another."""
-        self.slots.append(self.slots[slot])
-        return len(self.slots) - 1
+        return self.add(self.slots[slot])
+
+    def drop_optimizer(self, where: Places) -> None:
+        """Leave out what the recorded optimizer makes for its step and frees in it."""
+        for slot, made in enumerate(where.made):
+            kind, freed = self.program.slots[slot].kind, where.freed[slot]
+            if made >= self.program.optimizer_at and kind in (SlotKind.OPTIMIZER, SlotKind.TEMPORARY):
+                self._dropped |= {made, freed}
 
     def changed(self, held: Sequence[Held] | None = None, states: Sequence[Held] | None = None) -> StepProgram:
         """The changed program; with other memory that is held, where it is given."""
@@ -230,7 +241,7 @@ def module_events(program: StepProgram, where: Places, module: str) -> ModuleEve
     Raises:
         UnknownModule: it made nothing, or nothing in the forward pass.
     """
-    own = [slot for slot, one in enumerate(program.slots) if inside(one.module, module)]
+    own = [slot for slot, allocation in enumerate(program.slots) if inside(allocation.module, module)]
     forward = [where.made[slot] for slot in own if where.made[slot] < program.backward_at]
     if not forward:
         raise UnknownModule(f"no allocation of the forward pass belongs to a module {module!r}.")
@@ -260,12 +271,13 @@ def inside(path: str, module: str) -> bool:
     return path == module or path.startswith(f"{module}.") or module == ""
 
 
+def with_outer(path: str) -> list[str]:
+    """The paths of a module and of those around it, the outermost first; none for ""."""
+    parts = path.split(".") if path else []
+    return [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+
+
 def modules_of(program: StepProgram) -> list[str]:
     """Paths of the modules that keep activations, with all around them, in the order of the forward pass."""
-    found: dict[str, None] = {}
-    for slot in program.slots:
-        if slot.kind == SlotKind.ACTIVATION and slot.module:
-            parts = slot.module.split(".")
-            for depth in range(1, len(parts) + 1):
-                found.setdefault(".".join(parts[:depth]))
-    return list(found)
+    kept = (slot.module for slot in program.slots if slot.kind == SlotKind.ACTIVATION)
+    return list(dict.fromkeys(path for module in kept for path in with_outer(module)))

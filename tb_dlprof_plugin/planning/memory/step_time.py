@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.rewrites import batch_ratio, changes_of, input_ratio
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, inside
-from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, Work
+from tb_dlprof_plugin.planning.memory.step_work import NoWork, StepWork, WorkChange
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
@@ -65,9 +65,9 @@ class _OtherWork:
     changes: list[Change]
     gpu_ns: float = 0.0
     spread: float = 0.0
-    batch: Work | None = None
+    batch: WorkChange | None = None
 
-    def add(self, work: Work, kind: str) -> None:
+    def add(self, work: WorkChange, kind: str) -> None:
         """Work of one kind of `SPREADS`."""
         self.changes.append(work.change)
         self.gpu_ns += work.gpu_ns
@@ -102,14 +102,14 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
         if asked:
             raise NoStepTime(f"the step time with {what} is not forecast.")
     simulated = simulation(view, view.selection())
-    base, found, work = _base(view, request, simulated)
+    base, predicted, work = _base(view, request, simulated)
     try:
         more = _other_work(view, work, request)
     except NoWork as error:
         raise NoStepTime(f"the step time is not forecast: {error}.") from None
     if not more.changes and more.batch is None:
-        return PlannedStep(_wider(base, ANOTHER_START) if changes_of(view, request) or request.gpu else base, found)
-    changes = [] if found is None else [found.change]
+        return PlannedStep(_wider(base, ANOTHER_START) if changes_of(view, request) or request.gpu else base, predicted)
+    changes = [] if predicted is None else [predicted.change]
     before = simulated.step(changes).ns
     after = simulated.step([*changes, *more.changes]).ns
     gpu_ns = more.gpu_ns
@@ -120,7 +120,7 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
         gpu_ns += further * more.batch.gpu_ns
     share = after / before if before else 1.0
     time = StepTime(base.ns * share, base.low_ns * share, base.high_ns * share)
-    return PlannedStep(_wider(time, more.spread + ANOTHER_START), found, gpu_ns)
+    return PlannedStep(_wider(time, more.spread + ANOTHER_START), predicted, gpu_ns)
 
 
 def _wider(time: StepTime, off: float) -> StepTime:
@@ -128,42 +128,42 @@ def _wider(time: StepTime, off: float) -> StepTime:
 
 
 def _other_work(view: ProfileView, work: StepWork, request: PlanRequest) -> _OtherWork:
-    found = _OtherWork([])
+    other = _OtherWork([])
     ratio = input_ratio(view, request)
     if ratio != 1:
         attention = work.longer_attention(ratio)
-        found.add(attention, "input")
+        other.add(attention, "input")
         work = work.after(attention.change)
     if request.checkpoint:
-        found.add(work.checkpoints(request.checkpoint), "checkpoint")
+        other.add(work.checkpoints(request.checkpoint), "checkpoint")
     for module, count in request.layers.items():
         if count:
-            found.add(work.more_layers(module, count), "layers")
+            other.add(work.more_layers(module, count), "layers")
             again = tuple(one for one in request.checkpoint if inside(one, module))
             again = again or ((module,) if any(inside(module, one) for one in request.checkpoint) else ())
             if again:
-                found.add(work.checkpoints(again, count), "checkpoint")
+                other.add(work.checkpoints(again, count), "checkpoint")
     if request.optimizer is not None:
-        found.add(work.optimizer(request.optimizer), "optimizer")
+        other.add(work.optimizer(request.optimizer), "optimizer")
     if request.set_to_none is not None:
         kept = _gradients_are_kept(view)
         if kept and request.set_to_none:
             raise NoWork("how much the recorded step spends on gradients that are kept is not known")
         if not kept and not request.set_to_none:
-            found.add(work.kept_gradients(), "kept gradients")
+            other.add(work.kept_gradients(), "kept gradients")
     if request.accumulate > 1:
-        found.batch = work.another_batch
-        found.spread += SPREADS["batches"]
-    return found
+        other.batch = work.another_batch
+        other.spread += SPREADS["batches"]
+    return other
 
 
 def _gradients_are_kept(view: ProfileView) -> bool:
     """Whether the recorded step sets gradients to zero in place of freeing them."""
     try:
         program = recorded_program(view)
-    except NoMemoryRecorded:
+    except PlanError:
         raise NoWork("whether the recorded step frees its gradients was not recorded") from None
-    return any(one.kind == HeldKind.GRADIENT for one in (*program.held, *program.states))
+    return any(storage.kind == HeldKind.GRADIENT for storage in (*program.held, *program.states))
 
 
 _Base = tuple[StepTime, "Forecast | None", StepWork]
@@ -173,12 +173,12 @@ _Base = tuple[StepTime, "Forecast | None", StepWork]
 def _base(view: ProfileView, request: PlanRequest, simulated: Simulation) -> _Base:
     """Without other work; kept with the view."""
     key = (f"{__name__}._base", request.precision, request.batch_size, request.gpu, input_ratio(view, request))
-    known: _Base | None = view.answers.get(key)
-    if known is None:
-        time, found = _without_other_work(view, request, simulated)
-        known = time, found, StepWork(view, simulated, None if found is None else found.change)
-        view.keep(key, known)
-    return known
+
+    def base() -> _Base:
+        time, predicted = _without_other_work(view, request, simulated)
+        return time, predicted, StepWork(view, simulated, None if predicted is None else predicted.change)
+
+    return view.kept(key, base)
 
 
 def _without_other_work(
@@ -190,7 +190,7 @@ def _without_other_work(
     precision = request.precision or _as_recorded(view)
     try:
         gpu = gpu_memory(request.gpu).name if request.gpu else None
-        found = forecast(view, precision, request.batch_size, gpu, input_ratio=input_ratio(view, request))
+        predicted = forecast(view, precision, request.batch_size, gpu, input_ratio=input_ratio(view, request))
     except ForecastError as error:
         ratio = work_ratio(view, request)
         known_line = view.profile.has_gpu and ratio in FACTORS  # A CPU's own work grows with the batch, too.
@@ -199,7 +199,7 @@ def _without_other_work(
         larger, index = larger_batch(view, view.selection(), known.ns), FACTORS.index(int(ratio))
         low, high = larger.shortest_ns[index], larger.longest_ns[index]
         return StepTime(math.sqrt(low * high), low, high), None
-    return StepTime(found.predicted_ns, found.low_ns, found.high_ns), found
+    return StepTime(predicted.predicted_ns, predicted.low_ns, predicted.high_ns), predicted
 
 
 def _as_recorded(view: ProfileView) -> str:

@@ -11,8 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.planning.memory.op_calls import flat
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, is_between_positions
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerStepCost, recorded_optimizer
@@ -21,8 +23,6 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation
 
-_STEP = "Optimizer.step#"
-"""The range that torch puts around an optimizer's step."""
 _GRADIENT_WORDS = 3.0
 """Values read and written per element to add a gradient to one that is there."""
 _CLEARING_WORDS = 1.0
@@ -42,7 +42,7 @@ class NoWork(ValueError):
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkChange:
     """A change, and by how many ns of GPU time a step it makes the step's kernels longer; below 0 for shorter."""
 
     change: Change
@@ -65,7 +65,7 @@ class StepWork:
         self._gpu = np.ones(len(profile.launches)) if shares is None else shares
         self._before: Mapping[int, list[Added]] = base.added if base is not None else {}
         launches, calls, ops = profile.launches, profile.calls, profile.ops
-        self._op = calls.op[np.maximum(launches.call, 0)] if len(calls) else np.zeros(len(launches), np.int64)
+        self._op = take_or(calls.op, launches.call, 0)
         self._linked = (launches.call >= 0) & (view.launch_iteration >= 0)
         self._is_op = (ops.kind[calls.op] == CallKind.OP) & (view.call_iteration >= 0)
         self._iterations = max(len(profile.iterations), 1)
@@ -78,11 +78,11 @@ class StepWork:
         gpu = self._gpu if change.gpu is None else self._gpu * change.gpu
         return StepWork(self._view, self._simulated, Change(gpu=gpu, added=self._before))
 
-    def checkpoints(self, modules: Sequence[str], times: int = 1) -> Work:
+    def checkpoints(self, modules: Sequence[str], times: int = 1) -> WorkChange:
         """The forward pass of modules once more, before the first launch of each one's backward pass."""
         return self._of_modules(modules, [(Role.FORWARD, Role.BACKWARD)], times, RECOMPUTED_HOST)
 
-    def more_layers(self, module: str, count: int) -> Work:
+    def more_layers(self, module: str, count: int) -> WorkChange:
         """More modules like one: both of its passes, and its part of the optimizer's step."""
         own = self._of_modules((module,), [(Role.FORWARD, Role.FORWARD), (Role.BACKWARD, Role.BACKWARD)], count)
         share, number = self._parameters_inside(module)
@@ -95,9 +95,9 @@ class StepWork:
         for row in self._first_rows(rows).values():
             added[row] = [*added.get(row, []), Added(host, 0.0)]
         more = count * share * float(self._time(rows).sum()) / self._iterations
-        return Work(Change(gpu=longer, added=added), own.gpu_ns + more)
+        return WorkChange(Change(gpu=longer, added=added), own.gpu_ns + more)
 
-    def optimizer(self, name: str) -> Work:
+    def optimizer(self, name: str) -> WorkChange:
         """Another optimizer in place of the recorded one.
 
         Raises:
@@ -117,12 +117,12 @@ class StepWork:
         left = np.ones(len(self._gpu)) if gone.gpu is None else gone.gpu
         # What has a launch removed loses what is added before it.
         left[list(first)] = _NEARLY_NOTHING
-        return Work(
+        return WorkChange(
             replace(gone, gpu=left, added={row: [Added(host, each)] * kernels for row in first}), each * kernels - was
         )
 
     @cached_property
-    def another_batch(self) -> Work:
+    def another_batch(self) -> WorkChange:
         """Forward and backward pass once more before the optimizer's step, its gradients added to those there are where
         the rate of such work is known.
 
@@ -151,9 +151,9 @@ class StepWork:
         for place in places.values():
             added[place] += sums
         more = sum(one.gpu_ns for one in sums)
-        return Work(Change(added=dict(added)), self._gpu_ns(others) + more)
+        return WorkChange(Change(added=dict(added)), self._gpu_ns(others) + more)
 
-    def kept_gradients(self) -> Work:
+    def kept_gradients(self) -> WorkChange:
         """Gradients that are set to zero and added to, in place of freed and made again.
 
         Raises:
@@ -162,9 +162,9 @@ class StepWork:
         rows = self._rows_of(self._optimizer_calls())
         sums = self._per_parameter(rows, _GRADIENT_WORDS + _CLEARING_WORDS)
         added = dict.fromkeys(self._first_rows(rows).values(), sums)
-        return Work(Change(added=added), sum(one.gpu_ns for one in sums))
+        return WorkChange(Change(added=added), sum(one.gpu_ns for one in sums))
 
-    def longer_attention(self, ratio: float) -> Work:
+    def longer_attention(self, ratio: float) -> WorkChange:
         """What attention takes longer with so many times the positions of a sample, above what all kernels do."""
         view, profile = self._view, self._profile
         size, batch = input_size(view), profile.facts.batch_size or 0
@@ -177,10 +177,10 @@ class StepWork:
         )
         # The kernels of an op that has no shapes lie in one that has.
         inside_one = self._inherited(pairs[profile.calls.op] & self._is_op)
-        rows = np.flatnonzero(self._linked & inside_one[np.maximum(profile.launches.call, 0)])
+        rows = np.flatnonzero(self._linked & take_or(inside_one, profile.launches.call, False))
         longer = np.ones(len(self._gpu))
         longer[rows] = ratio
-        return Work(Change(gpu=longer), (ratio - 1) * float(self._time(rows).sum()) / self._iterations)
+        return WorkChange(Change(gpu=longer), (ratio - 1) * float(self._time(rows).sum()) / self._iterations)
 
     @property
     def _number(self) -> int:
@@ -206,25 +206,18 @@ class StepWork:
         """Outermost calls of the optimizer's step."""
         profile, view = self._profile, self._view
         calls, ops = profile.calls, profile.ops
-        named = np.array([name.startswith(_STEP) for name in profile.strings], dtype=np.bool_)
-        ranges: Bools = named[ops.name[calls.op]] & (view.call_iteration >= 0)
+        ranges = profile.ops_named(lambda name: name.startswith(OPTIMIZER_STEP))[calls.op] & (view.call_iteration >= 0)
         if ranges.any():
             return ranges
         own = (ops.role[calls.op] == Role.OPTIMIZER) & (view.call_iteration >= 0)
-        parent = view.call_parent
-        outermost: Bools = own & ~((parent >= 0) & own[np.maximum(parent, 0)])
-        return outermost
+        return own & ~take_or(own, view.call_parent, False)
 
     def _inherited(self, calls: Bools) -> Bools:
         return inherit(calls, calls, self._view.call_parent)
 
     def _rows_of(self, calls: Bools) -> Ints:
         """Launches within calls."""
-        found = self._inherited(calls)
-        launches = self._profile.launches
-        return (
-            np.flatnonzero(self._linked & found[np.maximum(launches.call, 0)]) if len(found) else np.zeros(0, np.int64)
-        )
+        return np.flatnonzero(self._linked & take_or(self._inherited(calls), self._profile.launches.call, False))
 
     def _again(self, row: int, host_ns: float) -> list[Added]:
         """A launch once more, with what another precision puts before it, such as casts."""
@@ -232,34 +225,33 @@ class StepWork:
 
     def _gpu_ns(self, rows: Ints) -> float:
         """GPU time of launches and of what is put before them, per step."""
-        return sum(one.gpu_ns for row in rows.tolist() for one in self._again(row, 0.0)) / self._iterations
+        return sum(added.gpu_ns for row in rows.tolist() for added in self._again(row, 0.0)) / self._iterations
 
     def _time(self, rows: Ints | int) -> Floats:
         """GPU time (ns) of launches after the change of precision, batch or GPU."""
-        times: Floats = self._profile.launches.duration_ns[rows] * self._gpu[rows]
-        return times
+        return self._profile.launches.duration_ns[rows] * self._gpu[rows]
 
     def _first_rows(self, rows: Ints) -> dict[int, int]:
         """By iteration the first of some launches."""
-        found: dict[int, int] = {}
+        first: dict[int, int] = {}
         for row in rows[np.argsort(self._profile.launches.start_ns[rows], kind="stable")].tolist():
-            found.setdefault(int(self._view.launch_iteration[row]), row)
-        return found
+            first.setdefault(int(self._view.launch_iteration[row]), row)
+        return first
 
     def _parameters_inside(self, module: str) -> tuple[float, float]:
         """A module's part of the parameters' bytes, and of their number."""
         bytes_, number = [0, 0], [0, 0]
-        for one in self._profile.facts.storages:
-            if one.kind == "parameter":
-                own = inside(one.module, module)
+        for storage in self._profile.facts.storages:
+            if storage.kind == "parameter":
+                own = inside(storage.module, module)
                 for i, add in ((0, True), (1, own)):
-                    bytes_[i] += sum(one.bytes) if add else 0
-                    number[i] += len(one.bytes) if add else 0
+                    bytes_[i] += sum(storage.bytes) if add else 0
+                    number[i] += len(storage.bytes) if add else 0
         return bytes_[1] / max(bytes_[0], 1), number[1] / max(number[0], 1)
 
     def _of_modules(
         self, modules: Sequence[str], passes: list[tuple[Role, Role]], times: int, host_factor: float = 1.0
-    ) -> Work:
+    ) -> WorkChange:
         """Passes of modules so many times more: the launches of one role, before the first of another.
 
         ``host_factor`` is the CPU's time for them over that of the recorded ones.
@@ -286,7 +278,7 @@ class StepWork:
                     again = self._again(row, host)
                     added[place] += again * times
                     total += times * sum(one.gpu_ns for one in again)
-        return Work(Change(added=dict(added)), total / self._iterations)
+        return WorkChange(Change(added=dict(added)), total / self._iterations)
 
 
 def _owner(modules: Sequence[str]) -> Callable[[str], str]:
@@ -295,7 +287,7 @@ def _owner(modules: Sequence[str]) -> Callable[[str], str]:
 
     def of(path: str) -> str:
         if path not in known:
-            known[path] = next(one for one in modules if inside(path, one))
+            known[path] = next(module for module in modules if inside(path, module))
         return known[path]
 
     return of

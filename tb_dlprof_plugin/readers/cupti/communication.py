@@ -23,11 +23,11 @@ def process_groups(communicators: Sequence[Communicator], rank_of: Mapping[int, 
         rank_of: the global rank of each process, where it is known.
     """
     result = []
-    for one in communicators:
-        place = {at: rank_of[process] for process, at in one.rank_of.items() if process in rank_of}
-        whole = one.size > 0 and sorted(place) == list(range(one.size))
-        members = tuple(place[at] for at in range(one.size)) if whole else ()
-        result.append(ProcessGroup(f"NCCL {one.id % 2**64:x}", members=members))
+    for communicator in communicators:
+        place = {at: rank_of[process] for process, at in communicator.rank_of.items() if process in rank_of}
+        whole = communicator.size > 0 and sorted(place) == list(range(communicator.size))
+        members = tuple(place[at] for at in range(communicator.size)) if whole else ()
+        result.append(ProcessGroup(f"NCCL {communicator.id % 2**64:x}", members=members))
     return result
 
 
@@ -57,7 +57,7 @@ def communications_of(
     names = [strings.add(text.name if isinstance(text, Emitted) else text) for text in texts]
     return CommunicationEvents(
         start_ns=calls.start_ns[rows] - first,
-        thread=np.array([threads[one] for one in calls.thread[rows].tolist()], dtype=np.int64),
+        thread=np.array([threads[thread_key] for thread_key in calls.thread[rows].tolist()], dtype=np.int64),
         device=unknown,
         stream=unknown,
         name=np.array(names, dtype=np.int64),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,11 +12,9 @@ from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 
-_T = TypeVar("_T")
-
 
 @dataclass(slots=True)
-class Calls:
+class CudaCalls:
     """CUDA calls, or what the profiler itself took on a thread. ``process`` and ``thread`` are keys of the recording,
     ``name`` indexes the strings, ``correlation`` is -1 where there is none. Times in ns on the file's clock."""
 
@@ -131,9 +128,9 @@ class CuptiRecording:
     source: str
     format: str
     tables: Tables
-    calls: Calls
+    calls: CudaCalls
     activities: Activities
-    overhead: Calls
+    overhead: CudaCalls
     ranges: NvtxRanges
     texts: list[str | Emitted]
     domains: list[str]
@@ -147,15 +144,3 @@ class CuptiRecording:
     memory: MemoryCalls = field(default_factory=MemoryCalls.none)
     nccl: NcclCalls = field(default_factory=NcclCalls.none)
     rows: int = 0
-
-
-def joined(parts: list[_T], kind: type[_T]) -> _T:
-    """Several tables of one kind as one; one without rows where there is none."""
-    nothing = np.zeros(0, dtype=np.int64)
-    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
-    return kind(*(np.concatenate([nothing, *(getattr(part, name) for part in parts)]) for name in names))
-
-
-def rows_of(table: Any, rows: Ints | np.ndarray[Any, Any]) -> Any:
-    """Some rows of a table of columns."""
-    return type(table)(*(getattr(table, one.name)[rows] for one in fields(table)))

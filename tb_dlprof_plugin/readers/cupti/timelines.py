@@ -6,8 +6,8 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.grouping import distinct, group_rows
+from tb_dlprof_plugin.model.lookup import rows_with, take_or, take_rows
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
-from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
     CounterSamples,
     DeviceEvents,
@@ -22,13 +22,12 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
-from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts, rows_of
+from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
-from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, meanings
+from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, framework_of, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla
@@ -56,9 +55,9 @@ def timelines(recording: CuptiRecording, markers: Markers, nothing: str) -> list
     if not len(recording.activities) and not len(recording.ranges):
         raise TraceError(f"{recording.source} {nothing}")
     keys, note = _processes(recording)
-    found = _all_meanings(recording, markers)
+    all_meanings = _all_meanings(recording, markers)
     groups = process_groups(recording.nccl.communicators, _numbers(keys, recording))
-    made = [_Process(recording, key, markers, *found).timeline(len(keys), groups) for key in keys]
+    made = [_Process(recording, key, markers, *all_meanings).timeline(len(keys), groups) for key in keys]
     if note is not None:
         made[0].notes.append(note)
     return made
@@ -91,8 +90,7 @@ def _numbers(keys: list[int], recording: CuptiRecording) -> dict[int, int]:
 
 def distinct_keys(column: Ints) -> list[int]:
     """The different values of a column of keys."""
-    keys: list[int] = np.unique(column).tolist()
-    return keys
+    return np.unique(column).tolist()
 
 
 def _sound(recording: CuptiRecording) -> None:
@@ -110,7 +108,7 @@ def _sound(recording: CuptiRecording) -> None:
         kept = in_reach & (open_ | ((stop > middle - _LONGEST_RECORDING_NS) & (stop < middle + _LONGEST_RECORDING_NS)))
         if not kept.all():
             lost += int((~kept).sum())
-            table = rows_of(table, kept)
+            table = take_rows(table, kept)
             setattr(recording, name, table)
         ended = table.stop_ns[table.stop_ns != MISSING]
         last = max(last, int(ended.max(initial=middle)), int(table.start_ns.max(initial=middle)))
@@ -139,19 +137,19 @@ class _Process:
     def __init__(self, recording: CuptiRecording, key: int, markers: Markers, row: Ints, found: Meanings) -> None:
         self._recording, self._key, self._markers, self._found = recording, key, markers, found
         self._facts = recording.processes.get(key, ProcessFacts())
-        self._calls: Calls = rows_of(recording.calls, recording.calls.process == key)
-        self._activities: Activities = rows_of(recording.activities, recording.activities.process == key)
-        self._overhead: Calls = rows_of(recording.overhead, recording.overhead.process == key)
+        self._calls = take_rows(recording.calls, recording.calls.process == key)
+        self._activities = take_rows(recording.activities, recording.activities.process == key)
+        self._overhead = take_rows(recording.overhead, recording.overhead.process == key)
         mine = recording.ranges.process == key
         kept = mine & (found.kind[row] != LEFT_OUT) if len(row) else mine
-        self._ranges = recording.ranges.only(kept)
+        self._ranges = take_rows(recording.ranges, kept)
         self._row = row[kept]
-        self._texts = [one.name if isinstance(one, Emitted) else one for one in recording.texts]
+        self._texts = [text.name if isinstance(text, Emitted) else text for text in recording.texts]
 
     def timeline(self, processes: int, groups: list[ProcessGroup]) -> Timeline:
         """The process's Timeline; ``processes`` is how many the recording has, ``groups`` are its communicators."""
         recording, tables = self._recording, self._recording.tables
-        thread_of, call_thread, overhead_thread, range_thread = self._threads()
+        call_thread, overhead_thread, range_thread = self._threads()
         thread_numbers = dict(zip(self._ranges.thread.tolist(), range_thread.tolist(), strict=True))
         kind, name, steps = self._kinds(range_thread)
         host = self._host(kind, name, range_thread, call_thread, overhead_thread)
@@ -174,7 +172,7 @@ class _Process:
             device_properties=[one for one in self._facts.devices if one.id in used or not used],
             rank=self._facts.rank,
             cuda_driver_version=recording.cuda_driver_version,
-            notes=[*recording.notes, *self._notes(thread_of)],
+            notes=[*recording.notes, *self._notes()],
             frames=frames,
             frame_places=tables.places.values,
             events=recording.rows if processes == 1 else len(host) + len(device),
@@ -192,8 +190,8 @@ class _Process:
             process_groups=groups,
         )
 
-    def _threads(self) -> tuple[int, Ints, Ints, Ints]:
-        """How many threads there are, and the number of each call's, overhead's and range's.
+    def _threads(self) -> tuple[Ints, Ints, Ints]:
+        """The number of the thread of each call's, overhead's and range's.
 
         Start/end ranges of a domain in which one ends on another thread belong to no thread's calls: they get a lane of
         their own behind the threads.
@@ -208,26 +206,26 @@ class _Process:
         for lane, domain in enumerate(crossing.tolist()):
             number[2] = np.where(~ranges.nested & (ranges.domain == domain), len(keys) + lane, number[2])
         of_calls, of_overhead, of_ranges = (column.astype(np.int64) for column in number)
-        return len(keys), of_calls, of_overhead, of_ranges
+        return of_calls, of_overhead, of_ranges
 
     def _kinds(self, thread: Ints) -> tuple[Ints, Ints, StepMarks | None]:
         """Kind and name of each range, and the iterations that they mark."""
-        found, row, tables = self._found, self._row, self._recording.tables
-        kind, name, users = found.kind[row], found.name[row], found.users[row]
+        meaning, row, tables = self._found, self._row, self._recording.tables
+        kind, name, users = meaning.kind[row], meaning.name[row], meaning.users[row]
         if not len(row):
             return kind, name, None
-        of_domain = np.array([one == xla.DOMAIN for one in self._recording.domains], dtype=np.bool_)
-        of_thunk = np.array([xla.is_xla(one) for one in self._texts], dtype=np.bool_)
+        of_domain = np.array([domain == xla.DOMAIN for domain in self._recording.domains], dtype=np.bool_)
+        of_thunk = np.array([xla.is_xla(text) for text in self._texts], dtype=np.bool_)
         of_xla_rows = of_domain[self._ranges.domain] | of_thunk[self._ranges.text]
         # What lies in what matters to these alone, and ops of PyTorch are many.
         matters = np.flatnonzero(users | of_xla_rows)
         inner = parent_rows(thread[matters], self._ranges.start_ns[matters], self._ranges.stop_ns[matters])
         parent = np.full(len(row), -1, dtype=np.int64)
-        parent[matters] = np.where(inner >= 0, matters[np.maximum(inner, 0)] if len(matters) else inner, -1)
+        parent[matters] = take_or(matters, inner, -1)
         steps, marks = iterations(
             MarkedRanges(
                 thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,
-                self._launched_ns(thread), self._texts,
+                self._launched_ns(), self._texts,
             )
         )  # fmt: skip
         kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
@@ -238,29 +236,26 @@ class _Process:
             kind, name = by_structure(users & ~marks, kind, name, parent, tables.strings)
         return kind, name, steps
 
-    def _launched_ns(self, thread: Ints) -> Ints:
+    def _launched_ns(self) -> Ints:
         """GPU time that each outermost XLA module launched; 0 for every other range."""
         ranges, calls, device = self._ranges, self._calls, self._activities
         result = np.zeros(len(ranges), dtype=np.int64)
-        of_text = np.array([one.startswith(xla.MODULE) for one in self._texts], dtype=np.bool_)
+        of_text = np.array([text.startswith(xla.MODULE) for text in self._texts], dtype=np.bool_)
         rows = np.flatnonzero(of_text[ranges.text])
         if not len(rows) or not len(calls) or not len(device):
             return result
         rows = rows[np.argsort(ranges.start_ns[rows], kind="stable")]
-        order = np.argsort(calls.correlation, kind="stable")
-        at = np.minimum(np.searchsorted(calls.correlation[order], device.correlation), len(order) - 1)
-        call = order[at]
-        known = calls.correlation[call] == device.correlation
+        call = rows_with(calls.correlation, device.correlation)
         time = calls.start_ns[call]
         position = np.searchsorted(ranges.start_ns[rows], time, side="right") - 1
-        inside = known & (position >= 0)
+        inside = (call >= 0) & (position >= 0)
         target = rows[np.maximum(position, 0)]
         inside &= (time < ranges.stop_ns[target]) & (ranges.thread[target] == calls.thread[call])
         np.add.at(result, target[inside], (device.stop_ns - device.start_ns)[inside])
         return result
 
     def _host(self, kind: Ints, name: Ints, range_thread: Ints, call_thread: Ints, overhead_thread: Ints) -> HostEvents:
-        found, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables
+        meaning, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables
         strings = tables.strings
         # A module's range and the module of an op are named as the hook names its own.
         modules = kind == HostKind.PYTHON_MODULE
@@ -271,13 +266,13 @@ class _Process:
         for index, path in paths.items():
             named[modules & (name == index)] = path
         works_for = (
-            np.flatnonzero((found.module[row] > 0) & (kind == HostKind.OP)) if len(row) else modules.nonzero()[0]
+            np.flatnonzero((meaning.module[row] > 0) & (kind == HostKind.OP)) if len(row) else modules.nonzero()[0]
         )
-        of_module = found.module[row][works_for]
+        of_module = meaning.module[row][works_for]
         module_names = np.zeros(len(strings.values) + 1, dtype=np.int64)
         for index in np.unique(of_module).tolist():
             module_names[index] = strings.add(MODULE_PREFIX + strings.values[index])
-        backward = found.backward[row] if len(row) else np.zeros(0, dtype=np.bool_)
+        backward = meaning.backward[row] if len(row) else np.zeros(0, dtype=np.bool_)
         count, calls, overhead = len(ranges), self._calls, self._overhead
 
         def column(of_ranges: Ints, of_modules: int | Ints, of_calls: int | Ints, of_overhead: int | Ints) -> Ints:
@@ -299,12 +294,12 @@ class _Process:
                 duration, module_duration, calls.stop_ns - calls.start_ns, overhead.stop_ns - overhead.start_ns
             ),
             "correlation": column(np.full(count, -1, dtype=np.int64), -1, calls.correlation, -1),
-            "external_id": column(np.maximum(found.op_id[row], ranges.op_id), -1, -1, -1),
-            "sequence_number": column(np.maximum(found.sequence_number[row], ranges.sequence_number), -1, -1, -1),
+            "external_id": column(np.maximum(meaning.op_id[row], ranges.op_id), -1, -1, -1),
+            "sequence_number": column(np.maximum(meaning.sequence_number[row], ranges.sequence_number), -1, -1, -1),
             # The forward op's thread is not recorded: any number above 0 says that this is a backward node.
             "forward_thread": column(np.where(backward, 1, -1), -1, -1, -1),
-            "shapes": column(found.shapes[row], 0, 0, 0),
-            "dtypes": column(found.dtypes[row], 0, 0, 0),
+            "shapes": column(meaning.shapes[row], 0, 0, 0),
+            "dtypes": column(meaning.dtypes[row], 0, 0, 0),
         }  # fmt: skip
         self._add_sizes(columns["shapes"], columns["dtypes"])
         rank = column(np.where(modules, _MODULE, _RANGE), _MODULE, _CALL, _CALL)
@@ -352,21 +347,19 @@ class _Process:
         samples, ordinals = self._recording.tensor_samples, self._facts.ordinals
         if not len(samples):
             return samples
-        device = np.array([ordinals.get(one, one if not ordinals else -1) for one in samples.device.tolist()], np.int64)
+        device = np.array([ordinals.get(gpu, gpu if not ordinals else -1) for gpu in samples.device.tolist()], np.int64)
         in_reach = np.abs(samples.time_ns - first) < _LONGEST_RECORDING_NS
         rows = np.flatnonzero(in_reach & np.isin(device, sorted(used)))
         rows = rows[np.lexsort((samples.time_ns[rows], device[rows]))]
         return CounterSamples(samples.time_ns[rows] - first, device[rows], samples.percent[rows], samples.metric)
 
     def _memory(self, first: int, call_thread: Ints) -> MemoryEvents:
-        made, calls = self._recording.memory, self._calls
+        made = self._recording.memory
         rows = np.flatnonzero((made.process == self._key) & (np.abs(made.time_ns - first) < _LONGEST_RECORDING_NS))
-        thread = np.full(len(rows), -1, dtype=np.int64)
-        if len(calls) and len(rows):
-            order = np.argsort(calls.correlation, kind="stable")
-            at = order[np.minimum(np.searchsorted(calls.correlation[order], made.correlation[rows]), len(order) - 1)]
-            known = (calls.correlation[at] == made.correlation[rows]) & (made.correlation[rows] > 0)
-            thread = np.where(known, call_thread[at], -1)
+        correlation = made.correlation[rows]
+        thread = take_or(
+            call_thread, np.where(correlation > 0, rows_with(self._calls.correlation, correlation), -1), -1
+        )
         unknown = np.full(len(rows), -1, dtype=np.int64)
         return MemoryEvents(
             made.time_ns[rows] - first,
@@ -385,12 +378,12 @@ class _Process:
     def _range_texts(self) -> list[str]:
         return [self._texts[index] for index in np.unique(self._ranges.text).tolist()]
 
-    def _notes(self, threads: int) -> list[TraceNote]:
+    def _notes(self) -> list[TraceNote]:
         notes = []
         activities, strings = self._activities, self._recording.tables.strings.values
         if len(activities):
             duration = activities.stop_ns - activities.start_ns
-            graph = _graphs(strings)[activities.name]
+            graph = np.array([text.startswith(GRAPH_PREFIX) for text in strings], dtype=np.bool_)[activities.name]
             if graph.any():
                 share = 100 * int(duration[graph].sum()) / max(1, int(duration.sum()))
                 notes.append(
@@ -410,7 +403,3 @@ class _Process:
 
 GRAPH_PREFIX = "CUDA graph "
 """Before the number of a graph that was recorded whole."""
-
-
-def _graphs(strings: list[str]) -> Bools:
-    return np.array([text.startswith(GRAPH_PREFIX) for text in strings], dtype=np.bool_)

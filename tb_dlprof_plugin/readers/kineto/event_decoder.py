@@ -85,10 +85,10 @@ class EventDecoder:
 
     def _loosen(self, message: str) -> bool:
         """Makes the field loose that a message names; False where it names none, or one that is loose."""
-        found = _WHERE.search(message)
-        if found is None or found["field"] in self._loose or found["field"] not in _names(*self._types):
+        where = _WHERE.search(message)
+        if where is None or where["field"] in self._loose or where["field"] not in _names(*self._types):
             return False
-        self._loose.add(found["field"])
+        self._loose.add(where["field"])
         self._prepare()
         return True
 

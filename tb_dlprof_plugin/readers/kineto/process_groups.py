@@ -35,8 +35,8 @@ def members_of(ranks: Any, size: Any = None, start: Any = None, stride: Any = No
         size, start, stride: of a regular group.
     """
     if isinstance(ranks, str):
-        found = _LIST.match(ranks.strip())
-        ranks = [int(rank) for rank in found[1].split(",")] if found and found[1] else []
+        match = _LIST.match(ranks.strip())
+        ranks = [int(rank) for rank in match[1].split(",")] if match and match[1] else []
     members = ranks if isinstance(ranks, list) else []
     count, first, step = (whole_number(one, _LARGEST_RANK) for one in (size, start, stride))
     sound = all(0 <= whole_number(rank, _LARGEST_RANK) == rank for rank in members)

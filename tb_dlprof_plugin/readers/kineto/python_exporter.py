@@ -7,9 +7,11 @@ the stream's number for a thread. A thread with copies, sets or C++ kernel signa
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.timeline import Bools, DeviceEvents, DeviceKind, HostEvents, HostKind
 from tb_dlprof_plugin.names.ops import PROFILER_STEP
 
@@ -34,8 +36,7 @@ def by_thread(host: HostEvents, strings: list[str]) -> tuple[HostEvents, DeviceE
     }
     annotation = np.isin(host.name, [index for index in looks if strings[index].startswith(_ANNOTATIONS)])
     kind = np.where(annotation, int(HostKind.ANNOTATION), host.kind)
-    columns = {name: getattr(host, name)[~rows] for name in HostEvents.__slots__} | {"kind": kind[~rows]}
-    return HostEvents(**columns), _device_events(host, rows, kinds)
+    return take_rows(replace(host, kind=kind), ~rows), _device_events(host, rows, kinds)
 
 
 def _device_events(host: HostEvents, rows: Bools, kinds: dict[int, DeviceKind]) -> DeviceEvents:

@@ -19,8 +19,8 @@ _NOT_THE_USERS = re.compile(
 
 def place_of(name: str) -> str:
     """ "train.py:12 step" of a frame's name; "" for one of torch, of this package, or without a file."""
-    found = _FRAME.fullmatch(name)
-    if found is None:
+    match = _FRAME.fullmatch(name)
+    if match is None:
         return ""
-    path = found["path"].replace("\\", "/")
-    return "" if _NOT_THE_USERS.search(path) else f"{path}:{found['line']} {found['function']}"
+    path = match["path"].replace("\\", "/")
+    return "" if _NOT_THE_USERS.search(path) else f"{path}:{match['line']} {match['function']}"

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.model.decoders import json_decoder
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import (
@@ -32,7 +33,6 @@ from tb_dlprof_plugin.model.timeline import (
     DeviceProperties,
     HostEvents,
     Ints,
-    MemoryEvents,
     PythonFrames,
     Timeline,
 )
@@ -200,7 +200,7 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
     host = _sound(host, middle, damage)
     device = _sound(device, middle, damage)
     memory = columns.memory_events()
-    memory = MemoryEvents(*(column[_is_near(memory.time_ns, middle)] for column in _columns_of(memory)))
+    memory = take_rows(memory, _is_near(memory.time_ns, middle))
     frames = _sound(columns.frames(), middle, damage)
     damage.add("python_frames", columns.python_frames)
     if not len(host) and not len(device):
@@ -269,15 +269,10 @@ def _sound(events: _T, middle: int, damage: Damage) -> _T:
     duration[negative] = 0
     kept = _is_near(events.start_ns, middle) & (duration != UNKNOWN_TIME) & (duration < _LONGEST_RECORDING_NS)
     damage.add("absurd_time", int((~kept).sum()))
-    return events if kept.all() else type(events)(*(column[kept] for column in _columns_of(events)))
+    return events if kept.all() else take_rows(events, kept)
 
 
 def _is_near(times: Ints, middle: int) -> npt.NDArray[np.bool_]:
     """Which times are known and can belong to the recording around ``middle``."""
     # Asked for apart: less a middle of 0, UNKNOWN_TIME is the lowest int64, whose np.abs() is negative.
-    near: npt.NDArray[np.bool_] = (times != UNKNOWN_TIME) & (np.abs(times - middle) < _LONGEST_RECORDING_NS)
-    return near
-
-
-def _columns_of(table: Any) -> list[Any]:
-    return [getattr(table, name) for name in type(table).__slots__]
+    return (times != UNKNOWN_TIME) & (np.abs(times - middle) < _LONGEST_RECORDING_NS)

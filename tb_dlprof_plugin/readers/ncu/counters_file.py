@@ -41,8 +41,8 @@ def as_columns(launches: list[MeasuredLaunch], strings: list[str]) -> KernelCoun
     """The launches as columns; names are added to ``strings``."""
     table = StringTable.over(strings)
     return KernelCounters(
-        name=np.array([table.add(one.name) for one in launches], dtype=np.int64),
-        grid=np.array([one.grid for one in launches], dtype=np.int64).reshape(-1, 3),
-        block=np.array([one.block for one in launches], dtype=np.int64).reshape(-1, 3),
-        **{name: np.array([getattr(one, name) for one in launches], dtype=np.int64) for name in _NUMBERS},
+        name=np.array([table.add(launch.name) for launch in launches], dtype=np.int64),
+        grid=np.array([launch.grid for launch in launches], dtype=np.int64).reshape(-1, 3),
+        block=np.array([launch.block for launch in launches], dtype=np.int64).reshape(-1, 3),
+        **{name: np.array([getattr(launch, name) for launch in launches], dtype=np.int64) for name in _NUMBERS},
     )

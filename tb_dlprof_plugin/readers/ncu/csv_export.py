@@ -97,12 +97,12 @@ def _metrics(fields: dict[str, str], units: dict[str, str]) -> dict[str, float]:
         pairs = [(fields[_METRIC], fields.get(_VALUE, ""), fields.get(_UNIT, ""))]
     else:
         pairs = [(name, value, units.get(name, "")) for name, value in fields.items() if "__" in name]
-    found = {}
+    metrics = {}
     for name, value, unit in pairs:
         number = _number(value)
         if number is not None:
-            found[_DETAILS.get(name, name)] = in_base_unit(number, unit)
-    return found
+            metrics[_DETAILS.get(name, name)] = in_base_unit(number, unit)
+    return metrics
 
 
 _DETAILS = {
@@ -121,6 +121,6 @@ def _number(text: str) -> float | None:
 
 
 def _sizes(text: str | None) -> tuple[int, int, int]:
-    found = _SIZES.fullmatch((text or "").strip())
-    sizes = tuple(min(int(one), 2**31 - 1) for one in found.groups()) if found else _NOT_COUNTED
+    match = _SIZES.fullmatch((text or "").strip())
+    sizes = tuple(min(int(one), 2**31 - 1) for one in match.groups()) if match else _NOT_COUNTED
     return (sizes[0], sizes[1], sizes[2])

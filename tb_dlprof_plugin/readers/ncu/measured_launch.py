@@ -79,8 +79,8 @@ def in_base_unit(value: float, unit: str) -> float:
     unit = unit.strip()
     if unit in _SECONDS:
         return value * _SECONDS[unit]
-    found = _COUNTED.fullmatch(unit)
-    return value * _SCALES[found[1].lower()] if found else value
+    counted = _COUNTED.fullmatch(unit)
+    return value * _SCALES[counted[1].lower()] if counted else value
 
 
 def _tensor(metrics: Mapping[str, float]) -> float | None:

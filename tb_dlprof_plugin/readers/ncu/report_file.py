@@ -64,8 +64,8 @@ def _launch(action: Any) -> MeasuredLaunch:
             metrics[name] = in_base_unit(float(value), metric.unit() or "")
 
     def sizes(what: str) -> tuple[int, int, int]:
-        found = [metrics.get(f"launch__{what}_dim_{axis}", -1) for axis in "xyz"]
-        return (int(found[0]), int(found[1]), int(found[2]))
+        dimensions = [metrics.get(f"launch__{what}_dim_{axis}", -1) for axis in "xyz"]
+        return (int(dimensions[0]), int(dimensions[1]), int(dimensions[2]))
 
     return measured_launch(_name(action), sizes("grid"), sizes("block"), metrics)
 

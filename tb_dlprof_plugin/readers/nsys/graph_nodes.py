@@ -9,14 +9,15 @@ a replay runs nothing of them on the CPU, and the activities get the op_id of th
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints, TraceNote
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls
-from tb_dlprof_plugin.readers.nsys.ids import process_key
+from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls
+from tb_dlprof_plugin.readers.nsys.machine import process_key
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database
@@ -30,7 +31,7 @@ _MOST_REPEATED = 20
 
 
 def with_replayed_ranges(
-    database: Database, ranges: NvtxRanges, calls: Calls, call_names: list[str], work: Activities
+    database: Database, ranges: NvtxRanges, calls: CudaCalls, call_names: list[str], work: Activities
 ) -> tuple[NvtxRanges, list[TraceNote]]:
     """The ranges with those that graphs replay, and a note on nodes whose op is not known.
 
@@ -57,7 +58,7 @@ def with_replayed_ranges(
         if not len(mine) or not len(own_ranges):
             continue
         began = np.sort(calls.start_ns[capture_calls[calls.process[capture_calls] == process]])
-        around = _Around(ranges.only(own_ranges), nodes, began)
+        around = _Around(take_rows(ranges, own_ranges), nodes, began)
         own_calls = np.flatnonzero(calls.process == process)
         call_of = dict(zip(calls.correlation[own_calls].tolist(), own_calls.tolist(), strict=True))
         for correlation, rows in _groups(work.correlation, mine):
@@ -71,7 +72,7 @@ def with_replayed_ranges(
             left -= len(used)
             if left < 0:
                 break
-            copies = around.ranges.only(used)
+            copies = take_rows(around.ranges, used)
             opens, closes = _edges(copies, int(calls.start_ns[call]), int(calls.stop_ns[call]))
             numbered = copies.sequence_number >= 0
             ids = next_id + np.arange(len(used), dtype=np.int64)
@@ -86,10 +87,10 @@ def with_replayed_ranges(
             work.external_id[rows] = ids[np.searchsorted(used, inner)]
             next_id += len(used)
             next_sequence += int(copies.sequence_number.max(initial=0)) + 1
-    return _joined(parts), _notes(work, of_graph, root)
+    return joined(parts, NvtxRanges), _notes(work, of_graph)
 
 
-def _notes(work: Activities, of_graph: Bools, root: Ints) -> list[TraceNote]:
+def _notes(work: Activities, of_graph: Bools) -> list[TraceNote]:
     lost = of_graph & (work.external_id < 0)
     if not lost.any():
         return []
@@ -141,7 +142,7 @@ class _Around:
 
     def __init__(self, ranges: NvtxRanges, nodes: _Nodes, captures_ns: Ints) -> None:
         order = np.lexsort((-ranges.stop_ns, ranges.start_ns, ranges.thread))
-        self.ranges, self._nodes, self._captures = ranges.only(order), nodes, captures_ns
+        self.ranges, self._nodes, self._captures = take_rows(ranges, order), nodes, captures_ns
         threads = np.unique(self.ranges.thread)
         number = np.searchsorted(threads, self.ranges.thread)
         self._parent = parent_rows(number, self.ranges.start_ns, self.ranges.stop_ns)
@@ -167,9 +168,9 @@ class _Around:
         time, thread = self._nodes.start_ns[node], self._nodes.thread[node]
         ranges = self.ranges
         row = np.full(len(node), -1, dtype=np.int64)
-        for one in np.unique(thread).tolist():
-            first, last = np.searchsorted(ranges.thread, (one, one + 1))
-            here = thread == one
+        for number in np.unique(thread).tolist():
+            first, last = np.searchsorted(ranges.thread, (number, number + 1))
+            here = thread == number
             at = first + np.searchsorted(ranges.start_ns[first:last], time[here], side="right") - 1
             row[here] = np.where(at >= first, at, -1)
         while (ended := (row >= 0) & (ranges.stop_ns[row] < time)).any():
@@ -189,12 +190,9 @@ class _Around:
         """Which ranges may be part of the graph whose nodes were created at these times."""
         first, last = int(time.min()), int(time.max())
         at = int(np.searchsorted(self._captures, first, side="right")) - 1
-        result: Bools = (
-            self.ranges.start_ns >= self._captures[at]
-            if at >= 0
-            else (self.ranges.start_ns > first) | (self.ranges.stop_ns < last)
-        )
-        return result
+        if at >= 0:
+            return self.ranges.start_ns >= self._captures[at]
+        return (self.ranges.start_ns > first) | (self.ranges.stop_ns < last)
 
 
 def _edges(copies: NvtxRanges, start: int, stop: int) -> tuple[Ints, Ints]:
@@ -216,9 +214,3 @@ def _groups(keys: Ints, rows: Ints) -> list[tuple[int, Ints]]:
     order = rows[np.argsort(keys[rows], kind="stable")]
     edges = np.flatnonzero(np.diff(keys[order])) + 1
     return [(int(keys[part[0]]), part) for part in np.split(order, edges)]
-
-
-def _joined(parts: list[NvtxRanges]) -> NvtxRanges:
-    if len(parts) == 1:
-        return parts[0]
-    return NvtxRanges(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(NvtxRanges)))

@@ -1,4 +1,11 @@
-"""What a database says about the machine: its GPUs by CUDA's ordinal in each process, driver, CPU, and ranks."""
+"""What a database says about the machine: its GPUs by CUDA's ordinal in each process, driver, CPU, ranks and processes.
+
+Ids of threads and processes are
+
+    globalTid = hardware (8 bits) | virtual machine (8) | process (24) | thread (24)
+
+The key of a process is the globalTid without the thread, which NVIDIA's own reports join by, too.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tb_dlprof_plugin.model.run_facts import System
-from tb_dlprof_plugin.model.timeline import DeviceProperties
+from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits
-from tb_dlprof_plugin.readers.nsys.ids import pid_of
-from tb_dlprof_plugin.readers.sqlite_tables import Database
+from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database
 
 _GPU = (
     "id", "cuDevice", "computeMajor", "computeMinor", "smCount", "totalMemory", "maxWarpsPerSm", "maxBlocksPerSm",
@@ -20,6 +28,20 @@ _GPU = (
 _DRIVER = re.compile(r"\A\d{6,8}\Z")
 _LATEST_UNIX_NS = 2**62
 _MOST_GPUS = 4096
+
+
+_BITS = 24
+_MASK = (1 << _BITS) - 1
+
+
+def process_key(global_id: Ints) -> Ints:
+    """The process's key of each globalTid or globalPid; `MISSING` stays."""
+    return np.where(global_id == MISSING, MISSING, global_id & ~np.int64(_MASK))
+
+
+def pid_of(key: int) -> int:
+    """The process's number on its machine."""
+    return (key >> _BITS) & _MASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +93,7 @@ def driver_version(text: str) -> str:
 
 def _epoch(database: Database) -> int:
     columns = database.columns("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
-    found = [one for one in columns["utcEpochNs"].tolist() if 0 < one < _LATEST_UNIX_NS]
+    found = [epoch for epoch in columns["utcEpochNs"].tolist() if 0 < epoch < _LATEST_UNIX_NS]
     return found[0] if found else 0
 
 

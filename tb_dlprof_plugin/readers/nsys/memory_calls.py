@@ -8,7 +8,7 @@ from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.cupti.columns import positive
 from tb_dlprof_plugin.readers.cupti.recording import MemoryCalls
-from tb_dlprof_plugin.readers.nsys.ids import process_key
+from tb_dlprof_plugin.readers.nsys.machine import process_key
 from tb_dlprof_plugin.readers.sqlite_tables import Database, filled
 
 _COLUMNS = (

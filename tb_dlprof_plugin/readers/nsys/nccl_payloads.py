@@ -52,7 +52,11 @@ def input_bytes(payloads: Payloads, ranges: NvtxRanges, texts: list[str]) -> Int
         texts: what ``ranges.text`` indexes.
     """
     result = np.full(len(ranges), -1, dtype=np.int64)
-    ranks = {one[COMMUNICATOR]: one[RANKS] for one in payloads.values() if COMMUNICATOR in one and RANKS in one}
+    ranks = {
+        payload[COMMUNICATOR]: payload[RANKS]
+        for payload in payloads.values()
+        if COMMUNICATOR in payload and RANKS in payload
+    }
     for row, found in payloads.items():
         size = next((found[name] for name in SIZES if name in found), -1)
         if _REDUCE_SCATTER in texts[int(ranges.text[row])]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tb_dlprof_plugin.model.timeline import Ints
-from tb_dlprof_plugin.readers.nsys.ids import process_key
+from tb_dlprof_plugin.readers.nsys.machine import process_key
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted, without_numbers
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, integers
@@ -27,7 +27,7 @@ _MOST_TEXTS = 50_000_000
 
 def read_ranges(database: Database) -> tuple[NvtxRanges, list[Any], list[str], set[int]]:
     """The ranges; their texts, of which numbers are ids of strings; the names of domains; all such ids."""
-    texts = _Numbered({"": 0})
+    texts = _TextNumbers({"": 0})
     parts: list[dict[str, Ints]] = []
     domains: dict[tuple[int, int], Any] = {}
     for batch in database.batches("NVTX_EVENTS", _COLUMNS, ("text",)):
@@ -80,7 +80,7 @@ def read_ranges(database: Database) -> tuple[NvtxRanges, list[Any], list[str], s
     return ranges, named_texts, [one if isinstance(one, str) else found.get(one, "") for one in names], wanted
 
 
-class _Numbered(dict[Any, int]):
+class _TextNumbers(dict[Any, int]):
     """Gives every key that is asked for a number."""
 
     def __missing__(self, key: Any) -> int:

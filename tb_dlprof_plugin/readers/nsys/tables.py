@@ -14,41 +14,37 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_dlprof_plugin.model.timeline import DeviceKind, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.model.lookup import joined
+from tb_dlprof_plugin.model.timeline import Ints, TraceNote
 from tb_dlprof_plugin.readers.cupti.columns import (
+    COPIES,
     LAUNCH,
+    SETS,
     TIMES,
-    activities,
-    add_configs,
-    kinds,
+    ActivityTables,
     named,
     positive,
+    process_of_calls,
     string_rows,
-    timed,
-    with_occupancy,
 )
-from tb_dlprof_plugin.readers.cupti.copies import UNIFIED, copy_name, set_name
 from tb_dlprof_plugin.readers.cupti.recording import (
     Activities,
-    Calls,
+    CudaCalls,
     CuptiRecording,
     MemoryCalls,
     ProcessFacts,
-    joined,
 )
 from tb_dlprof_plugin.readers.cupti.timelines import GRAPH_PREFIX
 from tb_dlprof_plugin.readers.nsys.gpu_metrics import read_tensor_samples
 from tb_dlprof_plugin.readers.nsys.graph_nodes import with_replayed_ranges
-from tb_dlprof_plugin.readers.nsys.ids import pid_of, process_key
-from tb_dlprof_plugin.readers.nsys.machine import read_machine
+from tb_dlprof_plugin.readers.nsys.machine import pid_of, process_key, read_machine
 from tb_dlprof_plugin.readers.nsys.memory_calls import read_memory_calls
 from tb_dlprof_plugin.readers.nsys.nccl_payloads import input_bytes, nccl_calls, payloads_of
 from tb_dlprof_plugin.readers.nsys.ranges import read_ranges
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
-from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled
 
-KERNELS, COPIES, SETS = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET"))
+KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
 RANGES = "NVTX_EVENTS"
@@ -71,14 +67,13 @@ _MOST_DIAGNOSTICS = 3
 
 def read_tables(database: Database, shown: Path) -> CuptiRecording:
     """The contents of an exported report. ``shown`` is the path that the user knows it by."""
-    return _Reader(database, shown).read()
+    return _NsysReader(database, shown).read()
 
 
-class _Reader:
+class _NsysReader:
     def __init__(self, database: Database, shown: Path) -> None:
         self._database, self._shown = database, shown
-        self._tables = Tables()
-        self._configs: list[LaunchConfig] = [LaunchConfig()]
+        self._work = ActivityTables(database, _COMMON, lambda columns: process_key(columns["globalPid"]), "memKind")
         self._notes: list[TraceNote] = []
 
     def read(self) -> CuptiRecording:
@@ -101,26 +96,27 @@ class _Reader:
         ranges.input_bytes = input_bytes(payloads, ranges, plain)
         nccl = nccl_calls(payloads, ranges, plain)
         call_rows = self._calls(calls, found)
-        parts = [self._kernels(kernels, kernel_name, found), self._copies(), self._sets(), self._graphs()]
-        work = _with_process(joined(parts, Activities), call_rows)
-        ranges, notes = with_replayed_ranges(database, ranges, call_rows, self._tables.strings.values, work)
+        parts = [self._work.kernels(kernels, kernel_name, found), self._copies(), self._work.sets(), self._graphs()]
+        work = joined(parts, Activities)
+        # Activities of tables that do not say the process belong to that of the call with their number.
+        work.process = np.where(work.process == MISSING, process_of_calls(work, call_rows), work.process)
+        ranges, notes = with_replayed_ranges(database, ranges, call_rows, self._work.tables.strings.values, work)
         self._notes += notes
         keys = np.unique(np.concatenate((work.process, ranges.process, call_rows.process))).tolist()
         machine = read_machine(database, keys)
-        if machine.limits is not None:
-            self._configs = [with_occupancy(config, machine.limits) for config in self._configs]
+        self._work.limit_configs(machine.limits)
         self._note_losses()
         return CuptiRecording(
             source=str(self._shown),
             format="nsys",
-            tables=self._tables,
+            tables=self._work.tables,
             calls=call_rows,
             activities=work,
             overhead=self._overhead(overhead, found),
             ranges=ranges,
             texts=texts,
             domains=domains,
-            configs=self._configs,
+            configs=self._work.configs,
             processes={
                 key: ProcessFacts(
                     pid_of(key), machine.ranks.get(key), machine.devices.get(key, []), machine.ordinals.get(key, {})
@@ -144,56 +140,44 @@ class _Reader:
         others = self._database.columns(KERNELS, _NAMES[1:])
         return _first_known([name, *(one for one in others.values() if len(one) == len(name))])
 
-    def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
+    def _calls(self, columns: dict[str, Ints], found: dict[int, str]) -> CudaCalls:
         kept = (columns["start"] != MISSING) & (columns["eventClass"] != _BACKTRACE)
         columns = {name: column[kept] for name, column in columns.items()}
-        return Calls(
+        return CudaCalls(
             process=filled(process_key(columns["globalTid"]), -1),
             thread=filled(columns["globalTid"], -1),
             start_ns=columns["start"],
             stop_ns=columns["end"],
             correlation=positive(columns["correlationId"]),
-            name=string_rows(columns["nameId"], found, self._tables.strings, lambda text: _VERSION.sub("", text)),
+            name=string_rows(columns["nameId"], found, self._work.tables.strings, lambda text: _VERSION.sub("", text)),
         )
 
-    def _overhead(self, columns: dict[str, Ints], found: dict[int, str]) -> Calls:
+    def _overhead(self, columns: dict[str, Ints], found: dict[int, str]) -> CudaCalls:
         kept = (columns["start"] != MISSING) & (columns["globalTid"] != MISSING)
         columns = {name: column[kept] for name, column in columns.items()}
-        return Calls(
+        return CudaCalls(
             process=process_key(columns["globalTid"]),
             thread=columns["globalTid"],
             start_ns=columns["start"],
             stop_ns=columns["end"],
             correlation=np.full(len(columns["start"]), -1, dtype=np.int64),
-            name=string_rows(columns["nameId"], found, self._tables.strings),
+            name=string_rows(columns["nameId"], found, self._work.tables.strings),
         )
 
-    def _kernels(self, columns: dict[str, Ints], name: Ints, found: dict[int, str]) -> Activities:
-        names = string_rows(name, found, self._tables.strings)
-        made = activities(columns, DeviceKind.KERNEL, process_key(columns["globalPid"]), names)
-        add_configs(made, columns, self._configs)
-        return timed(made)
-
     def _copies(self) -> Activities:
-        columns = self._database.columns(COPIES, (*_COMMON, "bytes", "copyKind", "srcKind", "dstKind"))
-        numbers = [kinds(columns[one]) for one in ("copyKind", "srcKind", "dstKind")]
-        unified = np.isin(numbers[0], UNIFIED)
-        if unified.any():
+        copies, unified = self._work.copies()
+        if unified:
             text = "Page faults copied unified memory: no call asked for these copies, and they are in no op's time."
-            self._notes.append(TraceNote("unified_memory", text, int(unified.sum())))
-        names = named(numbers, self._tables.strings, copy_name)
-        return timed(activities(columns, DeviceKind.MEMCPY, process_key(columns["globalPid"]), names))
-
-    def _sets(self) -> Activities:
-        columns = self._database.columns(SETS, (*_COMMON, "bytes", "memKind"))
-        names = named([kinds(columns["memKind"])], self._tables.strings, set_name)
-        return timed(activities(columns, DeviceKind.MEMSET, process_key(columns["globalPid"]), names))
+            self._notes.append(TraceNote("unified_memory", text, unified))
+        return copies
 
     def _graphs(self) -> Activities:
         columns = self._database.columns(GRAPHS, (*_COMMON, "graphId", "graphExecId"))
         number = np.clip(_first_known([columns["graphExecId"], columns["graphId"]]), -1, _LARGEST_GRAPH)
-        names = named([number], self._tables.strings, lambda one: f"{GRAPH_PREFIX}{one if one >= 0 else '(unknown)'}")
-        return timed(activities(columns, DeviceKind.KERNEL, process_key(columns["globalPid"]), names))
+        names = named(
+            [number], self._work.tables.strings, lambda one: f"{GRAPH_PREFIX}{one if one >= 0 else '(unknown)'}"
+        )
+        return self._work.graphs(columns, names)
 
     def _memory(self) -> MemoryCalls:
         made = read_memory_calls(self._database)
@@ -206,11 +190,7 @@ class _Reader:
         return made
 
     def _note_losses(self) -> None:
-        damaged = self._database.damaged
-        if damaged:
-            tables = ", ".join(dict.fromkeys(damaged))
-            text = f"The database is damaged: the rest of {tables} could not be read. Export the report again."
-            self._notes.append(TraceNote("database_damaged", text))
+        self._notes += self._work.damage_notes("Export the report again.")
         told: set[str] = set()
         for levels, texts in self._database.batches("DIAGNOSTIC_EVENT", ("severity",), ("text",)):
             for level, text in zip(levels, texts, strict=True):
@@ -226,17 +206,3 @@ def _first_known(columns: Sequence[Ints]) -> Ints:
     for column in columns[1:]:
         result = np.where(result == MISSING, column, result)
     return result
-
-
-def _with_process(work: Activities, calls: Calls) -> Activities:
-    """Activities of tables that do not say the process belong to that of the call with their number."""
-    unknown = work.process == MISSING
-    if not unknown.any():
-        return work
-    process = np.full(len(work), int(calls.process.min()) if len(calls) else -1, dtype=np.int64)
-    if len(calls):
-        order = np.argsort(calls.correlation, kind="stable")
-        at = order[np.minimum(np.searchsorted(calls.correlation[order], work.correlation), len(order) - 1)]
-        process = np.where(calls.correlation[at] == work.correlation, calls.process[at], process)
-    work.process = np.where(unknown, process, work.process)
-    return work

@@ -13,7 +13,6 @@ from pathlib import Path
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.cupti.timelines import timelines
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.nsys.nothing import why_nothing
 from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, exported, is_report
 from tb_dlprof_plugin.readers.nsys.tables import read_tables
 from tb_dlprof_plugin.readers.options import ReadOptions
@@ -65,6 +64,28 @@ def run_name(path: Path) -> str:
 def files_below(folder: Path) -> set[Path]:
     """Reports and databases in a directory and those below it; of a report and its exported database the latter."""
     endings = (*DATABASE_ENDINGS, *REPORT_ENDINGS)
-    found = {one for ending in endings for one in folder.rglob(f"*{ending}") if not one.name.startswith(".")}
+    found = {file for ending in endings for file in folder.rglob(f"*{ending}") if not file.name.startswith(".")}
     databases = {(one.parent, run_name(one)) for one in found if not is_report(one)}
     return {one for one in found if not is_report(one) or (one.parent, run_name(one)) not in databases}
+
+
+COMMAND = "nsys profile --trace=cuda,nvtx --sample=none --cpuctxsw=none COMMAND"
+
+
+def why_nothing(database: Database) -> str:
+    """The rest of a sentence that begins with the file's name."""
+    if database.has("CUPTI_ACTIVITY_KIND_RUNTIME"):
+        return (
+            "holds CUDA calls, but no kernel, copy or NVTX range: nothing ran on a GPU while it was recorded, or the "
+            f"recording ended before it did; record longer, with {COMMAND}."
+        )
+    others = [
+        words
+        for table, words in (("OSRT_API", "calls of the operating system"), ("COMPOSITE_EVENTS", "CPU samples"))
+        if database.has(table)
+    ]
+    only = f"only {' and '.join(others)}" if others else "neither CUDA calls nor NVTX ranges"
+    return (
+        f"holds {only}: nothing of the GPU was recorded; record again with {COMMAND}, and with "
+        "--trace-fork-before-exec=true where other processes of it do the work."
+    )

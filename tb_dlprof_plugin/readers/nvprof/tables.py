@@ -13,24 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.model.timeline import DeviceKind, DeviceProperties, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.model.lookup import joined
+from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints
 from tb_dlprof_plugin.readers.cupti.columns import (
+    COPIES,
     LAUNCH,
+    SETS,
     TIMES,
-    activities,
-    add_configs,
-    kinds,
+    ActivityTables,
     named,
     positive,
-    string_rows,
-    timed,
-    with_occupancy,
+    process_of_calls,
 )
-from tb_dlprof_plugin.readers.cupti.copies import copy_name, set_name
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits
-from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, CuptiRecording, ProcessFacts, joined
+from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls, CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.nvprof.call_names import driver_call, runtime_call
-from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled, integers
 
@@ -40,7 +37,7 @@ CALLS: tuple[tuple[str, Callable[[int], str]], ...] = (
     (f"{_KIND}RUNTIME", runtime_call),
     (f"{_KIND}DRIVER", driver_call),
 )
-COPIES, SETS, MARKERS, DEVICES = (f"{_KIND}{kind}" for kind in ("MEMCPY", "MEMSET", "MARKER", "DEVICE"))
+MARKERS, DEVICES = (f"{_KIND}{kind}" for kind in ("MARKER", "DEVICE"))
 STRINGS = "StringTable"
 _MARKER = ("flags", "timestamp", "id", "name", "domain")
 _START, _END = 2, 4
@@ -54,89 +51,63 @@ _MOST_DEVICES = 4096
 
 def read_tables(database: Database, shown: Path) -> CuptiRecording:
     """The contents of a database. ``shown`` is the path that the user knows it by."""
-    return _Reader(database, shown).read()
+    return _NvprofReader(database, shown).read()
 
 
-class _Reader:
+class _NvprofReader:
     def __init__(self, database: Database, shown: Path) -> None:
         self._database, self._shown = database, shown
-        self._tables = Tables()
-        self._configs: list[LaunchConfig] = [LaunchConfig()]
-        self._notes: list[TraceNote] = []
+        self._work = ActivityTables(database, TIMES, _unknown, "memoryKind", unknown_memory=True)
 
     def read(self) -> CuptiRecording:
         """Everything."""
         database = self._database
         database.expect((*KERNELS, *(table for table, _ in CALLS), COPIES, SETS, MARKERS, STRINGS))
-        calls = joined([self._calls(table, name) for table, name in CALLS], Calls)
-        kernels = [(table, database.columns(table, (*TIMES, "name", *LAUNCH))) for table in KERNELS]
+        calls = joined([self._calls(table, name) for table, name in CALLS], CudaCalls)
+        kernels = [database.columns(table, (*TIMES, "name", *LAUNCH)) for table in KERNELS]
         ranges, texts, domains, wanted = self._ranges()
-        for _, columns in kernels:
+        for columns in kernels:
             wanted.update(np.unique(columns["name"]).tolist())
         found = database.texts(STRINGS, "_id_", "value", wanted)
-        parts = [self._kernels(columns, found) for _, columns in kernels]
-        work = joined([*parts, self._copies(), self._sets()], Activities)
+        parts = [self._work.kernels(columns, columns["name"], found) for columns in kernels]
+        work = joined([*parts, self._work.copies()[0], self._work.sets()], Activities)
         keys = np.unique(np.concatenate((calls.process, ranges.process))).tolist()
-        work.process = _processes(work, calls)
+        work.process = process_of_calls(work, calls)
         devices, limits = self._devices()
-        if limits is not None:
-            self._configs = [with_occupancy(config, limits) for config in self._configs]
-        if database.damaged:
-            damaged = ", ".join(dict.fromkeys(database.damaged))
-            text = f"The database is damaged: the rest of {damaged} could not be read. Copy it again."
-            self._notes.append(TraceNote("database_damaged", text))
+        self._work.limit_configs(limits)
         nothing = np.zeros(0, dtype=np.int64)
         return CuptiRecording(
             source=str(self._shown),
             format="nvprof",
-            tables=self._tables,
+            tables=self._work.tables,
             calls=calls,
             activities=work,
-            overhead=Calls(*(nothing,) * 6),
+            overhead=CudaCalls(*(nothing,) * 6),
             ranges=ranges,
-            texts=[_text(found.get(one, "")) for one in texts],
-            domains=[_text(found.get(one, "")) for one in domains],
-            configs=self._configs,
+            texts=[_text(found.get(text, "")) for text in texts],
+            domains=[_text(found.get(domain, "")) for domain in domains],
+            configs=self._work.configs,
             processes={
                 key: ProcessFacts(pid=key, devices=devices) for key in {*keys, *np.unique(work.process).tolist()}
             },
-            notes=self._notes,
+            notes=self._work.damage_notes("Copy it again."),
             rows=database.rows_read,
         )
 
-    def _calls(self, table: str, name: Callable[[int], str]) -> Calls:
+    def _calls(self, table: str, name: Callable[[int], str]) -> CudaCalls:
         wanted = ("start", "end", "cbid", "processId", "threadId", "correlationId")
         columns = self._database.columns(table, wanted)
         kept = columns["start"] != MISSING
         columns = {key: column[kept] for key, column in columns.items()}
         process = filled(columns["processId"], -1)
-        return Calls(
+        return CudaCalls(
             process=process,
             thread=_thread(process, columns["threadId"]),
             start_ns=columns["start"],
             stop_ns=columns["end"],
             correlation=positive(columns["correlationId"]),
-            name=named([np.clip(columns["cbid"], -1, 10_000)], self._tables.strings, name),
+            name=named([np.clip(columns["cbid"], -1, 10_000)], self._work.tables.strings, name),
         )
-
-    def _kernels(self, columns: dict[str, Ints], found: dict[int, str]) -> Activities:
-        names = string_rows(columns["name"], found, self._tables.strings)
-        made = activities(columns, DeviceKind.KERNEL, _unknown(columns), names)
-        add_configs(made, columns, self._configs)
-        return timed(made)
-
-    def _copies(self) -> Activities:
-        columns = self._database.columns(COPIES, (*TIMES, "bytes", "copyKind", "srcKind", "dstKind"))
-        # CUPTI's kinds of memory begin with "unknown".
-        numbers = [kinds(columns["copyKind"]), *(kinds(columns[one]) - 1 for one in ("srcKind", "dstKind"))]
-        numbers[1:] = [np.maximum(one, -1) for one in numbers[1:]]
-        names = named(numbers, self._tables.strings, copy_name)
-        return timed(activities(columns, DeviceKind.MEMCPY, _unknown(columns), names))
-
-    def _sets(self) -> Activities:
-        columns = self._database.columns(SETS, (*TIMES, "bytes", "memoryKind"))
-        names = named([np.maximum(kinds(columns["memoryKind"]) - 1, -1)], self._tables.strings, set_name)
-        return timed(activities(columns, DeviceKind.MEMSET, _unknown(columns), names))
 
     def _ranges(self) -> tuple[NvtxRanges, list[int], list[int], set[int]]:
         """Pairs of markers; the ids of the texts and of the domains that they index, and all such ids."""
@@ -196,7 +167,7 @@ class _Reader:
         names = self._database.texts(STRINGS, "_id_", "value", set(columns["name"].tolist()))
         devices: list[DeviceProperties] = []
         limits: set[SmLimits] = set()
-        for row in zip(*(columns[one].tolist() for one in wanted), strict=True):
+        for row in zip(*(columns[column].tolist() for column in wanted), strict=True):
             if len(devices) >= _MOST_DEVICES:
                 break
             number, major, minor, sms, memory, name, *of_sm = (one if 0 <= one < 2**53 else None for one in row)
@@ -222,8 +193,7 @@ def _first_after(keys: Ints, times: Ints, wanted: Ints, since: Ints, span: int) 
     code = keys * (span + 1) + np.clip(times - first, 0, span)
     at = np.searchsorted(code, wanted * (span + 1) + np.clip(since - first, 0, span))
     found = np.minimum(at, len(keys) - 1)
-    places: list[int] = np.where((at < len(keys)) & (keys[found] == wanted), found, -1).tolist()
-    return places
+    return np.where((at < len(keys)) & (keys[found] == wanted), found, -1).tolist()
 
 
 def _owner(raw: Any) -> tuple[int, int]:
@@ -241,17 +211,6 @@ def _thread(process: Ints, thread: Ints) -> Ints:
 
 def _unknown(columns: dict[str, Ints]) -> Ints:
     return np.full(len(columns["start"]), -1, dtype=np.int64)
-
-
-def _processes(work: Activities, calls: Calls) -> Ints:
-    """The process of each activity: that of the call with its number, else the lowest."""
-    lowest = int(calls.process.min()) if len(calls) else -1
-    process = np.full(len(work), lowest, dtype=np.int64)
-    if not len(calls):
-        return process
-    order = np.argsort(calls.correlation, kind="stable")
-    at = order[np.minimum(np.searchsorted(calls.correlation[order], work.correlation), len(order) - 1)]
-    return np.where(calls.correlation[at] == work.correlation, calls.process[at], process)
 
 
 def _text(text: str) -> str:

@@ -54,4 +54,4 @@ def run_name(path: Path) -> str:
 
 def files_below(folder: Path) -> set[Path]:
     """Databases in a directory and those below it, found by name."""
-    return {one for ending in _ENDINGS for one in folder.rglob(f"*{ending}") if not one.name.startswith(".")}
+    return {file for ending in _ENDINGS for file in folder.rglob(f"*{ending}") if not file.name.startswith(".")}

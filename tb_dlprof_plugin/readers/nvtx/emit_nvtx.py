@@ -96,7 +96,7 @@ def _by_expression(texts: Sequence[str], joined: str) -> tuple[list[str | tuple[
 
 
 def _numbers(digits: Sequence[str]) -> Ints:
-    return np.fromiter([int(one) if one else -1 for one in digits], np.int64, len(digits))
+    return np.fromiter([int(digit) if digit else -1 for digit in digits], np.int64, len(digits))
 
 
 class EmitNvtx:

@@ -107,8 +107,7 @@ def _outermost_on_one_thread(ranges: MarkedRanges, rows: Bools) -> Ints:
     found = found[ranges.text[found] == text]
     found = found[np.argsort(ranges.start_ns[found], kind="stable")]
     reach = np.maximum.accumulate(ranges.stop_ns[found])
-    apart: Ints = found[np.concatenate(([True], ranges.start_ns[found][1:] >= reach[:-1]))]
-    return apart
+    return found[np.concatenate(([True], ranges.start_ns[found][1:] >= reach[:-1]))]
 
 
 def _numbered(ranges: MarkedRanges) -> tuple[Ints, Ints] | None:
@@ -166,8 +165,7 @@ def _module_with_most_time(ranges: MarkedRanges) -> Bools:
     time = np.bincount(ranges.text[modules], weights=ranges.gpu_ns[modules], minlength=len(ranges.texts))
     if not time.any():
         time = np.bincount(ranges.text[modules], minlength=len(ranges.texts)).astype(np.float64)
-    most: Bools = modules & (ranges.text == int(time.argmax()))
-    return most
+    return modules & (ranges.text == int(time.argmax()))
 
 
 def _global_steps(ranges: MarkedRanges) -> StepMarks | None:

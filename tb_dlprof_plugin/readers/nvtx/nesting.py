@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.call_tree import depths
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.model.tree import parents
@@ -29,7 +30,7 @@ def parent_rows(thread: Ints, start_ns: Ints, stop_ns: Ints) -> Ints:
     order = np.lexsort((start_ns - stop_ns, start_ns, thread))
     sorted_parent = parents(depths(NestedSpans(thread[order], start_ns[order], (stop_ns - start_ns)[order])))
     parent = np.full(len(order), -1, dtype=np.int64)
-    parent[order] = np.where(sorted_parent >= 0, order[np.maximum(sorted_parent, 0)], -1)
+    parent[order] = take_or(order, sorted_parent, -1)
     return parent
 
 
@@ -45,7 +46,7 @@ def anything_around(marked: Bools, parent: Ints) -> Bools:
     """Which ranges lie in a marked one, at whatever depth."""
     result = np.zeros(len(parent), dtype=np.bool_)
     while True:
-        around = np.where(parent >= 0, marked[np.maximum(parent, 0)] | result[np.maximum(parent, 0)], False)
+        around = take_or(marked | result, parent, False)
         if len(parent) == 0 or np.array_equal(around, result):
             return result
         result = around

@@ -120,5 +120,5 @@ def _place(frames: Any) -> str:
     """The innermost of the frames that is in no library; "" for none. They stand outermost first."""
     if not isinstance(frames, (list, tuple)):
         return ""
-    own = [one for one in frames if isinstance(one, str) and not any(part in one for part in _LIBRARIES)]
+    own = [frame for frame in frames if isinstance(frame, str) and not any(part in frame for part in _LIBRARIES)]
     return PurePosixPath(own[-1]).name if own else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,10 +62,6 @@ class NvtxRanges:
 
     def __len__(self) -> int:
         return len(self.start_ns)
-
-    def only(self, rows: Bools | Ints) -> NvtxRanges:
-        """Some of the rows."""
-        return NvtxRanges(*(getattr(self, one.name)[rows] for one in fields(self)))
 
     def ended(self, stop_ns: int, missing: int) -> NvtxRanges:
         """With ``stop_ns`` as the end of ranges that were open when the recording ended."""

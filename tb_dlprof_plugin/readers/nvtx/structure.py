@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostKind, Ints
@@ -66,7 +67,7 @@ def _outer_first(structure: Bools, parent: Ints) -> Ints:
     around = parent.copy()
     while (around >= 0).any():
         depth += around >= 0
-        around = np.where(around >= 0, parent[np.maximum(around, 0)], -1)
+        around = take_or(parent, around, -1)
     return np.argsort(depth[structure], kind="stable")
 
 

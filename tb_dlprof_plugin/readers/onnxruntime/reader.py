@@ -29,7 +29,7 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
 from tb_dlprof_plugin.readers.json_file import number, text_of
-from tb_dlprof_plugin.readers.onnx_names import module_of
+from tb_dlprof_plugin.readers.op_names import module_of
 from tb_dlprof_plugin.readers.small_tables import DeviceRows, HostRows
 
 _NODE_TIME = "_kernel_time"

@@ -39,13 +39,13 @@ def read_layers(path: Path) -> list[Layer]:
     """
     content = decoded(path, text_of(path))
     layers = content.get("Layers") if isinstance(content, dict) else None
-    return [_layer(one) for one in (layers if isinstance(layers, list) else []) if isinstance(one, (str, dict))]
+    return [_layer(layer) for layer in (layers if isinstance(layers, list) else []) if isinstance(layer, (str, dict))]
 
 
 def _layer(item: str | dict[str, Any]) -> Layer:
     if isinstance(item, str):
         return Layer(item)
-    inputs = [_tensor(one) for one in _list(item.get("Inputs"))[:_MOST_INPUTS] if isinstance(one, dict)]
+    inputs = [_tensor(tensor) for tensor in _list(item.get("Inputs"))[:_MOST_INPUTS] if isinstance(tensor, dict)]
     weights = _weights(item, inputs[0][0] if inputs else ())
     if weights is not None:
         inputs.append(weights)

@@ -29,7 +29,7 @@ from tb_dlprof_plugin.model.timeline import (
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.json_file import decoded, number, text_of
 from tb_dlprof_plugin.readers.nvtx.tensorrt import path_of
-from tb_dlprof_plugin.readers.onnx_names import module_of
+from tb_dlprof_plugin.readers.op_names import module_of
 from tb_dlprof_plugin.readers.small_tables import DeviceRows, HostRows
 from tb_dlprof_plugin.readers.tensorrt.files import EngineFiles, engine_files, stem_of
 from tb_dlprof_plugin.readers.tensorrt.layers import Layer, read_layers
@@ -54,7 +54,7 @@ def read_tensorrt(path: Path) -> Timeline:
             f"{path} holds no times of TensorRT; run trtexec with --exportTimes=times.json "
             "--exportProfile=profile.json and keep the files together."
         )
-    layers = {one.name: one for one in (read_layers(files.layers) if files.layers else [])}
+    layers = {layer.name: layer for layer in (read_layers(files.layers) if files.layers else [])}
     return _Engine(path, files, averages, layers, recorded[:MOST_INFERENCES], len(recorded), count).timeline()
 
 
@@ -151,7 +151,7 @@ class _Engine:
 
     def _steps(self) -> StepMarks:
         """An inference lasts until the next one computes."""
-        start = np.array([one.compute.start_ns for one in self.inferences], dtype=np.int64)
+        start = np.array([inference.compute.start_ns for inference in self.inferences], dtype=np.int64)
         last = self.inferences[-1].compute.stop_ns
         return StepMarks(np.arange(len(start), dtype=np.int64), start, np.append(start[1:], last), "inference")
 
@@ -163,7 +163,9 @@ class _Engine:
                 f"Times of layers are averages of {self.averaged} profiled inferences, not recorded one by one: in "
                 "each inference they stand end to end."
             )
-            if self.timed and total > min(one.compute.stop_ns - one.compute.start_ns for one in self.inferences):
+            if self.timed and total > min(
+                inference.compute.stop_ns - inference.compute.start_ns for inference in self.inferences
+            ):
                 text += f" They add up to {total / 1e6:.3f} ms, more than an inference took: they are in proportion."
             notes.append(TraceNote("layer_averages", text))
         else:

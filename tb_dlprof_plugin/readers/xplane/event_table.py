@@ -151,7 +151,7 @@ def read_events(
         stats.add_of_metadata(planes[position], rows, known, row)
     damaged |= (offset < 0) | (duration < 0) | (offset > _MOST_PS) | (duration > _MOST_PS) | (name == 0)
 
-    begin = np.array([one.timestamp_ns for _, one in chosen], dtype=np.int64)
+    begin = np.array([xline.timestamp_ns for _, xline in chosen], dtype=np.int64)
     absolute = begin > ABSOLUTE_FROM_NS
     base_ns = started_ns or (int(begin[absolute].min()) if absolute.any() else 0)
     begin = np.where(absolute, begin - base_ns, begin)
@@ -164,7 +164,7 @@ def read_events(
         middle = int(np.sort(sound)[len(sound) // 2])
         damaged |= (start < middle - _LONGEST_RECORDING_NS) | (start > middle + _LONGEST_RECORDING_NS)
     table = EventTable(
-        [Line(position, one.id, one.name.decode(errors="replace")) for position, one in chosen],
+        [Line(position, xline.id, xline.name.decode(errors="replace")) for position, xline in chosen],
         line, name, start, stop - start, stats.columns, base_ns, int(damaged.sum()),
     )  # fmt: skip
     return table.only(~damaged) if damaged.any() else table
@@ -290,8 +290,7 @@ class _Stats:
                 buffer, kind >> 3, kind & 7, which[chosen], event[chosen], plane_of_event[event[chosen]],
                 value[here], begin[here], after[here],
             )  # fmt: skip
-        result: Bools = usual
-        return result
+        return usual
 
     def _make_ids(self, used: set[int]) -> Ints:
         """By plane and id of a stat's metadata its position among the stats that are read, -1 for others."""

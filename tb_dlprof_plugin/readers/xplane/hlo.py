@@ -61,22 +61,24 @@ class Program:
         self._module = module
         self._computations: dict[int, HloComputation] = {one.id: one for one in module.computations}
         self._rows: dict[int, HloInstruction] = {
-            one.id: one for computation in module.computations for one in computation.instructions
+            instruction.id: instruction
+            for computation in module.computations
+            for instruction in computation.instructions
         }
-        self._differentiated = any(op_names.is_gradient(text_of(one.metadata.op_name)) for one in self._rows.values())
+        self._differentiated = any(op_names.is_gradient(text_of(row.metadata.op_name)) for row in self._rows.values())
 
     @cached_property
     def instructions(self) -> dict[str, Instruction]:
         """Those outside fusions, by name."""
         fused = {
-            number for one in self._rows.values() if one.opcode == b"fusion" for number in one.called_computation_ids
+            number for row in self._rows.values() if row.opcode == b"fusion" for number in row.called_computation_ids
         }
         return {
-            text_of(one.name): self._instruction(one)
+            text_of(instruction.name): self._instruction(instruction)
             for computation in self._module.computations
             if computation.id not in fused
-            for one in computation.instructions
-            if text_of(one.opcode) not in _NO_KERNEL
+            for instruction in computation.instructions
+            if text_of(instruction.opcode) not in _NO_KERNEL
         }
 
     @cached_property
@@ -117,7 +119,7 @@ class Program:
         metadata = next((one.metadata for one in named if one.metadata.op_name), row.metadata)
         opcode, target = text_of(row.opcode), text_of(row.custom_call_target)
         operands = [self._rows[one] for one in (product or row).operand_ids if one in self._rows]
-        known = [one.shape for one in operands if one.shape.element_type in _ELEMENT_TYPES]
+        known = [operand.shape for operand in operands if operand.shape.element_type in _ELEMENT_TYPES]
         kind = text_of(metadata.op_type) or next(
             (name for begin, name in _LIBRARY_TYPES if target.startswith(begin)), ""
         )

@@ -150,7 +150,7 @@ def marked_steps(events: EventTable) -> StepMarks | None:
     if not len(rows):
         return None
     names = np.unique(events.name[rows])
-    time = [int(events.duration_ns[rows][events.name[rows] == one].sum()) for one in names]
+    time = [int(events.duration_ns[rows][events.name[rows] == name].sum()) for name in names]
     rows = rows[events.name[rows] == names[int(np.argmax(time))]]
     line = np.bincount(events.line[rows]).argmax()
     rows = rows[events.line[rows] == line]

@@ -297,8 +297,8 @@ def _name_in_graphs(rows: XPlaneDeviceRows, order: Ints, op: Ints, table: OpTabl
         if key_of not in found:
             instructions = align([values[one] for one in names], program.schedule)
             found[key_of] = [
-                _NO_OP if one is None else table.of_instruction(program.name or values[module], one)
-                for one in instructions
+                _NO_OP if instruction is None else table.of_instruction(program.name or values[module], instruction)
+                for instruction in instructions
             ]
         aligned = np.array(found[key_of], dtype=np.int64)
         result.unnamed_in_graphs += int((aligned == _NO_OP).sum())

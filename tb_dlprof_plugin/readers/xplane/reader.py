@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -195,7 +196,7 @@ class _Timelines:
             rank=rank,
             cuda_driver_version=driver,
             cuda_runtime_version=runtime,
-            notes=self._notes(gpu, ours),
+            notes=self._notes(gpu),
             memory=memory_events(self._memory, strings, gpu),
             frames=frames,
             frame_places=places,
@@ -218,7 +219,7 @@ class _Timelines:
             ours &= ~foreign
         if ours.all():
             return self._merged
-        return HostEvents(**{one: getattr(self._merged, one)[ours] for one in HostEvents.__slots__})
+        return take_rows(self._merged, ours)
 
     def _merge(self) -> tuple[HostEvents, Ints]:
         """The host's events and the calls that are added for all GPUs, in order; and for which GPU each was added."""
@@ -267,8 +268,7 @@ class _Timelines:
             return None
         wanted, launched = self._merged.correlation, self.rows.events.stats["correlation_id"]
         elsewhere, here = (_values_in(wanted, launched[rows & (launched > 0)]) for rows in (others, ~others))
-        result: Bools = (wanted > 0) & elsewhere & ~here
-        return result
+        return (wanted > 0) & elsewhere & ~here
 
     def _device_events(self, ours: Bools) -> DeviceEvents:
         rows, events = self.rows, self.rows.events
@@ -280,7 +280,7 @@ class _Timelines:
         )  # fmt: skip
         at = np.flatnonzero(ours)
         order = at[np.argsort(events.start_ns[at], kind="stable")]
-        return DeviceEvents(**{one: getattr(columns, one)[order] for one in DeviceEvents.__slots__})
+        return take_rows(columns, order)
 
     def _properties(self, gpu: int | None) -> list[DeviceProperties]:
         return [properties(plane, gpu) for plane in self.space.planes if gpu is not None and gpu_of(plane) == gpu]
@@ -294,7 +294,7 @@ class _Timelines:
             runtime = runtime or _version(plane, stats.get("cuda_runtime_version") or stats.get("cuda_version"))
         return driver, runtime, next(iter(self.space.hosts), None)
 
-    def _notes(self, gpu: int | None, ours: Bools) -> list[TraceNote]:
+    def _notes(self, gpu: int | None) -> list[TraceNote]:
         space, calls, notes = self.space, self.calls, []
         if space.cut:
             notes.append(TraceNote("cut_short", "The file ends early: what follows its last whole plane is lost."))
@@ -321,13 +321,11 @@ def _values_in(values: Ints, known: Ints) -> Bools:
     """Which values are among others; correlation ids are small numbers that follow each other."""
     low, high = int(known.min(initial=0)), int(known.max(initial=0))
     if high - low > 2**20 + 4 * len(values):
-        result: Bools = np.isin(values, known)
-        return result
+        return np.isin(values, known)
     seen = np.zeros(high - low + 1, dtype=np.bool_)
     seen[known - low] = True
     inside = (values >= low) & (values <= high)
-    found: Bools = inside & seen[np.where(inside, values - low, 0)]
-    return found
+    return inside & seen[np.where(inside, values - low, 0)]
 
 
 def _note_on_graphs(calls: HostOpCalls) -> TraceNote:

@@ -92,8 +92,7 @@ def _kinds(tag: Ints) -> list[int] | list[None]:
         return []
     if (tag == tag[0]).all():
         return [None]
-    found: list[int] = np.unique(tag).tolist()
-    return found
+    return np.unique(tag).tolist()
 
 
 def _values(buffer: Buffer, wire: Ints, body: Ints) -> tuple[Ints, Ints, Ints]:

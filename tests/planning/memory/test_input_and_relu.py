@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import planner
 from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.replay import replay
-from tb_dlprof_plugin.planning.memory.rewrite_batch import UnknownInput, input_size, with_input
+from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, with_input
 from tb_dlprof_plugin.planning.memory.rewrite_modules import with_inplace_relu, with_relu_behind_pool
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError, check
+from tb_dlprof_plugin.planning.memory.rewrites import check
 from tb_dlprof_plugin.planning.memory.step_program import places
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -53,7 +53,7 @@ def test_twice_the_positions_take_what_twice_the_batch_was_recorded_to_take(mode
 
 def test_what_has_no_positions_does_not_grow() -> None:
     view = view_of("recorded/perceptron")
-    with pytest.raises(UnknownInput):
+    with pytest.raises(PlanError):
         with_input(view, recorded_program(view), 2.0)
     with pytest.raises(PlanError, match="no embedding"):
         check(view, PlanRequest(sequence_length=64))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu, gpu_memory
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
@@ -18,7 +18,7 @@ from tb_dlprof_plugin.planning.memory.op_calls import OpCalls
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, batch_that_fits, planner
 from tb_dlprof_plugin.planning.memory.replay import runs_under
 from tb_dlprof_plugin.planning.memory.rewrite_saved_tensors import with_checkpoints
-from tb_dlprof_plugin.planning.memory.rewrites import REWRITES, SPREADS, PlanError, check
+from tb_dlprof_plugin.planning.memory.rewrites import REWRITES, SPREADS, check
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.planning.memory.test_changes import peak, three_layers

@@ -11,9 +11,10 @@ import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.metrics.memory import DeviceMemory
+from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.model.run_facts import RunFacts, Storages
 from tb_dlprof_plugin.planning.memory.allocator import AllocatorSettings
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.replay import needs, replay
 from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind
@@ -108,5 +109,5 @@ def test_listed_storages_are_the_ones_that_are_held() -> None:
 
 @pytest.mark.parametrize("run", ["lenet/fp32", "resnet50/amp-fp16"])
 def test_a_run_without_memory_says_how_to_record_it(run: str) -> None:
-    with pytest.raises(NoMemoryRecorded, match="profile_memory=True"):
+    with pytest.raises(PlanError, match="profile_memory=True"):
         recorded_program(recorded_view(Path(DEMO / run)))

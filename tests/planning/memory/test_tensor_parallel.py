@@ -10,11 +10,10 @@ import torch
 from lab.memory_plan.compare_inputs_and_splits import planner_of
 from lab.memory_plan.inputs_and_splits_subjects import halved
 from lab.memory_plan.subjects import SUBJECTS, Subject
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.rewrite_batch import with_batch
 from tb_dlprof_plugin.planning.memory.rewrite_gpus import exchanged, pairs, with_tensor_parallel
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, SlotKind, StepProgram, places
 from tests.support.recorded_runs import ROOT
 

@@ -24,7 +24,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.metrics.energy import energy_missing, step_energy
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.names.clock_limits import HEAT, POWER
+from tb_dlprof_plugin.names.gpu_power import HEAT, POWER
 
 RULE = Rule(
     __name__,

@@ -24,10 +24,9 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import listed
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.module_choices import FrontierPoint, frontier
 from tb_dlprof_plugin.planning.memory.plan import planner
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.planning.memory.step_program import UnknownModule
 from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 

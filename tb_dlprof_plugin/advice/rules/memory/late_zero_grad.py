@@ -20,11 +20,10 @@ from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import planner
-from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, recorded_program
+from tb_dlprof_plugin.planning.memory.recorded_step import recorded_program
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import bytes_freed_late
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -55,7 +54,7 @@ def check(context: RuleContext) -> Finding | Silent:
             return Silent("No gradient is freed behind the forward pass.")
         known = planner(context.view)
         peaks = [known.plan(one, largest=False).peak_allocated.value for one in (PlanRequest(), _FREED)]
-    except (NoMemoryRecorded, PlanError) as error:
+    except PlanError as error:
         return Silent(f"{error}", applicable=False)
     before, after = peaks
     gained = percent(before - after, before) or 0.0
@@ -83,7 +82,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Gradients that were freed late, in one run and not in the other."""
     try:
         before, after = (bytes_freed_late(recorded_program(view)) for view in (base, candidate))
-    except (NoMemoryRecorded, ValueError):
+    except ValueError:
         return ""
     return "gradients freed before the forward pass" if before and not after else ""
 
