@@ -1,13 +1,6 @@
 /** What the Compare page keeps in the address. */
 import { Param, textParam } from "../../state/param";
-import {
-  NO_PROFILE,
-  readProfile,
-  readRange,
-  writeProfile,
-  writeRange,
-  type RangeChoice,
-} from "../../state/profile";
+import { NO_PROFILE, readProfile, readRange, writeProfile, writeRange, type RangeChoice } from "../../state/profile";
 import { passFilter } from "../../format/passes";
 import { TableParam } from "../../state/tableParam";
 
