@@ -19,10 +19,15 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 # Python compiles what is imported, which is a small part of torch.
 INSTALL := $(PIP) install --no-compile
+# What builds the package is in the environment already.
+INSTALL_EDITABLE := $(INSTALL) --no-build-isolation --editable
 STAMPS := .make
 BUNDLE := tb_dlprof_plugin/static/index.js
-FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
-	-not -path '*/coverage/*' 2>/dev/null)
+# TypeScript that tools/generate.py writes; git ignores it.
+GENERATED := $(addprefix frontend/src/,api/columns.ts api/requests.ts api/types.ts format/definitions.ts testing/shapes.ts)
+FRONTEND_SOURCES := $(filter-out $(GENERATED),$(shell find frontend -type f -not -path '*/node_modules/*' \
+	-not -path '*/dist/*' -not -path '*/coverage/*' 2>/dev/null))
+GENERATOR_SOURCES := $(shell find tb_dlprof_plugin tools -name '*.py')
 
 # Tests start some hundred Pythons and TensorBoards: without what the first of them compiled, each compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,7 +51,7 @@ demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them be
 	$(call step,demo: train and serve (Ctrl-C ends it))
 	@$(PY) demo/run.py --port $(PORT)
 
-generate: $(STAMPS)/python-test ## Write the files that are made from tables in the code: types of the frontend, lists in docs/
+generate: $(STAMPS)/python-test ## Write the files that are made from tables in the code: TypeScript, which editors ask for, and lists in docs/
 	$(call step,generate)
 	@$(PY) tools/generate.py
 
@@ -90,7 +95,7 @@ mypy: $(STAMPS)/python-dev
 	$(call step,mypy)
 	@$(PY) -m mypy
 
-tsc: $(STAMPS)/npm
+tsc: $(STAMPS)/npm $(GENERATED)
 	$(call step,npm run typecheck)
 	@cd frontend && npm run typecheck
 
@@ -100,7 +105,7 @@ imports: $(STAMPS)/python-test ## Check that packages import only from those bel
 
 frontend: $(BUNDLE) ## Build the browser bundle
 
-frontend-checks: $(STAMPS)/npm ## Run the frontend's unit tests
+frontend-checks: $(STAMPS)/npm $(GENERATED) ## Run the frontend's unit tests
 	$(call step,npm test)
 	@cd frontend && npm test </dev/null
 
@@ -110,7 +115,7 @@ rule: $(STAMPS)/python-test ## Start a rule of the advice, with its test: make r
 clean: ## Remove what the targets made, the virtual environment too
 	rm -rf $(VENV) $(STAMPS) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache \
 		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs \
-		docs/rules docs/definitions.md site
+		docs/rules docs/definitions.md site $(GENERATED)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- what the targets above need
@@ -134,6 +139,20 @@ $(STAMPS)/venv:
 	fi
 	@touch $@
 
+$(STAMPS)/build-requires: pyproject.toml $(STAMPS)/venv
+	$(call step,what builds the package)
+	@$(INSTALL) $$(sed -n '/^requires = \[/,/^\]/ s/^ *"\(.*\)".*/\1/p' pyproject.toml)
+	@touch $@
+
+$(STAMPS)/generated: $(STAMPS)/build-requires $(GENERATOR_SOURCES)
+	$(call step,TypeScript from tables in the code)
+	@PYTHONPATH=. $(PY) tools/generate.py --frontend
+	@touch $@
+
+# The generator leaves a file as it is whose text has not changed, so that the bundle is not built again.
+$(GENERATED): $(STAMPS)/generated
+	@test -f $@ || PYTHONPATH=. $(PY) tools/generate.py --frontend
+
 $(STAMPS)/torch: $(STAMPS)/venv
 	$(call step,torch)
 	@if $(PY) -c 'import torch' 2>/dev/null; then \
@@ -145,22 +164,22 @@ $(STAMPS)/torch: $(STAMPS)/venv
 
 $(STAMPS)/python: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and the PyTorch Profiler tab beside it)
-	@$(INSTALL) --editable '.[pytorch-views]'
+	@$(INSTALL_EDITABLE) '.[pytorch-views]'
 	@touch $@
 
 $(STAMPS)/python-test: pyproject.toml setup.py $(STAMPS)/venv | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what its tests need without torch)
-	@$(INSTALL) --editable '.[test]'
+	@$(INSTALL_EDITABLE) '.[test]'
 	@touch $@
 
 $(STAMPS)/python-dev: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what all its tests need)
-	@$(INSTALL) --editable '.[dev]'
+	@$(INSTALL_EDITABLE) '.[dev]'
 	@touch $@ $(STAMPS)/python $(STAMPS)/python-test
 
 $(STAMPS)/python-docs: pyproject.toml setup.py $(STAMPS)/venv | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what its documentation needs)
-	@$(INSTALL) --editable '.[docs]'
+	@$(INSTALL_EDITABLE) '.[docs]'
 	@touch $@
 
 $(STAMPS)/npm: frontend/package.json frontend/package-lock.json
@@ -173,7 +192,7 @@ $(STAMPS)/npm: frontend/package.json frontend/package-lock.json
 	@cd frontend && npm ci --no-audit --no-fund
 	@touch $@
 
-$(BUNDLE): $(STAMPS)/npm $(FRONTEND_SOURCES)
+$(BUNDLE): $(STAMPS)/npm $(FRONTEND_SOURCES) $(GENERATED)
 	$(call step,browser bundle)
 	@cd frontend && npm run build
 	@test -f $@ || { echo "npm run build wrote no $@." >&2; exit 1; }

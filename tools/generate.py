@@ -1,7 +1,8 @@
-"""Writes every file of the repository that is made from tables in the code: `make generate`.
+"""Writes every file that is made from tables in the code: `make generate`.
 
-The frontend's types, columns, definitions and shapes, and the marked sections of docs/. With `--docs` also
-docs/definitions.md, which is not part of the repository.
+The frontend's types, columns, requests, definitions and shapes, which are not part of the repository, and the marked
+sections of docs/, which are. With `--frontend` the frontend's alone, which asks for the core dependencies only; with
+`--docs` also docs/definitions.md, which is not part of the repository.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import column_files
 import definition_files
-from generated_docs import documents
 
 from tb_dlprof_plugin.web import typescript, typescript_requests, typescript_shapes
 
@@ -20,15 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 _FRONTEND = ROOT / "frontend" / "src"
 
 
-def rendered() -> dict[Path, str]:
-    """What each generated file must hold."""
+def frontend() -> dict[Path, str]:
+    """What each generated file of the frontend must hold."""
     return {
         _FRONTEND / "api" / "types.ts": typescript.render(),
         _FRONTEND / "api" / "columns.ts": column_files.typescript(),
         _FRONTEND / "api" / "requests.ts": typescript_requests.render(),
         _FRONTEND / "testing" / "shapes.ts": typescript_shapes.shapes(),
         _FRONTEND / "format" / "definitions.ts": definition_files.typescript(),
-        **documents(),
     }
 
 
@@ -39,7 +38,11 @@ def stale(files: Mapping[Path, str]) -> list[Path]:
 
 def main(arguments: list[str]) -> int:
     """Writes what is stale and names it; returns the exit status."""
-    files = rendered()
+    files = frontend()
+    if "--frontend" not in arguments:
+        import generated_docs  # the commands and the remedies, which a build of the package need not import
+
+        files |= generated_docs.documents()
     if "--docs" in arguments:
         files[ROOT / "docs" / "definitions.md"] = definition_files.docs()
     for path in stale(files):

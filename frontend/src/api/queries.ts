@@ -1,7 +1,6 @@
 /** Choices of the user in, query parameters of the routes out. */
 import type { Query } from "./source";
-import type { IterationRange, ProfileChoice } from "../state/profile";
-import type { CompareChoice } from "../views/compare/params";
+import type { IterationRange, ProfileChoice, RangeChoice } from "../state/profile";
 
 export function profileQuery(choice: ProfileChoice, range: IterationRange | null): Query {
   return {
@@ -15,7 +14,7 @@ export function profileQuery(choice: ProfileChoice, range: IterationRange | null
   };
 }
 
-export function compareQuery(a: CompareChoice, b: CompareChoice): Query {
+export function compareQuery(a: RangeChoice, b: RangeChoice): Query {
   const query: Query = {};
   for (const [prefix, side] of [
     ["a.", a],

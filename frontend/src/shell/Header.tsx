@@ -53,6 +53,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
         <nav aria-label="Places" class="places">
           {PLACES.filter((one) => one === place || !one.ofRanks || severalRanks).map((one, number) => (
             <button
+              class="top-tab"
               type="button"
               key={one.id}
               data-testid={`place-${one.id}`}
@@ -191,6 +192,7 @@ function WorkViews({ page }: { page: Page }) {
 function ViewButton({ view, current }: { view: View; current: boolean }) {
   return (
     <button
+      class="top-tab"
       type="button"
       data-testid={`nav-${view.id}`}
       aria-current={current ? "page" : undefined}

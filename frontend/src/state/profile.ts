@@ -17,6 +17,11 @@ export interface IterationRange {
   last: number;
 }
 
+/** A profile and some of its iterations: one side of a comparison. */
+export interface RangeChoice extends ProfileChoice {
+  range: IterationRange | null;
+}
+
 export const NO_PROFILE: ProfileChoice = { run: null, session: null, rank: null, cycle: null, keyNode: null };
 
 /** `prefix` tells the sides of a comparison apart. */

@@ -11,7 +11,6 @@ const coverage = filled("Coverage", {
   linked_ns: 810_000_000,
   orphan_ns: 120_000_000,
   unattributed_ns: 10_000_000,
-  outside_ns: 0,
   linked_percent: 86.17,
 });
 
@@ -38,14 +37,12 @@ const categories = (scale: number, tensorCore: number): Slice[] =>
 export const runs = filled("RunIndex", {
   plugin_version: "0.1.0",
   logdir: "runs",
-  offset: 0,
   total: 5,
   revision: "0123456789ab",
   runs: [
     {
       run: "resnet50/fp32",
       session: "s1",
-      rank: 0,
       cycles: [0],
       model: "ResNet50",
       precision: "fp32",
@@ -57,7 +54,6 @@ export const runs = filled("RunIndex", {
     {
       run: "resnet50/amp",
       session: "s1",
-      rank: 0,
       cycles: [0],
       model: "ResNet50",
       precision: "fp16",
@@ -69,26 +65,16 @@ export const runs = filled("RunIndex", {
     {
       run: "vgg16/ddp",
       session: "a",
-      rank: 0,
       cycles: [0, 1],
       model: "VGG16",
-      precision: null,
-      device: null,
       created_unix_ns: 3,
-      iterations: null,
-      recorded_iteration_ns: null,
     },
     {
       run: "vgg16/ddp",
       session: "b",
-      rank: 0,
       cycles: [0, 1],
       model: "VGG16",
-      precision: null,
-      device: null,
       created_unix_ns: 4,
-      iterations: null,
-      recorded_iteration_ns: null,
     },
     {
       run: "vgg16/ddp",
@@ -96,11 +82,7 @@ export const runs = filled("RunIndex", {
       rank: 1,
       cycles: [0, 1, 2],
       model: "VGG16",
-      precision: null,
-      device: null,
       created_unix_ns: 4,
-      iterations: null,
-      recorded_iteration_ns: null,
     },
   ],
 });
@@ -198,12 +180,10 @@ export const overview = filled("Overview", {
   },
   numeric_health: {
     headline: "1 of 10 optimizer steps was skipped: a gradient was inf or NaN.",
-    whole_recording: false,
     checked_steps: 10,
     skipped_steps: 1,
     skipped_iterations: [3],
     loss_scale: 4096,
-    steps_since_change: null,
     loss_scales: [
       { cycle: 0, step: 14, scale: 65_536 },
       { cycle: 1, step: null, scale: 4096 },
@@ -230,7 +210,6 @@ export const overview = filled("Overview", {
     recorder_ns: 200_000_000,
     samples_per_second: 648.1,
     threads: 3,
-    peak_memory_bytes: null,
     memory_bytes: 150_000_000_000,
   },
   categories: [
@@ -282,9 +261,7 @@ export const overview = filled("Overview", {
       selected: true,
     };
   }),
-  bars_note: "",
   top_ops: opRows.slice(0, 10),
-  gpus: [],
   system: [
     { group: "Machine", label: "GPU", value: "NVIDIA H200" },
     { group: "Machine", label: "SMs", value: "132" },
@@ -325,10 +302,6 @@ export const overview = filled("Overview", {
       rule: "cudnn_benchmark",
       severity: "low",
       title: "Let cuDNN choose its algorithms by measuring",
-      saving_ns: null,
-      low_ns: null,
-      high_ns: null,
-      saving_percent: null,
     },
   ],
   coverage,
@@ -405,9 +378,7 @@ export const op = filled("WorkDetail", {
     utilization_percent: 66.7,
     reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
   },
-  memory: null,
   longest: { index: 2, number: 3, event: "g7", name: "cutlass_tensorop_s1688dgrad", duration_ns: 6_200_000 },
-  ops: [],
   total_ops: 1,
   total_shapes: 2,
   total_kernels: 2,
@@ -450,7 +421,6 @@ export const op = filled("WorkDetail", {
       total_ns: 60_000_000,
       average_ns: 6_000_000,
       percent: 66.7,
-      bytes: null,
     },
     {
       id: "k2",
@@ -458,12 +428,10 @@ export const op = filled("WorkDetail", {
       short_name: "Memset (Device)",
       family: "memset",
       tensor_core: "no",
-      precision: "",
       rule: "not a kernel",
       calls: 10,
       total_ns: 30_000_000,
       average_ns: 3_000_000,
-      percent: null,
       bytes: 4096,
     },
   ],
@@ -481,7 +449,6 @@ export const op = filled("WorkDetail", {
       longest_ns: gpu,
     };
   }),
-  bars_note: "",
 });
 
 const kernelRow = (index: number) =>
@@ -489,7 +456,6 @@ const kernelRow = (index: number) =>
     id: `k${index + 1}`,
     name: `sm90_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage${index}`,
     short_name: `sm90_xmma_fprop_implicit_gemm_f32f32_${index}`,
-    told_by: "",
     kind: index % 9 === 8 ? "memcpy" : "kernel",
     family: ["convolution", "batch norm", "elementwise", "pooling", "gemm", "reduce", "copy"][index % 7]!,
     tensor_core: (["no", "yes", "unknown"] as const)[index % 3]!,
@@ -511,14 +477,11 @@ const kernelRow = (index: number) =>
   });
 
 export const kernels = filled("KernelsPage", {
-  scope: null,
   ref,
   headline: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
   headline_parts: [
     {
       text: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
-      kind: "",
-      id: "",
     },
   ],
   range,
@@ -566,15 +529,11 @@ export const tensorCores = filled("TensorCoresPage", {
       precision: row.precision,
       calls: row.calls,
       gpu_ns: row.gpu_ns ?? 0,
-      tc_ns: 0,
       non_tc_ns: row.gpu_ns ?? 0,
-      unknown_ns: 0,
       utilization_percent: row.using_tc === "unknown" ? null : 0,
-      tc_kernels: [],
       non_tc_kernels: ["sm90_xmma_fprop_implicit_gemm_f32f32"],
       dtypes: row.dtypes,
       shapes: row.shapes,
-      unknown_kernels: [],
       possible_precisions: ["tf32", "fp16", "bf16"],
       reason: TF32_OFF,
       reasons: [
@@ -587,11 +546,9 @@ export const tensorCores = filled("TensorCoresPage", {
           saved_ns: row.gpu_ns,
           saved_low_ns: 0,
           saved_high_ns: row.gpu_ns,
-          at_most_ns: null,
         },
       ],
       layout_ns: 12_000,
-      helpers_ns: 0,
       saved_ns: row.gpu_ns,
       at_most_ns: 12_000,
       could_save_ns: (row.gpu_ns ?? 0) + 12_000,
@@ -603,12 +560,10 @@ export const tensorCores = filled("TensorCoresPage", {
       id: "fp32_tf32_off",
       label: "FP32, TF32 off",
       text: TF32_OFF,
-      remark: false,
       ops: 60,
       time_ns: 480_000_000,
       percent: 80,
       saved_ns: 288_000_000,
-      at_most_ns: null,
     },
     {
       id: "layout",
@@ -618,7 +573,6 @@ export const tensorCores = filled("TensorCoresPage", {
       ops: 1,
       time_ns: 32_000_000,
       percent: 5.3,
-      saved_ns: null,
       at_most_ns: 31_000_000,
     },
   ],
@@ -634,7 +588,6 @@ export const tensorCores = filled("TensorCoresPage", {
       id: "k1",
       name: "sm90_xmma_fprop_implicit_gemm_f32f32",
       tensor_core: "no",
-      precision: "",
       rule: "xmma-ffma",
       family: "convolution",
       calls: 10,
@@ -665,7 +618,6 @@ export const mixedPrecision = filled("MixedPrecision", {
       label: "TF32",
       change: "Allow TF32.",
       code: "allow()",
-      refusal: "",
       forecast: forecastOf("tf32", 98, 1.008),
     },
     {
@@ -673,7 +625,6 @@ export const mixedPrecision = filled("MixedPrecision", {
       label: "FP16 (autocast)",
       change: "Autocast.",
       code: "autocast()",
-      refusal: "",
       forecast: forecastOf("fp16", 40, 2.47),
     },
     {
@@ -682,7 +633,6 @@ export const mixedPrecision = filled("MixedPrecision", {
       change: "Autocast.",
       code: "autocast()",
       refusal: NO_BF16,
-      forecast: null,
     },
   ],
 });
@@ -709,8 +659,6 @@ export const forecast = filled("ForecastPage", {
       direction: "forward",
       measured_ms: 1,
       predicted_ms: 1,
-      casts_ms: 0,
-      precision: "",
     },
   ],
 });
@@ -738,9 +686,7 @@ function forecastOf(precision: string, ms: number, speedup: number): ForecastPag
     cpu_ms: 12,
     casts: 40,
     casts_ms: 0.5,
-    scaler_ms: 0,
     total_rows: 2,
-    ops: [],
   });
 }
 
@@ -776,7 +722,6 @@ export const advice = filled("AdvicePage", {
         {
           label: "sm90_xmma_fprop_implicit_gemm_f32f32",
           value_ns: 120_000_000,
-          percent: null,
           page: "kernels",
           id: "k1",
         },
@@ -791,7 +736,6 @@ export const advice = filled("AdvicePage", {
         percent: 58.7,
         derivation: "Replays the step with each eligible kernel at the rate that the GPU reaches in FP16.",
       },
-      saving_unknown_because: "",
       confirm: "Record the run again with AMP on and compare the two on the Compare page.",
       references: [
         { title: "PyTorch: Automatic Mixed Precision", url: "https://pytorch.org/docs/stable/amp.html" },
@@ -807,15 +751,11 @@ export const advice = filled("AdvicePage", {
       title: "Let cuDNN choose its algorithms by measuring",
       seen: "53 convolutions run and torch.backends.cudnn.benchmark is off.",
       readings: [{ label: "Convolution time", value: 61.2, unit: "percent", threshold: 10 }],
-      evidence: [],
       change: "Set the flag once at the start.",
       code: "torch.backends.cudnn.benchmark = True",
-      saving: null,
       saving_unknown_because: "What cuDNN would choose is not recorded.",
       confirm: "Record again with the flag set.",
-      references: [],
       confidence: "medium",
-      peers: [],
     },
   ],
   rules: [
@@ -824,7 +764,6 @@ export const advice = filled("AdvicePage", {
       title: "Automatic mixed precision",
       topic: "Precision",
       outcome: "fired",
-      why: "",
       looks_for: "FP32 where half precision would do.",
       ignore_when: "The model needs FP32.",
     },
@@ -833,7 +772,6 @@ export const advice = filled("AdvicePage", {
       title: "cudnn.benchmark",
       topic: "Precision",
       outcome: "fired",
-      why: "",
       looks_for: "Convolutions with the flag off.",
       ignore_when: "Shapes change.",
     },
@@ -844,7 +782,6 @@ export const advice = filled("AdvicePage", {
       outcome: "not_applicable",
       why: "The peak memory was not recorded.",
       looks_for: "A peak close to the GPU's memory.",
-      ignore_when: "",
     },
     {
       rule: "sync_copies",
@@ -853,7 +790,6 @@ export const advice = filled("AdvicePage", {
       outcome: "silent",
       why: "0.2 % of the step, below 2 %.",
       looks_for: "Copies that the CPU waits for.",
-      ignore_when: "",
     },
     {
       rule: "broken",
@@ -861,8 +797,6 @@ export const advice = filled("AdvicePage", {
       topic: "Copies",
       outcome: "failed",
       why: "division by zero",
-      looks_for: "",
-      ignore_when: "",
     },
   ],
   mixed_precision: mixedPrecision,
@@ -870,22 +804,11 @@ export const advice = filled("AdvicePage", {
 
 /** What the ops of a comparison have in common here. */
 const PAIR = {
-  dims: "",
   how: "module",
-  reason: "",
-  low_ns: null,
-  high_ns: null,
-  noise: null,
-  change_ns: 0,
-  change_percent: null,
   a_cast_ns: 0,
   b_cast_ns: 0,
-  a_roof_percent: null,
-  b_roof_percent: null,
   a_buckets: {},
   b_buckets: {},
-  b_module: "",
-  listed_in: "",
   role: "other",
 } as const;
 
@@ -893,14 +816,10 @@ const bucketTimes = (base: number, candidate: number) => ({
   base_ns: base,
   candidate_ns: candidate,
   difference_ns: candidate - base,
-  base_outside_ns: 0,
   candidate_outside_ns: 1_000,
   base_ms: base / 1e6,
   candidate_ms: candidate / 1e6,
   difference_ms: (candidate - base) / 1e6,
-  low_ms: null,
-  high_ms: null,
-  noise: null,
 });
 
 export const compare = filled("ComparePage", {
@@ -1000,10 +919,7 @@ export const compare = filled("ComparePage", {
       key: "memory",
       label: "Peak memory",
       unit: "bytes",
-      a: null,
       b: 9_000_000_000,
-      ratio: null,
-      gain: null,
       better: "lower",
     },
     {
@@ -1013,8 +929,6 @@ export const compare = filled("ComparePage", {
       a: 812,
       b: 1290,
       ratio: 0.629,
-      gain: null,
-      better: "",
     },
   ],
   a_categories: categories(1, 10_765_432),
@@ -1035,8 +949,6 @@ export const compare = filled("ComparePage", {
       b_ns: 7_000_000,
       a_calls: 106,
       b_calls: 106,
-      a_tensor_core_ns: 0,
-      b_tensor_core_ns: 0,
     },
     { family: "cast", a_ns: 0, b_ns: 1_900_000, a_calls: 0, b_calls: 161.5, a_tensor_core_ns: 0, b_tensor_core_ns: 0 },
   ],
@@ -1073,27 +985,19 @@ export const compare = filled("ComparePage", {
       reason: "casts",
       b_buckets: { casts: 1_900_000 },
       name: "aten::to",
-      module: "",
       op_type: "aten::to",
-      direction: "",
-      a_id: null,
       b_id: "cast",
-      a_ns: null,
       b_ns: 1_900_000,
       difference_ns: 1_900_000,
-      speedup: null,
-      a_precision: "",
       b_precision: "fp16",
       a_using_tc: "unknown",
       b_using_tc: "no",
-      a_kernels: null,
       b_kernels: 161,
     },
   ],
   modules: [
     {
       module: opRows[0]!.module,
-      status: "",
       ops: 2,
       a_ns: 9_000_000,
       b_ns: 3_000_000,
@@ -1109,7 +1013,6 @@ export const compare = filled("ComparePage", {
       a_kernels: 2,
       b_kernels: 3,
       a_roof_percent: 40,
-      b_roof_percent: null,
       a_buckets: { other_compute: 9_000_000 },
       b_buckets: { tensor_core: 3_000_000 },
     },
@@ -1117,10 +1020,8 @@ export const compare = filled("ComparePage", {
   total_modules: 1,
   total_rows: 41,
   reason_texts: { casts: "casts of mixed precision" },
-  promises: null,
   warnings: [
     "The runs were recorded with different batch sizes (64 and 128): times per step do not compare like with like.",
   ],
-  different_models: false,
   notes: ["15 % of the base's GPU time was launched before its recording began: it is in no op and no iteration."],
 });

@@ -8,10 +8,6 @@ export function moduleRow(path: string, part: Partial<ModuleRow> = {}): ModuleRo
   const gpu = part.gpu_ns ?? 1_000_000;
   return filled("ModuleRow", {
     path,
-    order: 0,
-    role: null,
-    type: "",
-    children: 0,
     calls: 10,
     calls_per_iteration: 1,
     gpu_ns: gpu,
@@ -63,7 +59,6 @@ export const modules = filled("ModulesPage", {
   range: { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" },
   has_gpu: true,
   model: "ResNet50",
-  from_stacks: false,
   rows: [
     moduleRow("", { order: 0, gpu_ns: 96_000_000, children: 2, type: "ResNet50" }),
     moduleRow("layer1", { order: 2, gpu_ns: 70_000_000, children: 4 }),
@@ -78,9 +73,6 @@ export const modules = filled("ModulesPage", {
   coverage: {
     total_ns: 99_000_000,
     linked_ns: 99_000_000,
-    orphan_ns: 0,
-    unattributed_ns: 0,
-    outside_ns: 0,
     linked_percent: 100,
   },
 });

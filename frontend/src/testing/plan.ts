@@ -17,7 +17,6 @@ export const plan = filled("PlanPage", {
   step_low_ms: 47.7,
   step_high_ms: 48.7,
   samples_per_second: 1327,
-  joules_per_step: null,
   ...FITS,
   unknown: { joules_per_step: "the energy of the GPU was not recorded." },
   figures: [{ name: "peak reserved", mb: 3984.6, low_mb: 3982, high_mb: 3987, source: "the replay" }],

@@ -21,7 +21,6 @@ export const tried = filled("TriedPage", {
       gain_percent: 31.5,
       low_percent: 30.9,
       high_percent: 32.1,
-      forecast_percent: null,
       verdict: "within noise of the seed",
       verdict_text: "Losses differ by at most 0.2 %.",
       code: "torch.set_float32_matmul_precision('high')",

@@ -8,11 +8,12 @@ import { RangeFields } from "../../features/RangePicker";
 import { ResourceView } from "../../features/ResourceView";
 import { TrustLine } from "../../features/TrustLine";
 import { ProfilePicker } from "../../features/pickers/ProfilePicker";
+import type { RangeChoice } from "../../state/profile";
 import { defaultPair } from "../../state/profileChoice";
 import { ComparePage } from "./ComparePage";
 import { assign } from "../../state/param";
 import { profileParam } from "../../state/sharedParams";
-import { baseParam, candidateParam, pairModuleParam, pairParam, type CompareChoice } from "./params";
+import { baseParam, candidateParam, pairModuleParam, pairParam } from "./params";
 
 /** Another pair has other ops; a bar of the same name stays. */
 const TOP = [pairModuleParam.to(null), pairParam.to(null)];
@@ -20,8 +21,8 @@ const TOP = [pairModuleParam.to(null), pairParam.to(null)];
 export function CompareView({ entries }: { entries: RunEntry[] }) {
   const inFile = useFile() !== null;
   const pair = defaultPair(entries, profileParam.value.run);
-  const a: CompareChoice = { ...baseParam.value, run: baseParam.value.run ?? pair?.a ?? profileParam.value.run };
-  const b: CompareChoice = { ...candidateParam.value, run: candidateParam.value.run ?? pair?.b ?? null };
+  const a: RangeChoice = { ...baseParam.value, run: baseParam.value.run ?? pair?.a ?? profileParam.value.run };
+  const b: RangeChoice = { ...candidateParam.value, run: candidateParam.value.run ?? pair?.b ?? null };
   const key = `${a.run} ${a.session} ${a.rank} ${a.cycle} ${b.run} ${b.session} ${b.rank} ${b.cycle}`;
   const query = a.run !== null && b.run !== null ? compareQuery(a, b) : null;
   const resource = useResource("compare", query, key);
@@ -108,8 +109,8 @@ interface IterationsProps {
   side: string;
   label: string;
   range: SelectedRange;
-  choice: CompareChoice;
-  onChange: (change: Partial<CompareChoice>) => void;
+  choice: RangeChoice;
+  onChange: (change: Partial<RangeChoice>) => void;
 }
 
 /** Which iterations of one side are compared, and what tells them apart. */

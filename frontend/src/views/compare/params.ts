@@ -1,23 +1,10 @@
 /** What the Compare page keeps in the address. */
 import { Param, textParam } from "../../state/param";
-import {
-  NO_PROFILE,
-  readProfile,
-  readRange,
-  writeProfile,
-  writeRange,
-  type IterationRange,
-  type ProfileChoice,
-} from "../../state/profile";
+import { NO_PROFILE, readProfile, readRange, writeProfile, writeRange, type RangeChoice } from "../../state/profile";
 import { passFilter } from "../../format/passes";
 import { TableParam } from "../../state/tableParam";
 
-/** One side of a comparison. */
-export interface CompareChoice extends ProfileChoice {
-  range: IterationRange | null;
-}
-
-const sideParam = (prefix: string): Param<CompareChoice> =>
+const sideParam = (prefix: string): Param<RangeChoice> =>
   new Param({
     read: (pairs) => ({ ...readProfile(pairs, prefix), range: readRange(pairs, prefix) }),
     write: (side) => [...writeProfile(side, prefix), ...writeRange(side.range, prefix)],
@@ -32,7 +19,7 @@ export const pairModuleParam = textParam("pairModule");
 export const pairParam = textParam("pair");
 
 /** All of a run, as one side. */
-export const sideOf = (run: string): CompareChoice => ({ ...NO_PROFILE, range: null, run });
+export const sideOf = (run: string): RangeChoice => ({ ...NO_PROFILE, range: null, run });
 
 export const compareTable = new TableParam("compare", passFilter("role"));
 
