@@ -356,9 +356,14 @@ def op_name(module: str, op_type: str) -> str:
 
 def op_label(view: ProfileView, group: int) -> str:
     """A row of `ProfileView.groups` in a list of ops: its `op_name`, a backward one marked: "fc/linear (backward)"."""
+    name = group_name(view, group)
+    return with_direction(name, "backward") if view.groups.role[group] == Role.BACKWARD else name
+
+
+def group_name(view: ProfileView, group: int) -> str:
+    """`op_name` of a row of `ProfileView.groups`."""
     groups, strings = view.groups, view.profile.strings
-    name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-    return with_direction(name, "backward") if groups.role[group] == Role.BACKWARD else name
+    return op_name(strings[groups.module[group]], strings[groups.op_type[group]])
 
 
 def stable_id(*parts: str) -> str:

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.pages.compare import ComparePage
 from tb_dlprof_plugin.pages.launches import LaunchesPage
 from tb_dlprof_plugin.pages.memory import MemoryCurve, MemoryPage
 from tb_dlprof_plugin.pages.overview import Overview
-from tb_dlprof_plugin.pages.sentence import TextPart
+from tb_dlprof_plugin.pages.sentences import TextPart
 from tb_dlprof_plugin.pages.sweep import SweepPage
 from tb_dlprof_plugin.pages.work_detail import WorkDetail
 from tb_dlprof_plugin.reports.sweep import sweep_report

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount, cause_text
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS_PER_MS = 1e6

@@ -18,9 +18,8 @@ from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import energy, share
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range, struct_from
 from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.energy import NoEnergy, forecast_energy
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_label
@@ -208,21 +207,13 @@ def energy_page(
         unknown["joules_per_sample"] = "The batch size was not recorded; pass batch_size=."
     split = _split(view, selection, unknown) if measured is not None else None
     modules, ops = (_modules(view, split), _ops(view, selection, split)) if split is not None else ([], [])
-    return EnergyPage(
+    return struct_from(
+        EnergyPage,
+        measured,
         ref=ref,
         headline=_headline(measured, split, unknown),
         range=selected_range(view, selection),
         joules_per_step=measured.joules if measured else None,
-        low_joules=measured.low_joules if measured else None,
-        high_joules=measured.high_joules if measured else None,
-        joules_per_sample=measured.joules_per_sample if measured else None,
-        watts=measured.watts if measured else None,
-        idle_watts=measured.idle_watts if measured else None,
-        idle_percent=measured.idle_percent if measured else None,
-        power_limit_watts=measured.power_limit_watts if measured else None,
-        sm_clock_mhz=measured.sm_clock_mhz if measured else None,
-        temperature_c=measured.temperature_c if measured else None,
-        seconds=measured.seconds if measured else None,
         limits=[EnergyLimit(name, percent) for name, percent in measured.limits.items()] if measured else [],
         residual_percent=split.residual_percent if split else None,
         parts=_parts(measured, split) if measured and split else [],

@@ -9,8 +9,7 @@ import msgspec
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 

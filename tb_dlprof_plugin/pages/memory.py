@@ -13,9 +13,8 @@ from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
 from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
 from tb_dlprof_plugin.pages.memory_tables import (
@@ -30,7 +29,7 @@ from tb_dlprof_plugin.pages.memory_tables import (
     module_rows,
     op_type_rows,
 )
-from tb_dlprof_plugin.pages.sentence import TextPart
+from tb_dlprof_plugin.pages.sentences import TextPart
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import ProfileView, Selection

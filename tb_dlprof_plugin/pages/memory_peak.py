@@ -10,7 +10,7 @@ from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration, share
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.memory_tables import MemoryCategoryKey, MemoryGroup
-from tb_dlprof_plugin.pages.sentence import TextPart, plain
+from tb_dlprof_plugin.pages.sentences import TextPart, plain
 
 _NAMED = 3
 """Categories in the sentence, of those that hold at least `_LEAST_PERCENT`."""

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.pages.common import (
     coverage_of,
     selected_range,
 )
-from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
+from tb_dlprof_plugin.pages.sentences import TextPart, plain, text_of
 from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -10,8 +10,7 @@ from tb_dlprof_plugin.fleet.job import cause_text
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison, RankChange
 from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, StepParts
 from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, ScaledJob, Scaling
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS_PER_MS = 1e6

@@ -14,9 +14,8 @@ from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.plan_request import AUTO, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
 from tb_dlprof_plugin.planning.memory.capacity import capacity

@@ -8,8 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.plan_request import SHARES, PlanRequest
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.module_choices import most_layers, pipeline, repeated_module, units
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner

@@ -10,12 +10,13 @@ import msgspec
 from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
-from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, interval
 from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.common import OpText, struct_from
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.forecast_text import LIMITS
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 _MS = 1e6
 _OUTCOMES = {"within": "within the interval", "shorter": "shorter than forecast", "longer": "longer than forecast"}
@@ -192,17 +193,13 @@ def _headline(found: ForecastCheck) -> str:
 
 def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
     """As many as fit into a response, by falling error."""
-    groups, strings = base.groups, base.profile.strings
     rows = []
     for op in found.ops:
-        said, group = op.forecast, op.forecast.group
+        said = op.forecast
         rows.append(
-            KeptOpRow(
-                id=groups.ids[group],
-                name=op_name(strings[groups.module[group]], strings[groups.op_type[group]]),
-                module=strings[groups.module[group]],
-                op_type=strings[groups.op_type[group]],
-                direction=direction_of(int(groups.role[group])),
+            struct_from(
+                KeptOpRow,
+                OpText(base, said.group),
                 before_ms=_ms(said.measured_ns),
                 predicted_ms=_ms(said.predicted_ns),
                 measured_ms=None if op.measured_ns is None else _ms(op.measured_ns),
@@ -216,18 +213,14 @@ def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
 
 
 def _saving(kept: RealisedSaving) -> KeptSavingRow:
-    return KeptSavingRow(
-        rule=kept.finding.rule,
-        title=kept.finding.title,
-        change=kept.change,
-        low_ns=kept.saving.low_ns,
-        expected_ns=kept.saving.expected_ns,
-        high_ns=kept.saving.high_ns,
+    return struct_from(
+        KeptSavingRow,
+        kept,
+        kept.finding,
+        kept.saving,
         realised_ns=round(kept.realised_ns),
         realised_low_ns=None if kept.realised_low_ns is None else round(kept.realised_low_ns),
         realised_high_ns=None if kept.realised_high_ns is None else round(kept.realised_high_ns),
-        estimated=kept.estimated,
-        outcome=kept.outcome,
         text=_text(kept),
     )
 

@@ -8,14 +8,13 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
-from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import OpText, SelectedRange, Verdict, selected_range, struct_from
 from tb_dlprof_plugin.pages.roofs import Roof, roofs, why_above_roof
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 Bound = Literal["compute", "memory", "unknown"]
@@ -137,28 +136,18 @@ def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> Roofl
 
 
 def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
-    groups, strings, _ops = view.groups, view.profile.strings, view.profile.ops
-    module, op_type = strings[groups.module[row.group]], strings[groups.op_type[row.group]]
-    return RooflineOp(
-        id=groups.ids[row.group],
-        name=op_name(module, op_type),
-        module=module,
-        op_type=op_type,
-        direction=direction_of(int(groups.role[row.group])),
-        calls=row.calls,
+    return struct_from(
+        RooflineOp,
+        OpText(view, row.group),
+        row,
         gpu_ns=row.time_ns,
-        flops=row.flops,
-        bytes=row.bytes,
         flops_per_second=row.rate,
         flops_per_byte=row.intensity,
-        precision=row.precision,
         tensor_cores="unknown" if row.tensor_cores is None else "yes" if row.tensor_cores else "no",
         ceiling_flops_per_second=row.ceiling,
         percent_of_ceiling=row.percent,
         bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
         why_above_roof=why_above_roof(row),
-        measured=row.measured,
-        possible_precision=row.possible_precision,
         percent_of_possible=row.possible_percent,
         shapes=shapes_text(view.profile.shapes_of(row.op)),
         dtypes=dtypes_text(view.profile.dtypes_of(row.op)),

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.launches import launch_columns
@@ -15,21 +16,29 @@ from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.roofline import RooflineRow, roofline
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
-from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import VERDICTS, OpRow, SelectedRange, Verdict, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import (
+    VERDICTS,
+    KernelText,
+    OpRow,
+    OpText,
+    SelectedRange,
+    Verdict,
+    selected_range,
+    struct_from,
+)
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.ops import eligibility_reason, op_rows
 from tb_dlprof_plugin.pages.related import IdOption, SubjectKind, SubjectOption, groups_of, kernel_row
 from tb_dlprof_plugin.pages.roofline import Bound
 from tb_dlprof_plugin.pages.roofs import precision_label
 from tb_dlprof_plugin.pages.tensor_core_reasons import most_time_off
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 MOST_ROWS = 100
@@ -386,7 +395,7 @@ def _memory_at_peak(view: ProfileView, selection: Selection) -> tuple[str, int, 
     group = view.call_group[memory.call[alive]]
     alive, group = alive[group >= 0], group[group >= 0]
     count = len(view.groups)
-    held = np.bincount(group, weights=memory.bytes[alive], minlength=count).astype(np.int64)
+    held = sums(group, memory.bytes[alive], count)
     device = "cpu" if devices[0] == CPU else str(devices[0])
     return device, peak.allocated, held, np.bincount(group, minlength=count).astype(np.int64)
 
@@ -424,23 +433,16 @@ def _longest(work: _Work, launched: Ints) -> WorkSpot | None:
 
 def _ops(work: _Work) -> list[WorkOp]:
     """By falling time, those without any left out where others have some."""
-    view, groups, strings = work.view, work.view.groups, work.view.profile.strings
-    count, rows = len(groups), work.launched()
+    view, count, rows = work.view, len(work.view.groups), work.launched()
     if view.profile.has_gpu:
         known = rows[view.launch_group[rows] >= 0]
-        time = _sums(view.launch_group[known], view.profile.launches.duration_ns[known], count)
+        time = sums(view.launch_group[known], view.profile.launches.duration_ns[known], count)
     else:
         time = np.where(work.groups, op_totals(view, work.selection).cpu_self_ns, 0)
     whole = int(time.sum())
     order = np.argsort(-time, kind="stable")
     return [
-        WorkOp(
-            id=groups.ids[group],
-            name=op_name(strings[groups.module[group]], strings[groups.op_type[group]]),
-            direction=direction_of(int(groups.role[group])),
-            time_ns=int(time[group]),
-            percent=percent(int(time[group]), whole),
-        )
+        struct_from(WorkOp, OpText(view, group), time_ns=int(time[group]), percent=percent(int(time[group]), whole))
         for group in order[time[order] > 0].tolist()
     ]
 
@@ -450,9 +452,9 @@ def _shapes(work: _Work) -> list[OpShapes]:
     view, profile = work.view, work.view.profile
     called, launched, count = work.called(), work.launched(), len(work.view.profile.ops)
     op = profile.calls.op[called]
-    calls, cpu = np.bincount(op, minlength=count), _sums(op, profile.calls.duration_ns[called], count)
+    calls, cpu = np.bincount(op, minlength=count), sums(op, profile.calls.duration_ns[called], count)
     of_launch = profile.calls.op[view.call_top[profile.launches.call[launched]]] if len(called) else launched[:0]
-    gpu = _sums(of_launch, profile.launches.duration_ns[launched[: len(of_launch)]], count)
+    gpu = sums(of_launch, profile.launches.duration_ns[launched[: len(of_launch)]], count)
     texts: dict[tuple[str, str], list[int]] = {}
     for row in np.unique(op).tolist():
         key = (shapes_text(profile.shapes_of(row)), dtypes_text(profile.dtypes_of(row)))
@@ -472,23 +474,17 @@ def _shapes(work: _Work) -> list[OpShapes]:
 
 def _kernels(view: ProfileView, launched: Ints) -> list[OpKernel]:
     """By falling time."""
-    profile, strings = view.profile, view.profile.strings
-    launches, kernels = profile.launches, profile.kernels
+    launches = view.profile.launches
     used, place = np.unique(launches.kernel[launched], return_inverse=True)
     place = place.reshape(-1)
-    total = _sums(place, launches.duration_ns[launched], len(used))
-    moved = _sums(place, np.maximum(launches.bytes[launched], 0), len(used))
+    total = sums(place, launches.duration_ns[launched], len(used))
+    moved = sums(place, np.maximum(launches.bytes[launched], 0), len(used))
     calls = np.bincount(place, minlength=len(used))
     whole = int(total.sum())
     return [
-        OpKernel(
-            id=kernel_id(view, kernel),
-            name=strings[kernels.name[kernel]],
-            short_name=short_kernel_name(strings[kernels.name[kernel]]),
-            family=strings[kernels.family[kernel]],
-            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
-            precision=strings[kernels.precision[kernel]],
-            rule=strings[kernels.rule[kernel]],
+        struct_from(
+            OpKernel,
+            KernelText(view, int(used[at])),
             calls=int(calls[at]),
             total_ns=int(total[at]),
             average_ns=int(total[at] // calls[at]),
@@ -496,7 +492,6 @@ def _kernels(view: ProfileView, launched: Ints) -> list[OpKernel]:
             bytes=int(moved[at]) or None,
         )
         for at in np.argsort(-total, kind="stable").tolist()
-        for kernel in (int(used[at]),)
     ]
 
 
@@ -505,8 +500,8 @@ def _iterations(work: _Work, kind: SubjectKind) -> list[WorkIteration]:
     total = len(profile.iterations)
     called = np.flatnonzero(work.calls & (view.call_iteration >= 0))
     launched = np.flatnonzero(work.launches & (view.launch_iteration >= 0))
-    cpu = _sums(view.call_iteration[called], profile.calls.duration_ns[called], total)
-    gpu = _sums(view.launch_iteration[launched], profile.launches.duration_ns[launched], total)
+    cpu = sums(view.call_iteration[called], profile.calls.duration_ns[called], total)
+    gpu = sums(view.launch_iteration[launched], profile.launches.duration_ns[launched], total)
     counted = called[~profile.ops.continuation[profile.calls.op[called]]]
     of_kernel = kind == "kernel"
     calls = np.bincount(view.launch_iteration[launched] if of_kernel else view.call_iteration[counted], minlength=total)
@@ -528,7 +523,3 @@ def _iterations(work: _Work, kind: SubjectKind) -> list[WorkIteration]:
         )
 
     return [iteration(*span) for span in bar_spans(total)]
-
-
-def _sums(place: Ints, values: Ints, count: int) -> Ints:
-    return np.bincount(place, weights=values, minlength=count).astype(np.int64)

@@ -6,6 +6,7 @@ ahead, so the window also holds work of the iterations around: it is drawn in pa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal
@@ -16,15 +17,16 @@ from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
+from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, cause_labels, largest_causes
+from tb_dlprof_plugin.pages.step_account import role_labels
+from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import (
     IDLE_KINDS,
-    ROLE_KINDS,
     EventKind,
     Named,
     named_calls,
     named_launches,
-    role_labels,
 )
 from tb_dlprof_plugin.pages.timeline.parts import Stretches, cpu_stretches, gpu_stretches
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -36,6 +38,8 @@ Source = Literal["c", "g", "i", "p"]
 MOST_LEVELS = 48
 """Calls nested deeper are left out of the drawing, and counted: recursion can go half a million deep."""
 _MOST_STREAM_LEVELS = 8
+HEADINGS = ("id", "row", "level", "name", "kind", "start_ns", "duration_ns", "of_iteration")
+"""Of `event_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,7 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
         rows = count + np.arange(len(start))
         count += len(start)
         own = np.ones(len(start), dtype=np.bool_)
-        named = Named(role, [labels[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
+        named = Named(role, [labels[part] for part in Role], [ROLES[part] for part in Role])
         track = Track(key, "parts", "p", label, detail, gpu, 1)
         parts.append(_Part(track, _zeros(len(start)), rows, start, stop - start, named, own))
     return parts
@@ -289,3 +293,19 @@ def _counts(*counted: tuple[int, str, str]) -> str:
 
 def _zeros(count: int) -> Ints:
     return np.zeros(count, dtype=np.int64)
+
+
+def event_rows(view: ProfileView, selection: Selection, iteration: int | None) -> Iterator[tuple[str | int, ...]]:
+    """A plain table for scripts: one row per event under `HEADINGS`, by track, level and start.
+
+    ``start_ns`` counts from the window's start. ``of_iteration`` is 1 for the iteration's own events, 0 for others.
+
+    Raises:
+        ValueError: there is no such iteration.
+    """
+    events = timeline_events(view, one_iteration(view, selection, iteration))
+    columns = (events.track, events.level, events.row, events.name, events.start_ns, events.duration_ns, events.own)
+    for track, level, row, name, start, duration, own in zip(*(column.tolist() for column in columns), strict=True):
+        on = events.tracks[track]
+        label, kind = events.labels[name], events.kinds[name]
+        yield (f"{on.source}{row}", on.label, level, label, kind, start, duration, int(own))

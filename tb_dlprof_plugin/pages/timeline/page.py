@@ -10,7 +10,8 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.step_phases import recorded_parts
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints, Role
-from tb_dlprof_plugin.pages.common import ROLES, SelectedRange, Slice, selected_range
+from tb_dlprof_plugin.pages.common import ROLES, OpText, SelectedRange, Slice, selected_range, struct_from
+from tb_dlprof_plugin.pages.step_account import ROLE_LABELS, role_labels
 from tb_dlprof_plugin.pages.timeline.columns import (
     TimelineLane,
     TimelineName,
@@ -22,9 +23,9 @@ from tb_dlprof_plugin.pages.timeline.columns import (
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, TrackKind, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
-from tb_dlprof_plugin.pages.timeline.kinds import KINDS, ROLE_LABELS, EventKind, cut, role_labels
+from tb_dlprof_plugin.pages.timeline.kinds import KINDS, EventKind, cut
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -137,7 +138,7 @@ def timeline_page(
         events=len(events),
         deeper=events.deeper,
         parts=_parts(view, one),
-        tracks=[TimelineTrack(t.key, t.kind, t.source, t.label, t.detail, t.gpu, t.levels) for t in events.tracks],
+        tracks=[struct_from(TimelineTrack, track) for track in events.tracks],
         names=names_of(events, dealt.first),
         lanes=lanes_of(events, dealt.first),
         kinds=list(KINDS),
@@ -209,9 +210,8 @@ def _op_of(view: ProfileView, one: Selection, events: TimelineEvents, at: int) -
     group = int(view.call_group[row] if source == "c" else view.launch_group[row])
     if group < 0:
         return "", ""
-    groups, strings = view.groups, view.profile.strings
-    module = strings[groups.module[group]]
-    return cut(op_name(module, strings[groups.op_type[group]])), cut(module)
+    op = OpText(view, group)
+    return cut(op.name), cut(op.module)
 
 
 def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
