@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import covered, union
@@ -211,8 +212,8 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
     count = len(tree)
     own = _accumulated(view, selection, work, host, count)
     inside, forward = host.node >= 0, host.role != Role.BACKWARD
-    own_forward_cpu = _sums(host.node[inside & forward], host.self_ns[inside & forward], count)
-    own_backward_cpu = _sums(host.node[inside & ~forward], host.self_ns[inside & ~forward], count)
+    own_forward_cpu = sums(host.node[inside & forward], host.self_ns[inside & forward], count)
+    own_backward_cpu = sums(host.node[inside & ~forward], host.self_ns[inside & ~forward], count)
     return ModuleTotals(
         calls=np.bincount(host.node[inside & forward & host.is_range], minlength=count).astype(np.int64),
         inside=NodeTotals(
@@ -337,13 +338,13 @@ def _accumulated(view: ProfileView, selection: Selection, work: GpuWork, host: H
     node, group = np.divmod(pairs, max(1, len(view.groups)))
 
     def time_of(rows: Bools) -> Ints:
-        return _sums(work.node[rows], duration[rows], count)
+        return sums(work.node[rows], duration[rows], count)
 
     def number_of(nodes: Ints) -> Ints:
         return np.bincount(nodes, minlength=count).astype(np.int64)
 
     return {
-        "gpu_sum_ns": _sums(work.node, work.own_ns, count),
+        "gpu_sum_ns": sums(work.node, work.own_ns, count),
         "kernel_calls": number_of(work.node),
         "op_calls": number_of(counted.node),
         "ops": number_of(node),
@@ -425,20 +426,15 @@ def _changes(first: Ints, second: Ints) -> Ints:
 def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> Spread:
     """CPU time of each node with all below it; least and most of an iteration."""
     count = len(tree)
-    total = tree.rolled_up(_sums(host.node, host.self_ns, count))
+    total = tree.rolled_up(sums(host.node, host.self_ns, count))
     low, high = total, total * 0
     for part in _parts(iterations, max(1, _CELLS // count)):
         rows = (host.iteration >= part.start) & (host.iteration < part.stop)
         cell = host.node[rows] * len(part) + (host.iteration[rows] - part.start)
-        table = tree.rolled_up(_sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
+        table = tree.rolled_up(sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
         low, high = np.minimum(low, table.min(axis=1)), np.maximum(high, table.max(axis=1))
     return Spread(total, low, high)
 
 
 def _parts(total: int, size: int) -> Iterable[range]:
     return (range(at, min(total, at + size)) for at in range(0, total, size))
-
-
-def _sums(key: Ints, values: Ints, count: int) -> Ints:
-    # bincount sums in float64, which is exact below 2**53 ns, 104 days.
-    return np.bincount(key, weights=values, minlength=count).astype(np.int64)

@@ -14,17 +14,24 @@ from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.comparison.shares import Shares
 from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
-from tb_dlprof_plugin.metrics.kernels import TimeSplit, kernel_totals, time_split
+from tb_dlprof_plugin.metrics.kernels import TimeSplit, coverage, kernel_totals, time_split
 from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.metrics.trust import ORPHAN_PERCENT
 from tb_dlprof_plugin.model.formatting import duration
-from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, run_title, selected_range, step_figures
+from tb_dlprof_plugin.pages.common import (
+    SelectedRange,
+    Slice,
+    StepFigures,
+    run_title,
+    selected_range,
+    step_figures,
+    struct_from,
+)
 from tb_dlprof_plugin.pages.compare_ops import (
     REASONS,
     CompareModule,
@@ -51,7 +58,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Unit = Literal["ns", "percent", "count", "bytes", "per_second", "joules", "watts"]
 _Better = Literal["lower", "higher", ""]
-_ORPHANS_TOLD_PERCENT = 5.0
+_ORPHANS_NOTE_PERCENT = 5.0
 """Of the GPU time, from which orphans are a note; from `ORPHAN_PERCENT` on the recording is not one of its steps."""
 _UNEVEN_PERCENT = 20.0
 _ENERGY = ("joules_per_step", "joules_per_sample", "watts")
@@ -289,13 +296,11 @@ class CompareInput:
         self.kernel_calls = int(view.selected_launches(selection).sum())
 
     def side(self) -> CompareSide:
-        header = header_of(self.view.profile)
-        return CompareSide(
+        return struct_from(
+            CompareSide,
+            header_of(self.view.profile),
             ref=self.ref,
             title=run_title(self.view),
-            precision=header.precision,
-            model=header.model,
-            device=header.device,
             range=selected_range(self.view, self.selection),
             step_text=recorded_text(self.step),
         )
@@ -322,78 +327,52 @@ class CompareInput:
         """Tensor Core kernel time per step."""
         return self.per_step(self.split.tensor_core_ns)
 
+    def samples_per_second(self) -> float | None:
+        """Of one process; None where the batch size is unknown."""
+        batch = self.view.profile.facts.batch_size
+        return batch * 1e9 / self.step.ns if batch and self.step.ns else None
+
     def per_step(self, value_ns: int | None) -> float | None:
         return None if value_ns is None or not self.view.profile.has_gpu else value_ns / self.selection.count
 
 
-def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
-    def both(read: Callable[[CompareInput], float | None]) -> tuple[float | None, float | None]:
-        return read(a), read(b)
+_METRICS: tuple[tuple[str, str, _Unit, _Better, Callable[[CompareInput], float | None]], ...] = (
+    ("step_time", "Step time", "ns", "lower", lambda side: side.step.ns),
+    ("recorded_step", "Recorded step", "ns", "", lambda side: side.step.recorded_ns),
+    ("gpu_busy", "GPU busy per step", "ns", "lower", lambda side: side.per_step(side.steps.gpu_busy_ns)),
+    ("kernel_time", "Kernel time per step", "ns", "lower", lambda side: side.per_step(side.split.kernel_ns)),
+    ("tensor_core_time", "Tensor Core kernel time per step", "ns", "", CompareInput.tensor_core_ns),
+    ("memory_time", "Copies and sets per step", "ns", "lower", lambda side: side.per_step(side.split.memory_ns)),
+    ("kernel_calls", "GPU launches per step", "count", "lower", lambda side: side.per_step(side.kernel_calls)),
+    ("gpu_utilization", "GPU utilization", "percent", "higher", lambda side: side.steps.gpu_utilization),
+    (
+        "tensor_core_utilization", "Tensor Core Kernel Utilization", "percent", "higher",
+        lambda side: side.tensor_cores.utilization,
+    ),
+    ("samples_per_second", "Samples per second", "per_second", "higher", CompareInput.samples_per_second),
+    ("peak_memory", "Peak memory allocated", "bytes", "lower", CompareInput.peak_memory),
+    ("peak_memory_reserved", "Peak memory reserved", "bytes", "lower", lambda side: side.peak_memory(reserved=True)),
+    ("joules_per_step", "Energy per step", "joules", "lower", lambda side: side.energy and side.energy.joules),
+    (
+        "joules_per_sample", "Energy per sample", "joules", "lower",
+        lambda side: side.energy and side.energy.joules_per_sample,
+    ),
+    ("watts", "Power", "watts", "", lambda side: side.energy and side.energy.watts),
+)  # fmt: skip
+"""Key, label, unit, the better direction and the value of a run."""
 
-    rows: list[tuple[str, str, _Unit, _Better, tuple[float | None, float | None]]] = [
-        ("step_time", "Step time", "ns", "lower", both(lambda s: s.step.ns)),
-        ("recorded_step", "Recorded step", "ns", "", both(lambda s: s.step.recorded_ns)),
-        ("gpu_busy", "GPU busy per step", "ns", "lower", both(lambda s: s.per_step(s.steps.gpu_busy_ns))),
-        ("kernel_time", "Kernel time per step", "ns", "lower", both(lambda s: s.per_step(s.split.kernel_ns))),
-        ("tensor_core_time", "Tensor Core kernel time per step", "ns", "", both(CompareInput.tensor_core_ns)),
-        ("memory_time", "Copies and sets per step", "ns", "lower", both(lambda s: s.per_step(s.split.memory_ns))),
-        ("kernel_calls", "GPU launches per step", "count", "lower", both(lambda s: s.per_step(s.kernel_calls))),
-        ("gpu_utilization", "GPU utilization", "percent", "higher", both(lambda s: s.steps.gpu_utilization)),
-        (
-            "tensor_core_utilization",
-            "Tensor Core Kernel Utilization",
-            "percent",
-            "higher",
-            both(lambda s: s.tensor_cores.utilization),
-        ),
-        ("samples_per_second", "Samples per second", "per_second", "higher", both(_rate)),
-        (
-            "peak_memory",
-            "Peak memory allocated",
-            "bytes",
-            "lower",
-            both(CompareInput.peak_memory),
-        ),
-        (
-            "peak_memory_reserved",
-            "Peak memory reserved",
-            "bytes",
-            "lower",
-            both(lambda s: s.peak_memory(reserved=True)),
-        ),
-        (
-            "joules_per_step",
-            "Energy per step",
-            "joules",
-            "lower",
-            both(lambda s: s.energy.joules if s.energy else None),
-        ),
-        (
-            "joules_per_sample",
-            "Energy per sample",
-            "joules",
-            "lower",
-            both(lambda s: s.energy.joules_per_sample if s.energy else None),
-        ),
-        ("watts", "Power", "watts", "", both(lambda s: s.energy.watts if s.energy else None)),
-    ]
-    if not a.view.profile.has_gpu and not b.view.profile.has_gpu:
-        rows = [row for row in rows if row[0] in _WITHOUT_GPU]
-    # Few recordings hold energy: without it, no rows for it.
-    rows = [row for row in rows if row[0] not in _ENERGY or row[4] != (None, None)]
-    return [
-        CompareMetric(
-            key,
-            label,
-            unit,
-            left,
-            right,
-            left / right if left is not None and right else None,
-            _gain(left, right, better),
-            better,
-        )
-        for key, label, unit, better, (left, right) in rows
-    ]
+
+def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
+    has_gpu = a.view.profile.has_gpu or b.view.profile.has_gpu
+    rows = []
+    for key, label, unit, better, read in _METRICS:
+        left, right = read(a), read(b)
+        # Few recordings hold energy: without it, no rows for it.
+        if (key in _ENERGY and left is None and right is None) or not (has_gpu or key in _WITHOUT_GPU):
+            continue
+        ratio = left / right if left is not None and right else None
+        rows.append(CompareMetric(key, label, unit, left, right, ratio, _gain(left, right, better), better))
+    return rows
 
 
 def _gain(a: float | None, b: float | None, better: _Better) -> float | None:
@@ -401,11 +380,6 @@ def _gain(a: float | None, b: float | None, better: _Better) -> float | None:
         return None
     over, under = (a, b) if better == "lower" else (b, a)
     return over / under if under else None
-
-
-def _rate(side: CompareInput) -> float | None:
-    batch = side.view.profile.facts.batch_size
-    return batch * 1e9 / side.step.ns if batch and side.step.ns else None
 
 
 def _families(a: CompareInput, b: CompareInput) -> list[CompareKernelFamily]:
@@ -514,7 +488,7 @@ def _notes(a: CompareInput, b: CompareInput) -> list[str]:
     return [
         _orphans_text(orphans, name)
         for name, orphans in found
-        if orphans is not None and _ORPHANS_TOLD_PERCENT < orphans <= ORPHAN_PERCENT
+        if orphans is not None and _ORPHANS_NOTE_PERCENT < orphans <= ORPHAN_PERCENT
     ]
 
 
@@ -526,9 +500,5 @@ def _orphans_text(orphans: float, name: str) -> str:
 
 
 def _orphan_percent(side: CompareInput) -> float | None:
-    return percent(_orphan_ns(side), int(side.view.profile.launches.duration_ns.sum()))
-
-
-def _orphan_ns(side: CompareInput) -> int:
-    launches = side.view.profile.launches
-    return int(launches.duration_ns[launches.attribution == Attribution.ORPHAN].sum())
+    found = coverage(side.view)
+    return percent(found.orphan_ns, found.total_ns)

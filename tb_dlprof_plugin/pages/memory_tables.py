@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.direction import Direction, direction_of
@@ -151,13 +152,13 @@ def memory_parts(made_by: Allocators, bill: MemoryBill, peak: Peak, most: int) -
     alive = np.flatnonzero(memory.alive(peak.state))
     key = (made_by.module[alive] + 1) * len(HOLDERS) + bill.holder[alive]
     keys, group = np.unique(key, return_inverse=True)
-    sums = np.bincount(group.reshape(-1), weights=memory.bytes[alive], minlength=len(keys)).astype(np.int64)
+    sizes = sums(group.reshape(-1), memory.bytes[alive], len(keys))
     found: dict[tuple[str, Holder], int] = {}
 
     def add(module: str, category: Holder, size: int) -> None:
         found[module, category] = found.get((module, category), 0) + size
 
-    for at, size in zip(keys.tolist(), sums.tolist(), strict=True):
+    for at, size in zip(keys.tolist(), sizes.tolist(), strict=True):
         module = at // len(HOLDERS)
         add(made_by.strings[module - 1] if module else "", HOLDERS[at % len(HOLDERS)], size)
     for one in bill.held:

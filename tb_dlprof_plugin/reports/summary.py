@@ -21,8 +21,7 @@ from tb_dlprof_plugin.pages.common import coverage_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
 from tb_dlprof_plugin.reports.detail import detail_report
-from tb_dlprof_plugin.reports.table import Cell
-from tb_dlprof_plugin.reports.tables import NamedRows, TablesReport, report_of
+from tb_dlprof_plugin.reports.table import Cell, NamedRows, TablesReport, report_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _DURATIONS = {

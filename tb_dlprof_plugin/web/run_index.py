@@ -14,6 +14,7 @@ import msgspec
 
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.readers.log_directory import sessions_below
 from tb_dlprof_plugin.store.header import parse_header
@@ -21,6 +22,7 @@ from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.web.open_runs import OpenRuns
 from tb_dlprof_plugin.web.run_source import Series
 
+_FACTS = ("model", "precision", "device", "created_unix_ns", "iterations", "world_size")
 INDEX_ENTRIES = 3_000
 """In one answer, where no name is very long; what does not fit is asked for again."""
 
@@ -85,17 +87,13 @@ def _revision(series: list[Series], held: list[_Held]) -> str:
 
 def _entry(series: Series, held: _Held) -> RunEntry:
     header: Any = parse_header(series.header)
-    return RunEntry(
+    # What was not recorded is 0 or "" in a header.
+    facts = {name: header and (getattr(header, name) or None) for name in _FACTS}
+    return struct_from(
+        RunEntry,
+        held,
+        series.tag,
         run=series.run,
-        session=series.tag.session,
-        rank=series.tag.rank,
-        cycles=held.cycles,
-        unreadable=held.unreadable,
-        model=(header.model or None) if header else None,
-        precision=(header.precision or None) if header else None,
-        device=(header.device or None) if header else None,
-        created_unix_ns=(header.created_unix_ns or None) if header else None,
-        iterations=(header.iterations or None) if header else None,
-        recorded_iteration_ns=(header.average_iteration_ns or None) if header else None,
-        world_size=(header.world_size or None) if header else None,
+        recorded_iteration_ns=header and (header.average_iteration_ns or None),
+        **facts,
     )

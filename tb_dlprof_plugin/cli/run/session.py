@@ -27,9 +27,8 @@ from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.model.whole_file import whole_file
-from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.model_data import model_data
-from tb_dlprof_plugin.reports.registry import make_report
+from tb_dlprof_plugin.reports.registry import BASE_NAME, make_report, write_reports
 
 _LOOK_EVERY_S = 0.5
 _OVERDUE_S = 60.0
