@@ -15,7 +15,7 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_ta
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import energy, interval
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.compare import (
     CompareBucket,
     CompareInput,
@@ -26,6 +26,7 @@ from tb_dlprof_plugin.pages.compare import (
 )
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptOpRow, KeptPromises, signed_duration
+from tb_dlprof_plugin.pages.sweep import value_text
 
 SLOWER = 1
 """Exit status if the candidate is slower than allowed."""
@@ -193,15 +194,11 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
     say("", f"{panel.headline}")
     if panel.note:
         say(panel.note)
+    step = f"{'~' if panel.estimated else ''}{_ms(panel.step_ms)}"
     print_table(
         (("per step", "left"), ("forecast", "right"), ("measured", "right"), ("error", "right")),
         [
-            (
-                "step without the profiler",
-                _ms(panel.predicted_ms),
-                f"{'~' if panel.estimated else ''}{_ms(panel.step_ms)}",
-                _error(panel.error_percent),
-            ),
+            ("step without the profiler", _ms(panel.predicted_ms), step, _error(panel.error_percent)),
             *(
                 (part.label, _ms(part.predicted_ms), _ms(part.measured_ms), _error(part.error_percent))
                 for part in panel.parts
@@ -229,14 +226,5 @@ def _error(value: float | None) -> str:
 def _value(metric: CompareMetric, value: float | None) -> str:
     if value is None:
         return UNKNOWN
-    if metric.unit == "ns":
-        return time(value)
-    if metric.unit == "percent":
-        return percent(value)
-    if metric.unit == "bytes":
-        return f"{value / 2**30:.2f} GiB"
-    if metric.unit == "joules":
-        return energy(value)
-    if metric.unit == "watts":
-        return f"{value:,.0f} W"
-    return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
+    # Both sides in one unit.
+    return f"{value / 2**30:.2f} GiB" if metric.unit == "bytes" else value_text(value, metric.unit)

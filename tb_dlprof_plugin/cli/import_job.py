@@ -21,6 +21,7 @@ from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.engines import EngineError
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.readers.options import ReadOptions
 
 _MOST_NAMED = 5
@@ -125,14 +126,9 @@ def _page(runs: Sequence[ImportedRun]) -> ImportedJob:
 
 
 def _row(recording: ImportedRecording) -> JobRecording:
-    return JobRecording(
-        run=recording.run,
-        recording=recording.address,
-        ranks=[] if recording.error else list(recording.ranks),
-        iterations=recording.iterations,
-        event_files=list(recording.event_files),
-        earlier=recording.earlier,
-        error=recording.error,
+    ranks = [] if recording.error else list(recording.ranks)
+    return struct_from(
+        JobRecording, recording, recording=recording.address, ranks=ranks, event_files=list(recording.event_files)
     )
 
 

@@ -14,17 +14,17 @@ from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_counters import add_counters
 from tb_dlprof_plugin.cli.import_job import EngineName, JobImport, import_a_job, is_job
-from tb_dlprof_plugin.cli.import_summary import folder_summary
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.cli.trace_files import trace_files
+from tb_dlprof_plugin.cli.trace_files import folder_summary, trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
@@ -232,18 +232,8 @@ def _make_run(
 
 
 def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
-    source = profile.source
-    return ImportedProfile(
-        run=run,
-        format=source.format,
-        framework=source.framework,
-        trace_file=source.trace_file,
-        event_file=str(path),
-        session=source.session,
-        rank=source.rank,
-        cycle=source.cycle,
-        iterations=len(profile.iterations) if profile.iterations.found_by != "none" else 0,
-    )
+    iterations = len(profile.iterations) if profile.iterations.found_by != "none" else 0
+    return struct_from(ImportedProfile, profile.source, run=run, event_file=str(path), iterations=iterations)
 
 
 def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profile]:

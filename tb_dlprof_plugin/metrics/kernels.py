@@ -79,10 +79,8 @@ def totals_of(view: ProfileView, rows: Ints) -> KernelTotals:
     launches, count = view.profile.launches, len(view.profile.kernels)
     kernel = launches.kernel[rows]
     time = figure(kernel, launches.duration_ns[rows], count)
-    least = np.where(time.count > 0, time.low, 0)
-    return KernelTotals(
-        time.count, time.total, least, time.high, sums(kernel, np.maximum(launches.bytes[rows], 0), count)
-    )
+    moved = sums(kernel, np.maximum(launches.bytes[rows], 0), count)
+    return KernelTotals(time.count, time.total, np.where(time.count > 0, time.low, 0), time.high, moved)
 
 
 def time_split(view: ProfileView, selection: Selection) -> TimeSplit:
