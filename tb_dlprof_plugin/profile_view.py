@@ -218,14 +218,20 @@ class ProfileView:
         call = self.profile.launches.call
         return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
 
+    def kernels_where(self, family: str) -> Bools:
+        """Which rows of `Profile.kernels` are of this family."""
+        named = np.array([name == family for name in self.profile.strings], dtype=np.bool_)
+        return named[self.profile.kernels.family]
+
+    @cached_property
+    def launch_is_kernel(self) -> Bools:
+        """Per row of `Profile.launches` whether it is a kernel, neither a copy nor a set."""
+        return self.profile.kernels.kind[self.profile.launches.kernel] == KernelKind.KERNEL
+
     @cached_property
     def launch_is_collective(self) -> Bools:
-        """Whether the activity is a kernel of a collective or of a message between ranks."""
-        strings, kernels = self.profile.strings, self.profile.kernels
-        of_kernel = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
-        of_kernel &= kernels.kind == KernelKind.KERNEL
-        result: Bools = of_kernel[self.profile.launches.kernel]
-        return result
+        """Per row of `Profile.launches` whether it is a kernel of a collective."""
+        return self.kernels_where("communication")[self.profile.launches.kernel] & self.launch_is_kernel
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:

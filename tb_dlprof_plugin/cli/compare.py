@@ -25,7 +25,12 @@ from tb_dlprof_plugin.pages.compare import (
     compare_page,
 )
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
-from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptOpRow, KeptPromises, signed_duration
+from tb_dlprof_plugin.pages.realised_savings import (
+    ForecastCheckOp,
+    ForecastCheckPanel,
+    PredictionCheck,
+    signed_duration,
+)
 from tb_dlprof_plugin.pages.sweep import value_text
 
 SLOWER = 1
@@ -132,7 +137,7 @@ def _print_text(page: ComparePage, limit: int) -> None:
     )
     _print_matching(page, limit)
     if page.promises:
-        _print_promises(page.promises, limit)
+        _print_predictions(page.promises, limit)
     for text in (*page.warnings, *page.notes):
         say("", f"Note: {text}")
 
@@ -174,7 +179,7 @@ def _print_matching(page: ComparePage, limit: int) -> None:
         )
 
 
-def _print_promises(promises: KeptPromises, limit: int) -> None:
+def _print_predictions(promises: PredictionCheck, limit: int) -> None:
     """The forecast and the measured step, then predicted and measured savings."""
     if promises.refusal:
         say("", f"No forecast to compare with the candidate: {promises.refusal}")
@@ -190,7 +195,7 @@ def _print_promises(promises: KeptPromises, limit: int) -> None:
         )
 
 
-def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
+def _print_forecast(panel: ForecastCheckPanel, limit: int) -> None:
     say("", f"{panel.headline}")
     if panel.note:
         say(panel.note)
@@ -208,7 +213,7 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
     say()
     worst = panel.ops[: max(1, limit // 2)]
     print_rows(
-        KeptOpRow,
+        ForecastCheckOp,
         worst,
         headings={"name": "Kernels with the largest error"},
         cells={"error_percent": lambda op: _error(op.error_percent)},

@@ -1,4 +1,4 @@
-"""The recordings that a user names by files and folders: which there are, and what an import says of them at the end."""
+"""The recordings that a user names by files and folders: which there are, and what an import says of them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.metrics.step_account import account_of, whole_numbers, without_recorder
 from tb_dlprof_plugin.metrics.step_buckets import WAITING, Basis, BucketTimes, bucket_times
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Profile, Role, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
@@ -252,8 +252,7 @@ class _Side:
         self.launch_row = take_or(row_of_site, site, -1)
         known = self.launch_row >= 0
         self.cast = run.launch_cast
-        is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
-        in_matrix = known & is_kernel & run.view.launch_in_matrix_op
+        in_matrix = known & run.view.launch_is_kernel & run.view.launch_in_matrix_op
         verdict = kernels.tensor_core[launches.kernel]
         sums = self._sums_of_launches
         self.cast_ns = sums(known & self.cast)

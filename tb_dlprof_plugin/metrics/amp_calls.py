@@ -86,20 +86,17 @@ def compiled_calls(view: ProfileView) -> Bools:
 
 
 def _tops(view: ProfileView) -> Bools:
-    result: Bools = view.profile.ops.top[view.profile.calls.op]
-    return result
+    return view.profile.ops.top[view.profile.calls.op]
 
 
 def _not_steps(view: ProfileView) -> Bools:
-    result: Bools = view.profile.ops.kind[view.profile.calls.op] != CallKind.MODULE
-    return result
+    return view.profile.ops.kind[view.profile.calls.op] != CallKind.MODULE
 
 
 def _between_floats(view: ProfileView) -> Bools:
     profile = view.profile
     changes = np.array([_changes_float(dtypes) for dtypes in profile.input_dtypes], dtype=np.bool_)
-    result: Bools = changes[profile.ops.dtypes][profile.calls.op]
-    return result
+    return changes[profile.ops.dtypes][profile.calls.op]
 
 
 def _changes_float(dtypes: InputDtypes) -> bool:
@@ -124,8 +121,7 @@ def _untyped(view: ProfileView) -> Bools:
     """Calls whose input types were not recorded."""
     profile = view.profile
     untyped = np.array([not dtypes for dtypes in profile.input_dtypes], dtype=np.bool_)
-    result: Bools = untyped[profile.ops.dtypes][profile.calls.op]
-    return result
+    return untyped[profile.ops.dtypes][profile.calls.op]
 
 
 def _scalings(view: ProfileView) -> Bools:
@@ -152,8 +148,7 @@ def _scalar_inputs(view: ProfileView) -> Bools:
     """Calls whose inputs have no dimensions, or whose shapes were not recorded."""
     profile = view.profile
     scalars = np.array([not has_sizes(shapes) for shapes in profile.input_shapes], dtype=np.bool_)
-    result: Bools = scalars[profile.ops.shapes][profile.calls.op]
-    return result
+    return scalars[profile.ops.shapes][profile.calls.op]
 
 
 def _touching(anchors: Bools, neighbours: Bools) -> Bools:
@@ -161,13 +156,11 @@ def _touching(anchors: Bools, neighbours: Bools) -> Bools:
     chain = anchors | neighbours
     number = np.cumsum(~chain)
     anchored = np.unique(number[anchors])
-    result: Bools = chain & np.isin(number, anchored)
-    return result
+    return chain & np.isin(number, anchored)
 
 
 def in_calls(flags: Bools, call: Ints) -> Bools:
     """Per launch the flag of its launching call, False where that is unknown."""
     if not len(flags):
         return np.zeros(len(call), dtype=np.bool_)
-    result: Bools = take_or(flags, call, False)
-    return result
+    return take_or(flags, call, False)

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.communication import is_collective
 from tb_dlprof_plugin.model.intervals import covered, union
-from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 
@@ -33,12 +31,11 @@ class Slowdown:
 @per_selection
 def communication_slowdown(view: ProfileView, selection: Selection) -> Slowdown:
     """Measured on kernels of the selected steps."""
-    launches, kernels = view.profile.launches, view.profile.kernels
-    kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
-    rows = np.flatnonzero(kernel & ~is_collective(view) & view.selected_launches(selection))
+    launches, collective = view.profile.launches, view.launch_is_collective
+    rows = np.flatnonzero(view.launch_is_kernel & ~collective & view.selected_launches(selection))
     during = np.zeros(len(rows), dtype=np.int64)
     for device in np.unique(launches.device[rows]).tolist():
-        running = is_collective(view) & (launches.device == device)
+        running = collective & (launches.device == device)
         times = union(launches.start_ns[running], launches.start_ns[running] + launches.duration_ns[running])
         here = launches.device[rows] == device
         start = launches.start_ns[rows[here]]

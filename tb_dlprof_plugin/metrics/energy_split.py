@@ -16,7 +16,7 @@ from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.dtypes import element_bytes
-from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Verdict
 from tb_dlprof_plugin.model.shapes import TensorList
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.names.gpu_power import PICO, PRODUCTS, GpuPower, Work, power_of
@@ -115,8 +115,7 @@ def dynamic_joules(power: GpuPower, work: WorkOfLaunches, seconds: Floats) -> Fl
     watts = np.where(_PRODUCTS, power.product_watts, power.other_watts)
     per_flop = np.array([power.picojoules_per_flop.get(kind, 0.0) for kind in KINDS])
     arithmetic = per_flop[work.kind] * work.flops + power.picojoules_per_byte * work.bytes
-    found: Floats = watts[work.kind] * seconds + PICO * arithmetic
-    return found
+    return watts[work.kind] * seconds + PICO * arithmetic
 
 
 def work_of_launches(view: ProfileView, selection: Selection, cache_bytes: int) -> WorkOfLaunches:
@@ -132,11 +131,7 @@ def work_of_launches(view: ProfileView, selection: Selection, cache_bytes: int) 
     """
     launches = view.profile.launches
     products = _product_kinds(view)
-    kind = np.where(
-        view.profile.kernels.kind[launches.kernel] == KernelKind.KERNEL,
-        KINDS.index(Work.OTHER),
-        KINDS.index(Work.COPIES),
-    )
+    kind = np.where(view.launch_is_kernel, KINDS.index(Work.OTHER), KINDS.index(Work.COPIES))
     chosen = view.launch_computes_product & (products[launches.kernel] >= 0)
     kind[chosen] = products[launches.kernel[chosen]]
     flops, moved = _of_routines(view, selection, chosen)

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredKernel:
+class KernelMeasurement:
     """Of launches of one kernel: ``launches`` were measured; ``occupancy_percent`` is the achieved one, the mean
     weighted by time in the run. Sums are over all launches, and None where any was not measured."""
 
@@ -22,7 +22,7 @@ class MeasuredKernel:
     tensor_instructions: int | None
 
 
-def measured_kernel(view: ProfileView, launches: Ints) -> MeasuredKernel | None:
+def measured_kernel(view: ProfileView, launches: Ints) -> KernelMeasurement | None:
     """What is known of these launches; None where none of them was measured."""
     counters, row = view.profile.kernel_counters, view.launch_counters[launches]
     known = row >= 0
@@ -38,7 +38,7 @@ def measured_kernel(view: ProfileView, launches: Ints) -> MeasuredKernel | None:
     def total(column: Ints) -> int | None:
         return int(column[row].sum()) if known.all() and (column[row] >= 0).all() else None
 
-    return MeasuredKernel(
+    return KernelMeasurement(
         launches=int(known.sum()),
         occupancy_percent=occupancy,
         dram_bytes=total(counters.dram_bytes),

@@ -19,7 +19,7 @@ from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -59,7 +59,7 @@ class ModuleTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class IterationSpread:
     """Time per node (ns): its sum over the iterations, and the least and most in one of them."""
 
     total: Ints
@@ -77,9 +77,9 @@ class NodeTotals:
     of ops.
     """
 
-    gpu: Spread
+    gpu: IterationSpread
     gpu_sum_ns: Ints
-    cpu: Spread
+    cpu: IterationSpread
     kernel_calls: Ints
     op_calls: Ints
     ops: Ints
@@ -198,8 +198,7 @@ def _calls_of_the_whole_model(view: ProfileView) -> Bools:
     of_model = np.zeros(len(profile.strings), dtype=np.bool_)
     of_model[types_of[forward & own]] = True
     of_model[types_of[forward & ~own]] = False
-    result: Bools = own | (unnamed & backward & (view.call_group >= 0) & of_model[types_of])
-    return result
+    return own | (unnamed & backward & (view.call_group >= 0) & of_model[types_of])
 
 
 @per_selection
@@ -250,8 +249,7 @@ class GpuWork:
     @property
     def backward(self) -> Bools:
         """Which were launched in the backward pass."""
-        backward: Bools = self.role == Role.BACKWARD
-        return backward
+        return self.role == Role.BACKWARD
 
     def only(self, rows: Bools) -> GpuWork:
         """Some of the rows."""
@@ -302,7 +300,7 @@ def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuW
         start_ns=launches.start_ns[rows],
         stop_ns=launches.start_ns[rows] + launches.duration_ns[rows],
         group=view.launch_group[rows],
-        eligible=view.launch_in_matrix_op[rows] & (profile.kernels.kind[kernel] == KernelKind.KERNEL),
+        eligible=(view.launch_in_matrix_op & view.launch_is_kernel)[rows],
         verdict=profile.kernels.tensor_core[kernel],
         own_ns=own_gpu_ns(view)[rows],
     )
@@ -377,9 +375,9 @@ def _flat_tree(count: int) -> ModuleTree:
     return ModuleTree(path=[""] * count, parent=none, depth=rows * 0, end=rows + 1, of_call=rows[:0])
 
 
-def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> Spread:
+def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> IterationSpread:
     """Flattened time of each node with all below it, level by level: all work of a level has one node there."""
-    result = Spread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
+    result = IterationSpread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
     node = work.node
     for level in range(int(tree.depth.max(initial=0)), -1, -1):
         node = np.where(tree.depth[node] > level, tree.parent[node], node)
@@ -390,9 +388,9 @@ def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -
     return result
 
 
-def _flattened(work: GpuWork, count: int, iterations: int) -> Spread:
+def _flattened(work: GpuWork, count: int, iterations: int) -> IterationSpread:
     """Union of each node's intervals per iteration and device, summed over devices; least and most of an iteration."""
-    result = Spread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
+    result = IterationSpread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
     if not len(work.node):
         return result
     # Few nodes fit 16 bits, which numpy sorts by counting.
@@ -423,7 +421,7 @@ def _changes(first: Ints, second: Ints) -> Ints:
     return np.flatnonzero(np.append(True, changed))
 
 
-def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> Spread:
+def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> IterationSpread:
     """CPU time of each node with all below it; least and most of an iteration."""
     count = len(tree)
     total = tree.rolled_up(sums(host.node, host.self_ns, count))
@@ -433,7 +431,7 @@ def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> Spread:
         cell = host.node[rows] * len(part) + (host.iteration[rows] - part.start)
         table = tree.rolled_up(sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
         low, high = np.minimum(low, table.min(axis=1)), np.maximum(high, table.max(axis=1))
-    return Spread(total, low, high)
+    return IterationSpread(total, low, high)
 
 
 def _parts(total: int, size: int) -> Iterable[range]:

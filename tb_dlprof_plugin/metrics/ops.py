@@ -9,7 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 
@@ -49,8 +49,7 @@ def op_totals(view: ProfileView, selection: Selection) -> OpTotals:
 
     launched = view.selected_launches(selection) & (view.launch_group >= 0)
     launch_group = view.launch_group
-    is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
-    in_matrix = launched & is_kernel & view.launch_in_matrix_op
+    in_matrix = launched & view.launch_is_kernel & view.launch_in_matrix_op
     verdict = kernels.tensor_core[launches.kernel]
 
     def sum_by_group(rows: Bools) -> Ints:

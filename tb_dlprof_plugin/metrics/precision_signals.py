@@ -23,9 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, precision_of_dtypes
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
 from tb_dlprof_plugin.names.ops import COPY, OPTIMIZER_STEP
@@ -146,7 +147,7 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
         launches, kernels = profile.launches, profile.kernels
         op = take_or(calls.op, inner, -1)
         keys = np.stack((launches.kernel[rows], op, view.launch_group[rows]))
-        for kernel, owner, place, ns in _sums(keys, launches.duration_ns[rows]):
+        for kernel, owner, place, ns in _column_sums(keys, launches.duration_ns[rows]):
             inputs = of_op[owner] if owner >= 0 else ""
             precision = _of_tensor_cores(view, kernel) or inputs or _of_name(view, kernel)
             times[(*_place(view, place), precision)] += ns
@@ -156,7 +157,7 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
         rows = np.flatnonzero(is_matrix & (outermost(is_matrix, view.call_parent) == np.arange(len(calls))))
         keys = np.stack((calls.op[rows], view.call_group[rows]))
         # One more than the duration, so that calls of 0 ns count.
-        for owner, place, ns in _sums(keys, calls.duration_ns[rows] + 1):
+        for owner, place, ns in _column_sums(keys, calls.duration_ns[rows] + 1):
             times[(*_place(view, place), of_op[owner])] += ns
             if "attention" not in strings[ops.name[owner]]:
                 products[of_op[owner]] += ns
@@ -164,11 +165,10 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
     return found, dict(products)
 
 
-def _sums(keys: Ints, values: Ints) -> list[list[int]]:
+def _column_sums(keys: Ints, values: Ints) -> list[list[int]]:
     """Each different column of ``keys`` with the sum of its values."""
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    sums = np.bincount(inverse.reshape(-1), weights=values, minlength=unique.shape[1]).astype(np.int64)
-    return np.vstack((unique, sums)).T.tolist()  # type: ignore[no-any-return]
+    return np.vstack((unique, sums(inverse.reshape(-1), values, unique.shape[1]))).T.tolist()  # type: ignore[no-any-return]
 
 
 def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
@@ -198,7 +198,7 @@ def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
     )
     if len(other):
         wanted &= ~take_or(other, op, False)
-    wanted &= kernels.kind[launches.kernel] == KernelKind.KERNEL
+    wanted &= view.launch_is_kernel
     rows = np.flatnonzero(wanted & (launches.attribution != Attribution.ORPHAN))
     return rows, owner[rows]
 

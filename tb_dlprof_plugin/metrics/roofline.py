@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
-from tb_dlprof_plugin.model.profile import Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Ints, Verdict
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.kernel_groups import kernel_group
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -129,13 +130,12 @@ class _Kernels:
 
     def __init__(self, view: ProfileView, work: MatrixCalls, group: Ints) -> None:
         launches, kernels, strings = view.profile.launches, view.profile.kernels, view.profile.strings
-        is_kernel = (kernels.kind[launches.kernel] == KernelKind.KERNEL) & (launches.call >= 0)
-        rows = np.flatnonzero(is_kernel)
+        rows = np.flatnonzero(view.launch_is_kernel & (launches.call >= 0))
         rows = rows[work.of_call[launches.call[rows]] >= 0]
         place = group[work.of_call[launches.call[rows]]]
         rows, place = rows[place >= 0], place[place >= 0]
         time = launches.duration_ns[rows]
-        self.time_ns = np.bincount(place, weights=time, minlength=len(view.groups)).astype(np.int64)
+        self.time_ns = sums(place, time, len(view.groups))
         self.on_tensor_cores: list[dict[str, int]] = [defaultdict(int) for _ in range(len(view.groups))]
         self.unknown_ns = np.zeros(len(view.groups), dtype=np.int64)
         verdict, precision = kernels.tensor_core[launches.kernel[rows]], kernels.precision[launches.kernel[rows]]

@@ -18,7 +18,7 @@ _LEAST_MEASURED_NS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredKernel:
+class SampledKernel:
     """A kernel that ran alone while samples were taken; ``kernel`` is its row in `Profile.kernels`."""
 
     kernel: int
@@ -40,8 +40,8 @@ class MeasuredActivity:
     metric: str
     active_percent: float
     measured_ns: int
-    kernels: tuple[MeasuredKernel, ...]
-    contradicting: tuple[MeasuredKernel, ...]
+    kernels: tuple[SampledKernel, ...]
+    contradicting: tuple[SampledKernel, ...]
 
 
 def measured_activity(view: ProfileView, selection: Selection) -> MeasuredActivity | None:
@@ -55,7 +55,7 @@ def measured_activity(view: ProfileView, selection: Selection) -> MeasuredActivi
     rows = np.flatnonzero(table.kernel >= 0)
     rows = rows[np.argsort(-table.measured_ns[rows], kind="stable")]
     kernels = tuple(
-        MeasuredKernel(int(table.kernel[row]), float(table.active_ppm[row]) / 1e4, int(table.measured_ns[row]))
+        SampledKernel(int(table.kernel[row]), float(table.active_ppm[row]) / 1e4, int(table.measured_ns[row]))
         for row in rows
     )
     verdict = profile.kernels.tensor_core
@@ -68,7 +68,7 @@ def measured_activity(view: ProfileView, selection: Selection) -> MeasuredActivi
     )
 
 
-def _contradicts(measured: MeasuredKernel, verdict: int) -> bool:
+def _contradicts(measured: SampledKernel, verdict: int) -> bool:
     if measured.measured_ns < _LEAST_MEASURED_NS:
         return False
     if verdict == Verdict.YES:

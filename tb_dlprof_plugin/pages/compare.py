@@ -50,7 +50,7 @@ from tb_dlprof_plugin.pages.compare_text import (
     recorded_text,
 )
 from tb_dlprof_plugin.pages.overview import CATEGORIES
-from tb_dlprof_plugin.pages.realised_savings import KeptPromises, kept_promises
+from tb_dlprof_plugin.pages.realised_savings import PredictionCheck, prediction_check
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.store.header import header_of
@@ -216,7 +216,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     ops: list[CompareOp]
     total_rows: int
     reason_texts: dict[str, str]
-    promises: KeptPromises | None
+    promises: PredictionCheck | None
     warnings: list[str]
     notes: list[str]
 
@@ -261,7 +261,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         ops=ops,
         total_rows=len(ops),
         reason_texts=REASONS,
-        promises=kept_promises(comparison, a.view, b.view, a.selection, b.selection),
+        promises=prediction_check(comparison, a.view, b.view, a.selection, b.selection),
         warnings=_warnings(a, b, comparison, differ),
         notes=_notes(a, b),
     )

@@ -34,7 +34,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
-class KernelCounters(msgspec.Struct, frozen=True):
+class MeasuredCounters(msgspec.Struct, frozen=True):
     """What Nsight Compute measured of ``launches`` of the selected launches; sums are over all of them."""
 
     launches: int
@@ -102,7 +102,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     short_name: str
     told_by: str
     occupancy_measured: bool
-    counters: KernelCounters | None
+    counters: MeasuredCounters | None
     ops: list[KernelOp]
 
 
@@ -215,7 +215,7 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         occupancy_measured=achieved is not None,
         counters=None
         if measured is None
-        else KernelCounters(measured.launches, measured.dram_bytes, measured.flops, measured.tensor_instructions),
+        else MeasuredCounters(measured.launches, measured.dram_bytes, measured.flops, measured.tensor_instructions),
         **launch_shape(profile, usual),
         bytes=int(totals.bytes[kernel]) or None,
         ops=_ops(view, mine),

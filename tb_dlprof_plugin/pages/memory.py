@@ -212,7 +212,9 @@ def memory_page(
     if not found:
         return _nothing_recorded(view, ref, selection)
     key = device if device is not None else next(iter(found))
-    return _Builder(view, selection, found[key]).page(ref, [_device(view, number) for number in found.values()], key)
+    return _PageOfDevice(view, selection, found[key]).page(
+        ref, [_device(view, number) for number in found.values()], key
+    )
 
 
 def device_key(device: int) -> str:
@@ -237,7 +239,7 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
     )  # fmt: skip
 
 
-class _Builder:
+class _PageOfDevice:
     """The page of one device and selection, part by part."""
 
     def __init__(self, view: ProfileView, selection: Selection, device: int) -> None:

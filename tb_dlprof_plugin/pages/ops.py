@@ -101,8 +101,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
 
 def timed_on_cpu(view: ProfileView, totals: OpTotals) -> Bools:
     """Per op, whether its calls were timed on the CPU: a format that only states an op gives its calls no length."""
-    timed: Bools = (totals.cpu_total_ns > 0) | (view.profile.source.format == "kineto")
-    return timed
+    return (totals.cpu_total_ns > 0) | (view.profile.source.format == "kineto")
 
 
 def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:

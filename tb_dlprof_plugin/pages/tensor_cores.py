@@ -16,7 +16,7 @@ from tb_dlprof_plugin.metrics.tensor_activity import MeasuredActivity, measured_
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
-from tb_dlprof_plugin.model.profile import Bools, KernelKind
+from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
 from tb_dlprof_plugin.pages.columns import Column, Definition
@@ -280,14 +280,8 @@ def _could_save(why: OpReasons) -> CouldSave:
 
 
 def _in_eligible_ops(view: ProfileView, selection: Selection) -> Bools:
-    kernels = view.profile.kernels
-    rows: Bools = (
-        view.selected_launches(selection)
-        & (view.launch_group >= 0)
-        & view.launch_in_matrix_op
-        & (kernels.kind[view.profile.launches.kernel] == KernelKind.KERNEL)
-    )
-    return rows
+    owned = view.selected_launches(selection) & (view.launch_group >= 0)
+    return owned & view.launch_in_matrix_op & view.launch_is_kernel
 
 
 def eligible_kernel_names(view: ProfileView, selection: Selection) -> dict[str, dict[Verdict, list[str]]]:

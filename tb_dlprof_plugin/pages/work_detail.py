@@ -19,7 +19,7 @@ from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import (
@@ -201,7 +201,7 @@ class WorkDetail(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _SelectedWork:
     """The outermost calls and the launches of the recording that belong to what was selected.
 
     Attributes:
@@ -268,7 +268,7 @@ def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: Subj
     )
 
 
-def _work_of(view: ProfileView, selection: Selection, kind: SubjectKind, subject: str) -> tuple[_Work, str]:
+def _work_of(view: ProfileView, selection: Selection, kind: SubjectKind, subject: str) -> tuple[_SelectedWork, str]:
     profile = view.profile
     if kind == "kernel":
         wanted = kernel_row(view, subject)
@@ -277,24 +277,23 @@ def _work_of(view: ProfileView, selection: Selection, kind: SubjectKind, subject
         by = view.launch_group[launches]
         groups[by[by >= 0]] = True
         name = short_kernel_name(profile.strings[profile.kernels.name[wanted]])
-        return _Work(view, selection, groups, np.zeros(len(profile.calls), dtype=np.bool_), launches), name
+        return _SelectedWork(view, selection, groups, np.zeros(len(profile.calls), dtype=np.bool_), launches), name
     groups, name = groups_of(view, kind, subject)
     # The last entry is what belongs to no op, at index -1.
     member = np.append(groups, False)
     calls = member[view.call_group] & profile.ops.top[profile.calls.op]
-    return _Work(view, selection, groups, calls, member[view.launch_group]), name
+    return _SelectedWork(view, selection, groups, calls, member[view.launch_group]), name
 
 
 def _tensor_cores(
-    work: _Work, kind: SubjectKind, launched: Ints, row: OpRow | None, reason: str
+    work: _SelectedWork, kind: SubjectKind, launched: Ints, row: OpRow | None, reason: str
 ) -> WorkTensorCores | None:
     """None without a GPU."""
     view = work.view
     if not view.profile.has_gpu:
         return None
     launches, kernels = view.profile.launches, view.profile.kernels
-    is_kernel = kernels.kind[launches.kernel[launched]] == KernelKind.KERNEL
-    rows = launched[is_kernel & view.launch_in_matrix_op[launched]]
+    rows = launched[(view.launch_is_kernel & view.launch_in_matrix_op)[launched]]
     verdict, time = kernels.tensor_core[launches.kernel[rows]], launches.duration_ns[rows]
     eligible_ns, using_ns, unknown_ns = (
         int(time.sum()),
@@ -319,7 +318,7 @@ def _tensor_cores(
     )
 
 
-def _reason(work: _Work, kind: SubjectKind, launched: Ints, eligible_ns: int, using_ns: int) -> str:
+def _reason(work: _SelectedWork, kind: SubjectKind, launched: Ints, eligible_ns: int, using_ns: int) -> str:
     """Why a kernel, an op type or a module is on or off the Tensor Cores."""
     profile = work.view.profile
     decided = ""
@@ -334,7 +333,7 @@ def _reason(work: _Work, kind: SubjectKind, launched: Ints, eligible_ns: int, us
     return f"{decided}Most time off them: {found}" if found else decided.strip()
 
 
-def _rate(work: _Work) -> WorkRate | None:
+def _rate(work: _SelectedWork) -> WorkRate | None:
     rows = [row for row in roofline(work.view, work.selection).rows if work.groups[row.group]]
     if not rows:
         return None
@@ -359,7 +358,7 @@ def _least_ns(row: RooflineRow) -> float:
     return (row.percent or 0.0) / 100 * row.time_ns
 
 
-def _launches(work: _Work, launched: Ints) -> WorkLaunches:
+def _launches(work: _SelectedWork, launched: Ints) -> WorkLaunches:
     delays = launch_columns(work.view, work.view.selection()).delay_ns[launched]
     known = delays[delays >= 0]
     waits = waited_ns = 0
@@ -400,7 +399,7 @@ def _memory_at_peak(view: ProfileView, selection: Selection) -> tuple[str, int, 
     return device, peak.allocated, held, np.bincount(group, minlength=count).astype(np.int64)
 
 
-def _memory(work: _Work) -> WorkMemory | None:
+def _memory(work: _SelectedWork) -> WorkMemory | None:
     found = _memory_at_peak(work.view, work.selection)
     if found is None:
         return None
@@ -409,7 +408,7 @@ def _memory(work: _Work) -> WorkMemory | None:
     return WorkMemory(device, mine, percent(mine, allocated), int(allocations[work.groups].sum()))
 
 
-def _longest(work: _Work, launched: Ints) -> WorkSpot | None:
+def _longest(work: _SelectedWork, launched: Ints) -> WorkSpot | None:
     profile, strings = work.view.profile, work.view.profile.strings
     rows = launched if len(launched) else work.called()
     if not len(rows):
@@ -431,7 +430,7 @@ def _longest(work: _Work, launched: Ints) -> WorkSpot | None:
     )
 
 
-def _ops(work: _Work) -> list[WorkOp]:
+def _ops(work: _SelectedWork) -> list[WorkOp]:
     """By falling time, those without any left out where others have some."""
     view, count, rows = work.view, len(work.view.groups), work.launched()
     if view.profile.has_gpu:
@@ -447,7 +446,7 @@ def _ops(work: _Work) -> list[WorkOp]:
     ]
 
 
-def _shapes(work: _Work) -> list[OpShapes]:
+def _shapes(work: _SelectedWork) -> list[OpShapes]:
     """By falling GPU time, then CPU time. Ops of the same shapes are one row."""
     view, profile = work.view, work.view.profile
     called, launched, count = work.called(), work.launched(), len(work.view.profile.ops)
@@ -495,7 +494,7 @@ def _kernels(view: ProfileView, launched: Ints) -> list[OpKernel]:
     ]
 
 
-def _iterations(work: _Work, kind: SubjectKind) -> list[WorkIteration]:
+def _iterations(work: _SelectedWork, kind: SubjectKind) -> list[WorkIteration]:
     view, profile = work.view, work.view.profile
     total = len(profile.iterations)
     called = np.flatnonzero(work.calls & (view.call_iteration >= 0))

@@ -524,7 +524,7 @@ export const CompareOp: readonly Declared<Types.CompareOp>[] = [
   { id: "module", header: "Module", definition: DEFINITIONS.module, width: "180px", missing: "–" },
 ];
 
-export const KeptOpRow: readonly Declared<Types.KeptOpRow>[] = [
+export const ForecastCheckOp: readonly Declared<Types.ForecastCheckOp>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, width: "250px" },
   { id: "direction", header: "Pass", definition: DEFINITIONS.pass, width: "104px", filter: "choice", missing: "–" },
   { id: "before_ms", header: "Base", definition: "Kernel time per iteration in the base.", width: "76px", unit: "ns", scale: 1000000.0 },

@@ -3,8 +3,6 @@
 
 export type Bound = "compute" | "memory" | "unknown";
 
-export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataloader" | "io" | "cpu" | "other";
-
 export type Change = "faster" | "slower" | "within noise" | "unknown";
 
 export type Confidence = "high" | "medium" | "low";
@@ -731,7 +729,7 @@ export interface KernelScope {
 }
 
 /** What Nsight Compute measured of `launches` of the selected launches; sums are over all of them. */
-export interface KernelCounters {
+export interface MeasuredCounters {
   launches: number;
   dram_bytes: number | null;
   flops: number | null;
@@ -773,7 +771,7 @@ export interface KernelRow {
   short_name: string;
   told_by: string;
   occupancy_measured: boolean;
-  counters: KernelCounters | null;
+  counters: MeasuredCounters | null;
   ops: KernelOp[];
 }
 
@@ -2525,7 +2523,7 @@ export interface CompareOp {
 }
 
 /** One measure of the step: as forecast and as measured (ms), and the forecast's error. */
-export interface KeptPart {
+export interface ForecastCheckPart {
   key: string;
   label: string;
   predicted_ms: number;
@@ -2539,7 +2537,7 @@ export interface KeptPart {
  * `measured_ms` is that in the candidate, None if the op is missing there. `error_percent` is how much longer than
  * measured the forecast is. `precision` is that of its kernels in the forecast, "" if unchanged.
  */
-export interface KeptOpRow {
+export interface ForecastCheckOp {
   id: string;
   name: string;
   module: string;
@@ -2560,7 +2558,7 @@ export interface KeptOpRow {
  * `estimated` is True if it was not measured. `outcome` is its position relative to the forecast, considering both
  * intervals. `ops` are the first of `total_rows`, by falling error.
  */
-export interface KeptForecastPanel {
+export interface ForecastCheckPanel {
   precision: string;
   headline: string;
   outcome: "longer" | "shorter" | "within";
@@ -2578,8 +2576,8 @@ export interface KeptForecastPanel {
   limited_by: string;
   limit_text: string;
   note: string;
-  parts: KeptPart[];
-  ops: KeptOpRow[];
+  parts: ForecastCheckPart[];
+  ops: ForecastCheckOp[];
   total_rows: number;
 }
 
@@ -2588,7 +2586,7 @@ export interface KeptForecastPanel {
  *
  * `realised_low_ns` to `realised_high_ns` is the 95 % interval from the two steps, None if unknown.
  */
-export interface KeptSavingRow {
+export interface RealisedSavingRow {
   rule: string;
   title: string;
   change: string;
@@ -2604,10 +2602,10 @@ export interface KeptSavingRow {
 }
 
 /** `forecast` is None if none applies to the two runs; if one applies but fails, `refusal` gives the reason. */
-export interface KeptPromises {
-  forecast: KeptForecastPanel | null;
+export interface PredictionCheck {
+  forecast: ForecastCheckPanel | null;
   refusal: string;
-  savings: KeptSavingRow[];
+  savings: RealisedSavingRow[];
 }
 
 /**
@@ -2651,7 +2649,7 @@ export interface ComparePage {
   ops: CompareOp[];
   total_rows: number;
   reason_texts: Record<string, string>;
-  promises: KeptPromises | null;
+  promises: PredictionCheck | null;
   warnings: string[];
   notes: string[];
 }

@@ -52,7 +52,7 @@ export interface Interfaces {
   ModuleRow: types.ModuleRow;
   ModulesPage: types.ModulesPage;
   KernelScope: types.KernelScope;
-  KernelCounters: types.KernelCounters;
+  MeasuredCounters: types.MeasuredCounters;
   KernelOp: types.KernelOp;
   KernelRow: types.KernelRow;
   KernelsPage: types.KernelsPage;
@@ -166,11 +166,11 @@ export interface Interfaces {
   CompareKernelFamily: types.CompareKernelFamily;
   CompareModule: types.CompareModule;
   CompareOp: types.CompareOp;
-  KeptPart: types.KeptPart;
-  KeptOpRow: types.KeptOpRow;
-  KeptForecastPanel: types.KeptForecastPanel;
-  KeptSavingRow: types.KeptSavingRow;
-  KeptPromises: types.KeptPromises;
+  ForecastCheckPart: types.ForecastCheckPart;
+  ForecastCheckOp: types.ForecastCheckOp;
+  ForecastCheckPanel: types.ForecastCheckPanel;
+  RealisedSavingRow: types.RealisedSavingRow;
+  PredictionCheck: types.PredictionCheck;
   ComparePage: types.ComparePage;
   RunAdvice: types.RunAdvice;
   RunRow: types.RunRow;
@@ -837,7 +837,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  KernelCounters: {
+  MeasuredCounters: {
     blank: {
       launches: 0,
       dram_bytes: null,
@@ -884,7 +884,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ops: [],
     },
     parts: {
-      counters: "KernelCounters",
+      counters: "MeasuredCounters",
       ops: "KernelOp",
     },
   },
@@ -2650,7 +2650,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  KeptPart: {
+  ForecastCheckPart: {
     blank: {
       key: "",
       label: "",
@@ -2661,7 +2661,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  KeptOpRow: {
+  ForecastCheckOp: {
     blank: {
       id: "",
       name: "",
@@ -2678,7 +2678,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  KeptForecastPanel: {
+  ForecastCheckPanel: {
     blank: {
       precision: "",
       headline: "",
@@ -2702,11 +2702,11 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       total_rows: 0,
     },
     parts: {
-      parts: "KeptPart",
-      ops: "KeptOpRow",
+      parts: "ForecastCheckPart",
+      ops: "ForecastCheckOp",
     },
   },
-  KeptSavingRow: {
+  RealisedSavingRow: {
     blank: {
       rule: "",
       title: "",
@@ -2724,15 +2724,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  KeptPromises: {
+  PredictionCheck: {
     blank: {
       forecast: null,
       refusal: "",
       savings: [],
     },
     parts: {
-      forecast: "KeptForecastPanel",
-      savings: "KeptSavingRow",
+      forecast: "ForecastCheckPanel",
+      savings: "RealisedSavingRow",
     },
   },
   ComparePage: {
@@ -2779,7 +2779,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       families: "CompareKernelFamily",
       modules: "CompareModule",
       ops: "CompareOp",
-      promises: "KeptPromises",
+      promises: "PredictionCheck",
     },
   },
   RunAdvice: {

@@ -16,7 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import share
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, cause_labels, largest_causes
 from tb_dlprof_plugin.pages.step_account import role_labels
@@ -82,7 +82,7 @@ class TimelineEvents:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TrackEvents:
     """The events of one track."""
 
     track: Track
@@ -119,7 +119,7 @@ def _touching(start_ns: Ints, duration_ns: Ints, begin: int, end: int) -> Ints:
     return np.flatnonzero((start_ns < end) & ((stop > begin) | ((duration_ns == 0) & (start_ns >= begin))))
 
 
-def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
+def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_TrackEvents]:
     device = view.profile.launches.device
     tracks: list[tuple[str, str, int | None, Stretches]] = [
         ("p:cpu", "CPU works on", None, cpu_stretches(view, called)),
@@ -128,7 +128,7 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
             for gpu in view.profile.iterations.gpu_ids
         ),
     ]
-    parts: list[_Part] = []
+    parts: list[_TrackEvents] = []
     labels = role_labels(view)
     count = 0
     for key, label, gpu, (start, stop, role) in tracks:
@@ -141,12 +141,12 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
         own = np.ones(len(start), dtype=np.bool_)
         named = Named(role, [labels[part] for part in Role], [ROLES[part] for part in Role])
         track = Track(key, "parts", "p", label, detail, gpu, 1)
-        parts.append(_Part(track, _zeros(len(start)), rows, start, stop - start, named, own))
+        parts.append(_TrackEvents(track, _zeros(len(start)), rows, start, stop - start, named, own))
     return parts
 
 
-def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Part]:
-    launches, kernels = view.profile.launches, view.profile.kernels
+def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_TrackEvents]:
+    launches = view.profile.launches
     gaps = idle_gaps(view, selection)
     gpus = view.profile.iterations.gpu_ids
     parts = []
@@ -157,7 +157,7 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
         busy = np.bincount(time.reshape(-1), weights=launches.duration_ns[here], minlength=len(streams))
         for stream in streams[np.argsort(-busy, kind="stable")].tolist():
             rows = here[launches.stream[here] == stream]
-            kernel = int((kernels.kind[launches.kernel[rows]] == KernelKind.KERNEL).sum())
+            kernel = int(view.launch_is_kernel[rows].sum())
             level = _levels(launches.start_ns[rows], launches.duration_ns[rows])
             track = Track(
                 key=f"g:{gpu}:{stream}",
@@ -170,11 +170,13 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
             )
             named = named_launches(view, rows)
             own = view.launch_iteration[rows] == selection.first
-            parts.append(_Part(track, level, rows, launches.start_ns[rows], launches.duration_ns[rows], named, own))
+            parts.append(
+                _TrackEvents(track, level, rows, launches.start_ns[rows], launches.duration_ns[rows], named, own)
+            )
     return parts
 
 
-def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _Part:
+def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _TrackEvents:
     rows = np.flatnonzero(gaps.gpu == place)
     labels, kinds = list(cause_labels(view).values()), [IDLE_KINDS[cause] for cause in CAUSES]
     detail = _counts((len(rows), "gap", "gaps"))
@@ -184,10 +186,10 @@ def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _Par
     track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", detail, gpu, 1)
     named = Named(largest_causes(gaps.activity_ns[rows]), labels, kinds)
     own = np.ones(len(rows), dtype=np.bool_)
-    return _Part(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)
+    return _TrackEvents(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)
 
 
-def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:
+def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_TrackEvents]:
     calls = view.profile.calls
     threads = np.unique(calls.thread[called])
     parts = []
@@ -205,7 +207,7 @@ def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:
             levels=int(calls.depth[rows].max(initial=0)) + 1,
         )
         own = view.call_iteration[rows] == index
-        part = _Part(track, calls.depth[rows], rows, calls.start_ns[rows], calls.duration_ns[rows], named, own)
+        part = _TrackEvents(track, calls.depth[rows], rows, calls.start_ns[rows], calls.duration_ns[rows], named, own)
         parts.append((weight, part))
     return [part for _, part in sorted(parts, key=lambda item: item[0])]
 
@@ -249,7 +251,7 @@ def _levels(start_ns: Ints, duration_ns: Ints) -> Ints:
     return level
 
 
-def _together(parts: list[_Part], origin: int, end: int, deeper: int) -> TimelineEvents:
+def _together(parts: list[_TrackEvents], origin: int, end: int, deeper: int) -> TimelineEvents:
     labels: list[str] = []
     kinds: list[EventKind] = []
     places: dict[tuple[str, EventKind], int] = {}

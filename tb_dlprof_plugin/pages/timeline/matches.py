@@ -104,8 +104,7 @@ def _of_kernel(view: ProfileView, events: TimelineEvents, kernel: str) -> Ints:
     rows = rows[events.own[rows]]
     of = view.profile.launches.kernel[events.row[rows]]
     same = [value for value in np.unique(of).tolist() if kernel_id(view, value) == kernel]
-    result: Ints = rows[np.isin(of, same)]
-    return result
+    return rows[np.isin(of, same)]
 
 
 def _with_text(view: ProfileView, events: TimelineEvents, text: str) -> Ints:

@@ -186,8 +186,7 @@ def _outermost(view: ProfileView, events: TimelineEvents) -> Ints:
     profile = view.profile
     rows = places(events, "c")
     rows = rows[events.own[rows]]
-    result: Ints = rows[profile.ops.top[profile.calls.op[events.row[rows]]]]
-    return result
+    return rows[profile.ops.top[profile.calls.op[events.row[rows]]]]
 
 
 def _longest(view: ProfileView, one: Selection, events: TimelineEvents, rows: Ints, count: int) -> list[LongEvent]:
