@@ -218,15 +218,19 @@ class ProfileView:
         call = self.profile.launches.call
         return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
 
+    def strings_where(self, holds: Callable[[str], bool]) -> Bools:
+        """Per string of the profile whether a condition holds: a mask of rows by any column of names."""
+        return np.array([holds(text) for text in self.profile.strings], dtype=np.bool_)
+
     def kernels_where(self, family: str) -> Bools:
         """Which rows of `Profile.kernels` are of this family."""
-        named = np.array([name == family for name in self.profile.strings], dtype=np.bool_)
-        return named[self.profile.kernels.family]
+        return self.strings_where(family.__eq__)[self.profile.kernels.family]
 
     @cached_property
     def launch_is_kernel(self) -> Bools:
         """Per row of `Profile.launches` whether it is a kernel, neither a copy nor a set."""
-        return self.profile.kernels.kind[self.profile.launches.kernel] == KernelKind.KERNEL
+        kernels: Bools = self.profile.kernels.kind == KernelKind.KERNEL
+        return kernels[self.profile.launches.kernel]
 
     @cached_property
     def launch_is_collective(self) -> Bools:
@@ -252,8 +256,7 @@ class ProfileView:
             ],
             dtype=np.bool_,
         )
-        computes: Bools = (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
-        return computes
+        return product[self.profile.launches.kernel] & self.launch_is_kernel
 
     @cached_property
     def _launch_is_whole_graph(self) -> Bools:

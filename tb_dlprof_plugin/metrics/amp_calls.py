@@ -24,20 +24,9 @@ _BACKWARD_OF_SCALING = f"{AUTOGRAD_NODE}MulBackward0"
 _UNSCALE_NEIGHBOURS = frozenset(
     "aten::" + name
     for name in (
-        "to",
-        "_to_copy",
-        "reciprocal",
-        "full",
-        "zeros",
-        "fill_",
-        "zero_",
-        "add",
-        "add_",
-        "sum",
-        "item",
-        "copy_",
+        "to", "_to_copy", "reciprocal", "full", "zeros", "fill_", "zero_", "add", "add_", "sum", "item", "copy_",
     )
-)
+)  # fmt: skip
 """What `GradScaler.unscale_`, `step` and `update` call on scalars, in a row with the ``_amp_`` ops."""
 _COMPILED_PREFIXES = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "triton_")
 _COMPILED_NODE = f"{AUTOGRAD_NODE}CompiledFunction"
@@ -80,17 +69,14 @@ def compiled_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it lies in code that torch.compile made."""
     if view.profile.source.framework != PYTORCH:
         return np.zeros(len(view.profile.calls), dtype=np.bool_)
-    compiled = np.array([text.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)) for text in view.profile.strings])
-    found: Bools = compiled[view.profile.ops.name[view.profile.calls.op]] & _not_steps(view)
+    named = view.strings_where(lambda name: name.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)))
+    ops, op = view.profile.ops, view.profile.calls.op
+    found = named[ops.name[op]] & (ops.kind[op] != CallKind.MODULE)
     return inherit(found, found, view.call_parent)
 
 
 def _tops(view: ProfileView) -> Bools:
     return view.profile.ops.top[view.profile.calls.op]
-
-
-def _not_steps(view: ProfileView) -> Bools:
-    return view.profile.ops.kind[view.profile.calls.op] != CallKind.MODULE
 
 
 def _between_floats(view: ProfileView) -> Bools:
@@ -107,13 +93,9 @@ def _changes_float(dtypes: InputDtypes) -> bool:
 def _launches_cast_kernel(view: ProfileView) -> Bools:
     """Calls that launched a kernel named after what it converts to."""
     profile = view.profile
-    named = np.array(
-        [any(mark in profile.strings[name] for mark in _CAST_KERNELS) for name in profile.kernels.name.tolist()],
-        dtype=np.bool_,
-    )
+    named = view.strings_where(lambda name: any(mark in name for mark in _CAST_KERNELS))[profile.kernels.name]
     result = np.zeros(len(profile.calls), dtype=np.bool_)
-    if len(named):
-        result[profile.launches.call[named[profile.launches.kernel] & (profile.launches.call >= 0)]] = True
+    result[profile.launches.call[named[profile.launches.kernel] & (profile.launches.call >= 0)]] = True
     return result
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.modules import (
     GpuWork,
-    IterationSpread,
+    ModuleSpread,
     flattened_with_all_below,
     host_spread,
     host_work,
@@ -29,8 +29,8 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 class GroupNodeWaits:
     """One row per node of `module_tree`; least and most are of one iteration."""
 
-    overhead: IterationSpread
-    idle: IterationSpread
+    overhead: ModuleSpread
+    idle: ModuleSpread
 
 
 @per_selection

@@ -59,7 +59,7 @@ class ModuleTree:
 
 
 @dataclass(frozen=True, slots=True)
-class IterationSpread:
+class ModuleSpread:
     """Time per node (ns): its sum over the iterations, and the least and most in one of them."""
 
     total: Ints
@@ -77,9 +77,9 @@ class NodeTotals:
     of ops.
     """
 
-    gpu: IterationSpread
+    gpu: ModuleSpread
     gpu_sum_ns: Ints
-    cpu: IterationSpread
+    cpu: ModuleSpread
     kernel_calls: Ints
     op_calls: Ints
     ops: Ints
@@ -375,9 +375,9 @@ def _flat_tree(count: int) -> ModuleTree:
     return ModuleTree(path=[""] * count, parent=none, depth=rows * 0, end=rows + 1, of_call=rows[:0])
 
 
-def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> IterationSpread:
+def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> ModuleSpread:
     """Flattened time of each node with all below it, level by level: all work of a level has one node there."""
-    result = IterationSpread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
+    result = ModuleSpread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
     node = work.node
     for level in range(int(tree.depth.max(initial=0)), -1, -1):
         node = np.where(tree.depth[node] > level, tree.parent[node], node)
@@ -388,9 +388,9 @@ def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -
     return result
 
 
-def _flattened(work: GpuWork, count: int, iterations: int) -> IterationSpread:
+def _flattened(work: GpuWork, count: int, iterations: int) -> ModuleSpread:
     """Union of each node's intervals per iteration and device, summed over devices; least and most of an iteration."""
-    result = IterationSpread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
+    result = ModuleSpread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
     if not len(work.node):
         return result
     # Few nodes fit 16 bits, which numpy sorts by counting.
@@ -421,7 +421,7 @@ def _changes(first: Ints, second: Ints) -> Ints:
     return np.flatnonzero(np.append(True, changed))
 
 
-def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> IterationSpread:
+def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> ModuleSpread:
     """CPU time of each node with all below it; least and most of an iteration."""
     count = len(tree)
     total = tree.rolled_up(sums(host.node, host.self_ns, count))
@@ -431,7 +431,7 @@ def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> IterationS
         cell = host.node[rows] * len(part) + (host.iteration[rows] - part.start)
         table = tree.rolled_up(sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
         low, high = np.minimum(low, table.min(axis=1)), np.maximum(high, table.max(axis=1))
-    return IterationSpread(total, low, high)
+    return ModuleSpread(total, low, high)
 
 
 def _parts(total: int, size: int) -> Iterable[range]:

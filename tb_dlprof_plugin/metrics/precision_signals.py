@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,13 +108,9 @@ def precision_signals(view: ProfileView) -> Signals:
     cast_shapes, casts = _casts(view, names)
     weights = _weights(view, half)
     compiled, casting = _compiled(view)
-    engine = np.array(
-        [name in _TRANSFORMER_ENGINE_OPS or name.startswith(_TRANSFORMER_ENGINE_PREFIXES) for name in names],
-        dtype=np.bool_,
-    )
 
-    def count(wanted: list[bool]) -> int:
-        return int(calls_of_op[np.array(wanted, dtype=np.bool_)].sum()) if wanted else 0
+    def count(wanted: Callable[[str], bool]) -> int:
+        return int(calls_of_op[view.strings_where(wanted)[ops.name]].sum())
 
     return Signals(
         parts=parts,
@@ -124,15 +121,19 @@ def precision_signals(view: ProfileView) -> Signals:
         cast_weights=len(weights & cast_shapes),
         casts=casts,
         shapes_recorded=bool(ops.shapes.any()),
-        gradscaler_ops=count([name.startswith("aten::_amp_") for name in names]),
+        gradscaler_ops=count(lambda name: name.startswith("aten::_amp_")),
         apex=_apex(view),
-        transformer_engine_ops=int(calls_of_op[engine].sum()),
+        transformer_engine_ops=count(_of_transformer_engine),
         transformer_engine_kernels=_launches_named(view, "transformer_engine::"),
-        scaled_products=count([name == "aten::_scaled_mm" for name in names]),
+        scaled_products=count("aten::_scaled_mm".__eq__),
         compiled_kernels=compiled,
         casting_compiled_kernels=casting,
-        optimizer_steps=count([name.startswith(OPTIMIZER_STEP) for name in names]),
+        optimizer_steps=count(lambda name: name.startswith(OPTIMIZER_STEP)),
     )
+
+
+def _of_transformer_engine(name: str) -> bool:
+    return name in _TRANSFORMER_ENGINE_OPS or name.startswith(_TRANSFORMER_ENGINE_PREFIXES)
 
 
 def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str, int]]:
@@ -225,7 +226,7 @@ def _place(view: ProfileView, group: int) -> tuple[str, str]:
 def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
     """Which calls autocast wrapped, and which are outermost forward ops that multiply FP16 or BF16 matrices."""
     profile = view.profile
-    calls, ops, _strings = profile.calls, profile.ops, profile.strings
+    calls, ops = profile.calls, profile.ops
     parent, name = view.call_parent, ops.name[calls.op]
     half = np.array(
         [precision_of_dtypes(profile.input_dtypes[row]) in HALF for row in ops.dtypes.tolist()], dtype=np.bool_
@@ -243,7 +244,7 @@ def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
 def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], dict[str, int]]:
     """Shapes of FP32 tensors that the forward pass cast to FP16 or BF16, and all such casts by target."""
     profile = view.profile
-    ops, _strings = profile.ops, profile.strings
+    ops = profile.ops
     calls_of_op = np.bincount(profile.calls.op, minlength=len(ops))
     shapes: set[tuple[int, ...]] = set()
     casts: Counter[str] = Counter()

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
+from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Ints, Verdict
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
@@ -268,3 +269,22 @@ def _input_precision(view: ProfileView, work: MatrixCalls, members: Ints) -> str
     rows = np.unique(view.profile.calls.op[work.call[members]]).tolist()
     names = {precision_of_dtypes(view.profile.dtypes_of(row)) for row in rows}
     return names.pop() if len(names) == 1 else ""
+
+
+@per_selection
+def largest_gains(view: ProfileView, selection: Selection) -> dict[int, int]:
+    """By op group the kernel time (ns) that it could gain at most; a group whose bound is unknown is absent.
+
+    Unknown are those whose FLOPs, bytes or peak rate are, those with eligible kernels outside routines whose FLOPs
+    count, and those that are as fast as their least time already: what that counts does not hold for them (a Winograd
+    convolution multiplies less often, a causal mask saves work, data may come from the L2 cache).
+    """
+    eligible = op_totals(view, selection).eligible_ns
+    gains = {}
+    for row in roofline(view, selection).rows:
+        if row.possible_percent is None or row.time_ns != eligible[row.group]:
+            continue
+        gain = round(row.time_ns * (1 - row.possible_percent / 100))
+        if gain > 0:
+            gains[row.group] = gain
+    return gains

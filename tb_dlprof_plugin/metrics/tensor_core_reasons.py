@@ -122,7 +122,7 @@ def run_settings(view: ProfileView) -> Settings:
     half = np.array(
         [precision_of_dtypes(profile.input_dtypes[row]) in _HALF for row in profile.ops.dtypes.tolist()], dtype=np.bool_
     )
-    in_tf32 = np.array([_string(view, i) == "tf32" for i in kernels.precision], dtype=np.bool_)[launches.kernel[rows]]
+    in_tf32 = view.strings_where("tf32".__eq__)[kernels.precision[launches.kernel[rows]]]
     of_cudnn = launch_of_cudnn(view)[rows]
     facts = profile.facts
     return Settings(
@@ -135,9 +135,7 @@ def run_settings(view: ProfileView) -> Settings:
 
 def launch_of_cudnn(view: ProfileView) -> Bools:
     """Per launch whether cuDNN's TF32 switch decides about its kernel: convolutions and recurrent layers."""
-    kernels = view.profile.kernels
-    of_cudnn = np.array([_string(view, i) in _CUDNN_FAMILIES for i in kernels.family], dtype=np.bool_)
-    return of_cudnn[view.profile.launches.kernel]
+    return view.strings_where(_CUDNN_FAMILIES.__contains__)[view.profile.kernels.family][view.profile.launches.kernel]
 
 
 @per_view

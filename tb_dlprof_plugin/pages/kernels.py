@@ -11,7 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
-from tb_dlprof_plugin.metrics.measured_kernels import measured_kernel
+from tb_dlprof_plugin.metrics.tensor_activity import measured_kernel
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, Ints, Profile
 from tb_dlprof_plugin.model.request import Option

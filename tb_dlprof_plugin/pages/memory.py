@@ -16,18 +16,20 @@ from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
-from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
     MemoryAllocation,
+    MemoryCategory,
     MemoryCategoryKey,
     MemoryGroup,
+    MemoryMoment,
     MemoryPart,
     allocation_rows,
     held_rows,
     memory_parts,
     module_rows,
     op_type_rows,
+    peak_sentence,
 )
 from tb_dlprof_plugin.pages.sentences import TextPart
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS

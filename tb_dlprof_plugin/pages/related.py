@@ -106,8 +106,7 @@ def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:
 
 
 def _op_type(view: ProfileView, subject: str) -> tuple[Bools, str]:
-    strings = view.profile.strings
-    mine = np.array([strings[name] == subject for name in view.groups.op_type.tolist()], dtype=np.bool_)
+    mine = view.strings_where(subject.__eq__)[view.groups.op_type]
     if not mine.any():
         raise KeyError(subject)
     return mine, subject

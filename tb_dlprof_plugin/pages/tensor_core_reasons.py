@@ -13,7 +13,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import of_forecast, shorter_step
 from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
+from tb_dlprof_plugin.metrics.roofline import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools

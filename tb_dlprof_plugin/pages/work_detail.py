@@ -35,8 +35,7 @@ from tb_dlprof_plugin.pages.common import (
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.ops import eligibility_reason, op_rows
 from tb_dlprof_plugin.pages.related import IdOption, SubjectKind, SubjectOption, groups_of, kernel_row
-from tb_dlprof_plugin.pages.roofline import Bound
-from tb_dlprof_plugin.pages.roofs import precision_label
+from tb_dlprof_plugin.pages.roofline import Bound, precision_label
 from tb_dlprof_plugin.pages.tensor_core_reasons import most_time_off
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -30,7 +30,7 @@ from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.pages.search import search_page
 from tb_dlprof_plugin.pages.sweep import SweepError, SweepRequest, sweep_page
-from tb_dlprof_plugin.pages.timeline.chunk import timeline_chunk
+from tb_dlprof_plugin.pages.timeline.columns import timeline_chunk
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.work_detail import work_detail

@@ -63,7 +63,7 @@ def timeline_matches(
     if op is not None:
         found, first = _of_groups(view, events, np.array([one == op for one in view.groups.ids], dtype=np.bool_))
     elif op_type is not None:
-        found, first = _of_groups(view, events, _of_type(view, op_type))
+        found, first = _of_groups(view, events, view.strings_where(op_type.__eq__)[view.groups.op_type])
     elif kernel is not None:
         found = _of_kernel(view, events, kernel)
         first = _longest(events, found)
@@ -92,11 +92,6 @@ def _of_groups(view: ProfileView, events: TimelineEvents, wanted: Bools) -> tupl
     outermost = calls[np.isin(view.call_group[row], groups) & (view.call_top[row] == row) & events.own[calls]]
     work = launched[np.isin(view.launch_group[events.row[launched]], groups) & events.own[launched]]
     return np.sort(np.concatenate((outermost, work))), _longest(events, work if len(work) else outermost)
-
-
-def _of_type(view: ProfileView, op_type: str) -> Bools:
-    strings = view.profile.strings
-    return np.array([strings[name] == op_type for name in view.groups.op_type.tolist()], dtype=np.bool_)
 
 
 def _of_kernel(view: ProfileView, events: TimelineEvents, kernel: str) -> Ints:
