@@ -16,14 +16,8 @@ from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
-from tb_dlprof_plugin.pages.compare import (
-    CompareBucket,
-    CompareInput,
-    CompareKernelFamily,
-    CompareMetric,
-    ComparePage,
-    compare_page,
-)
+from tb_dlprof_plugin.pages.compare import CompareBucket, CompareKernelFamily, ComparePage, compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput, CompareMetric
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.pages.realised_savings import (
     ForecastCheckOp,

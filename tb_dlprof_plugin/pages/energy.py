@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.energy import StepEnergy, energy_missing, step_energy
 from tb_dlprof_plugin.metrics.energy_split import EnergySplit, NoSplit, energy_split
-from tb_dlprof_plugin.metrics.modules import module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import energy, share

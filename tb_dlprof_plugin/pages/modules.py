@@ -9,14 +9,8 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.modules import (
-    OUTSIDE_ROLES,
-    ModuleTotals,
-    ModuleTree,
-    NodeTotals,
-    module_totals,
-    module_tree,
-)
+from tb_dlprof_plugin.metrics.module_tree import ModuleTree, module_tree
+from tb_dlprof_plugin.metrics.modules import OUTSIDE_ROLES, ModuleTotals, NodeTotals, module_totals
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import CallKind

@@ -13,25 +13,31 @@ import msgspec
 from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.plan_request import AUTO, PlanRequest
-from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
+from tb_dlprof_plugin.names.gpu_memory import UnknownGpu
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
+from tb_dlprof_plugin.pages.plan_rows import (
+    CheckpointRow,
+    PlanRow,
+    batch_rows,
+    checkpoint_rows,
+    gpu_rows,
+    in_mb,
+    in_ms,
+    rate_of,
+    step_or_reason,
+)
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
 from tb_dlprof_plugin.planning.memory.capacity import capacity
-from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, batch_that_fits, planner
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
 from tb_dlprof_plugin.planning.memory.rewrites import PlanError, changes_of, check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
-from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_MB = 1e6
-_MS = 1e6
-_FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _GPUS = 2
 """Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
@@ -67,49 +73,6 @@ class HeldRow(msgspec.Struct, frozen=True):
             "planHeld", "Memory that stays from step to step, as asked for; gradients are freed where they can."
         ),
     ]
-
-
-class PlanRow(msgspec.Struct, frozen=True):
-    """One configuration of the tables: a batch size on the run's GPU, or the plan's batch size on another GPU.
-
-    ``verdict`` is "fits", "fits with retries", "does not fit" or "not known".
-    """
-
-    gpu: Annotated[
-        str,
-        Column("GPU", width=150),
-        Definition(
-            "planGpu",
-            "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may "
-            "use other workspaces there.",
-        ),
-    ]
-    batch_size: Annotated[int | None, Column("Batch", "planBatch")]
-    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved")]
-    smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit")]
-    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity")]
-    verdict: Annotated[str, Column("Fits", "planVerdict", width=120)]
-    largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch")]
-    step_ms: Annotated[float | None, Column("Step", "planStep")]
-    samples_per_second: Annotated[float | None, Column("Samples/s", "The batch size over the step time.")]
-
-
-class CheckpointRow(msgspec.Struct, frozen=True):
-    """A set of modules under activation checkpointing: memory against time."""
-
-    modules: Annotated[
-        list[str],
-        Column("Checkpointed", missing="none", width=220),
-        Definition(
-            "planCheckpoints",
-            "Modules whose forward pass is computed again before their backward pass, in place of keeping what it "
-            "made. Each row adds the module that keeps most bytes per time of its forward pass.",
-        ),
-    ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
-    step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 
 class PlanPage(msgspec.Struct, frozen=True):
@@ -202,7 +165,7 @@ def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: b
     except PlanError as error:
         return _nothing(view, ref, request, str(error))
     try:
-        points = _frontier(view, known, request) if tables or to_fit else []
+        points = checkpoint_rows(view, known, request) if tables or to_fit else []
         if to_fit and room is not None:
             request = _to_fit(known, request, [row.modules for row in points])
         found = known.plan(request)
@@ -231,7 +194,7 @@ def _page(
 ) -> PlanPage:
     unknown: dict[str, str] = {}
     given = input_size(view)
-    step = _step(view, request, unknown)
+    step = step_or_reason(view, request, unknown)
     joules = _joules(view, request, unknown)
     batch = request.batch_size or view.profile.facts.batch_size
     if found.capacity is None:
@@ -253,23 +216,23 @@ def _page(
         image_size=request.image_size or given.side,
         verdict=found.verdict,
         fits=found.fits,
-        peak_allocated_mb=_mb(found.peak_allocated.value),
-        peak_reserved_mb=_mb(found.peak_reserved.value),
-        low_mb=_mb(found.peak_reserved.low),
-        high_mb=_mb(found.peak_reserved.high),
-        smallest_limit_mb=_mb(found.smallest_limit.value),
-        capacity_mb=_mb(found.capacity.least) if found.capacity else None,
+        peak_allocated_mb=in_mb(found.peak_allocated.value),
+        peak_reserved_mb=in_mb(found.peak_reserved.value),
+        low_mb=in_mb(found.peak_reserved.low),
+        high_mb=in_mb(found.peak_reserved.high),
+        smallest_limit_mb=in_mb(found.smallest_limit.value),
+        capacity_mb=in_mb(found.capacity.least) if found.capacity else None,
         largest_batch=found.largest_batch,
-        step_ms=_ms(step.ns) if step else None,
-        step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None,
-        samples_per_second=_rate(step, batch, request.accumulate),
+        step_ms=in_ms(step.ns) if step else None,
+        step_low_ms=in_ms(step.low_ns) if step else None,
+        step_high_ms=in_ms(step.high_ns) if step else None,
+        samples_per_second=rate_of(step, batch, request.accumulate),
         joules_per_step=joules,
         unknown=unknown,
         figures=_figures(view, request, found),
-        held=[HeldRow(_HELD[kind], _mb(size)) for kind, size in found.held.items()],
-        batches=_batches(view, known, request) if tables else [],
-        gpus=_gpus(view, known, request) if tables else [],
+        held=[HeldRow(_HELD[kind], in_mb(size)) for kind, size in found.held.items()],
+        batches=batch_rows(view, known, request) if tables else [],
+        gpus=gpu_rows(view, known, request) if tables else [],
         checkpoints=points if tables else [],
         shards=shard_rows(known, request, max(request.gpus, _GPUS)) if tables else [],
         stages=stage_rows(view, known, request, max(request.gpus, _GPUS)) if tables else [],
@@ -284,7 +247,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
     unknown = dict.fromkeys(
         ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
     )
-    step = _step(view, request, unknown)
+    step = step_or_reason(view, request, unknown)
     joules = _joules(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
@@ -298,12 +261,12 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
         batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
-        fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
+        fits=None, peak_allocated_mb=in_mb(line.peak) if line else None,
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
-        capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
-        step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch, request.accumulate),
-        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[],
+        capacity_mb=in_mb(room.least) if room else None, largest_batch=line.samples if line else None,
+        step_ms=in_ms(step.ns) if step else None, step_low_ms=in_ms(step.low_ns) if step else None,
+        step_high_ms=in_ms(step.high_ns) if step else None, samples_per_second=rate_of(step, batch, request.accumulate),
+        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=batch_rows(view, None, request), gpus=[],
         checkpoints=[],
         shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
@@ -343,55 +306,7 @@ def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list
         ("peak reserved", found.peak_reserved),
         ("smallest limit", found.smallest_limit),
     )
-    return [PlanFigure(name, _mb(one.value), _mb(one.low), _mb(one.high), source) for name, one in rows]
-
-
-def _batches(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest) -> list[PlanRow]:
-    """Multiples of the recorded batch on the plan's GPU; without a planner their step times alone."""
-    recorded = view.profile.facts.batch_size
-    if not recorded:
-        return []
-    sizes = sorted({max(1, int(recorded * factor)) for factor in _FACTORS} | {request.batch_size or recorded})
-    return [_row(view, known, replace(request, batch_size=size), largest=False) for size in sizes]
-
-
-def _gpus(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
-    """The configuration on GPUs of the table, with the largest batch on each."""
-    return [_row(view, known, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
-
-
-def _row(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:
-    found = known.plan(request, largest) if known is not None else None
-    room = found.capacity if found is not None else capacity(view, request.gpu, request.memory_bytes)
-    step = _step(view, request, {})
-    batch = request.batch_size or view.profile.facts.batch_size
-    return PlanRow(
-        gpu=room.gpu if room else "",
-        batch_size=batch,
-        peak_allocated_mb=_mb(found.peak_allocated.value) if found else None,
-        peak_reserved_mb=_mb(found.peak_reserved.value) if found else None,
-        smallest_limit_mb=_mb(found.smallest_limit.value) if found else None,
-        capacity_mb=_mb(room.least) if room else None,
-        verdict=found.verdict if found else "not known",
-        largest_batch=found.largest_batch if found else None,
-        step_ms=_ms(step.ns) if step else None,
-        samples_per_second=_rate(step, batch, request.accumulate),
-    )
-
-
-def _frontier(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[CheckpointRow]:
-    """Of the recorded step with the request's other changes."""
-    other = replace(request, checkpoint=())
-    found = frontier(view, known.changed(other), known.settings(other))
-    return [
-        CheckpointRow(
-            list(point.modules),
-            _mb(point.peak_allocated),
-            _mb(point.peak_reserved),
-            _ms(step.ns) if (step := _step(view, replace(request, checkpoint=point.modules), {})) else None,
-        )
-        for point in found
-    ]
+    return [PlanFigure(name, in_mb(one.value), in_mb(one.low), in_mb(one.high), source) for name, one in rows]
 
 
 def _to_fit(known: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
@@ -404,15 +319,6 @@ def _to_fit(known: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -
     return tried
 
 
-def _step(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> StepTime | None:
-    try:
-        return step_time(view, request)
-    except NoStepTime as error:
-        unknown["step_ms"] = str(error)
-        unknown.setdefault("samples_per_second", str(error))
-        return None
-
-
 def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> float | None:
     try:
         return round(planned_energy(view, request).joules, 5)
@@ -421,17 +327,5 @@ def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) ->
         return None
 
 
-def _rate(step: StepTime | None, batch: int | None, accumulate: int = 1) -> float | None:
-    return round(accumulate * batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
-
-
-def _mb(size: float) -> float:
-    return round(size / _MB, 3)
-
-
 def _size(figure: Bytes) -> str:
     return byte_size(figure.value)
-
-
-def _ms(ns: float) -> float:
-    return round(ns / _MS, 4)

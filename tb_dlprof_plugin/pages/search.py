@@ -12,7 +12,8 @@ import numpy as np
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.topics import topic_of
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
-from tb_dlprof_plugin.metrics.modules import module_totals, module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import module_totals
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.direction import direction_words
 from tb_dlprof_plugin.model.request import Option

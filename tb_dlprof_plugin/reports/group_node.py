@@ -7,7 +7,8 @@ those that PyTorch adds.
 from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.group_nodes import group_node_waits
-from tb_dlprof_plugin.metrics.modules import ModuleSpread, module_totals, module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import ModuleSpread, module_totals
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import TIMES

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.pages.realised_savings import PredictionCheck
 from tb_dlprof_plugin.profile_view import ProfileView

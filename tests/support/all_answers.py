@@ -20,7 +20,8 @@ from tb_dlprof_plugin.cli.open_profile import Chosen
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
 from tb_dlprof_plugin.metrics.roofline import MOST_OF_ROOF
 from tb_dlprof_plugin.pages.by_model import by_model_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare import compare_op, compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.pages.kernels import kernels_of
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page

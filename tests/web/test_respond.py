@@ -12,7 +12,8 @@ import msgspec
 from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.loader import Loader
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.profile_view import ProfileView
