@@ -58,18 +58,18 @@ class ComparedRun:
         launches, kernels = profile.launches, profile.kernels
         site = run.launch_site
         self.launch_row = take_or(row_of_site, site, -1)
-        known = self.launch_row >= 0
+        in_row = self.launch_row >= 0
         self.cast = run.launch_cast
-        in_matrix = known & run.view.launch_is_kernel & run.view.launch_in_matrix_op
+        in_matrix = in_row & run.view.launch_is_kernel & run.view.launch_in_matrix_op
         verdict = kernels.tensor_core[launches.kernel]
         sums = self._sums_of_launches
-        self.cast_ns = sums(known & self.cast)
+        self.cast_ns = sums(in_row & self.cast)
         self.tensor_core_ns = sums(in_matrix & (verdict == Verdict.YES))
         self.eligible_unknown_ns = sums(in_matrix & (verdict == Verdict.UNKNOWN))
-        self.kernel_calls = np.bincount(self.launch_row[known], minlength=rows)
-        self.by_iteration = self._gpu_by_iteration(known) if basis == "gpu" else self._cpu_by_iteration()
+        self.kernel_calls = np.bincount(self.launch_row[in_row], minlength=rows)
+        self.by_iteration = self._gpu_by_iteration(in_row) if basis == "gpu" else self._cpu_by_iteration()
         self.time_ns = self.by_iteration.sum(axis=1)
-        self.precisions = self._precisions(known & (verdict == Verdict.YES))
+        self.precisions = self._precisions(in_row & (verdict == Verdict.YES))
         self.inputs = input_precisions(run.view, run.selection)
         self.times: BucketTimes = bucket_times(run, basis)
         account = account_of(run, self.times, basis)
@@ -140,11 +140,11 @@ class ComparedRun:
         # bincount sums in float64, which is exact below 2**53 ns, 104 days.
         return np.bincount(self.launch_row[chosen], duration[chosen], minlength=len(self.groups)).astype(np.int64)
 
-    def _gpu_by_iteration(self, known: Bools) -> Ints:
+    def _gpu_by_iteration(self, in_row: Bools) -> Ints:
         launches = self.run.view.profile.launches
-        iteration = self.run.view.launch_iteration[known] - self.run.selection.first
+        iteration = self.run.view.launch_iteration[in_row] - self.run.selection.first
         result = np.zeros((len(self.groups), self.count), dtype=np.int64)
-        np.add.at(result, (self.launch_row[known], iteration), launches.duration_ns[known])
+        np.add.at(result, (self.launch_row[in_row], iteration), launches.duration_ns[in_row])
         return result
 
     def _cpu_by_iteration(self) -> Ints:
@@ -159,12 +159,12 @@ class ComparedRun:
     def _precisions(self, on_tensor_cores: Bools) -> list[str]:
         """Of the Tensor Core kernels of each row, "fp16+tf32" where several, "" for none."""
         profile = self.run.view.profile
-        found: list[set[str]] = [set() for _ in self.groups]
+        names_of: list[set[str]] = [set() for _ in self.groups]
         keys = np.stack((self.launch_row, profile.kernels.precision[profile.launches.kernel]))[:, on_tensor_cores]
         for row, precision in np.unique(keys, axis=1).T.tolist():
             if profile.strings[precision]:
-                found[row].add(profile.strings[precision])
-        return ["+".join(sorted(names)) for names in found]
+                names_of[row].add(profile.strings[precision])
+        return ["+".join(sorted(names)) for names in names_of]
 
 
 def _durations(run: Run) -> Ints:

@@ -57,12 +57,12 @@ def scaler_calls(view: ProfileView) -> Bools:
     amp = calls_named(view, CallKind.OP, lambda name: name.startswith(_AMP_PREFIX)) & _tops(view)
     if not amp.any():
         return np.zeros(len(calls), dtype=np.bool_)
-    found = amp | _scalings(view)
+    scaling = amp | _scalings(view)
     neighbours = calls_named(view, CallKind.OP, _UNSCALE_NEIGHBOURS.__contains__) & _scalar_inputs(view)
     for thread in np.unique(calls.thread[amp]).tolist():
         rows = np.flatnonzero(_tops(view) & (calls.thread == thread))
-        found[rows] |= _touching(amp[rows], neighbours[rows])
-    return inherit(found, found, view.call_parent)
+        scaling[rows] |= _touching(amp[rows], neighbours[rows])
+    return inherit(scaling, scaling, view.call_parent)
 
 
 def compiled_calls(view: ProfileView) -> Bools:
@@ -71,8 +71,8 @@ def compiled_calls(view: ProfileView) -> Bools:
         return np.zeros(len(view.profile.calls), dtype=np.bool_)
     named = view.strings_where(lambda name: name.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)))
     ops, op = view.profile.ops, view.profile.calls.op
-    found = named[ops.name[op]] & (ops.kind[op] != CallKind.MODULE)
-    return inherit(found, found, view.call_parent)
+    compiled = named[ops.name[op]] & (ops.kind[op] != CallKind.MODULE)
+    return inherit(compiled, compiled, view.call_parent)
 
 
 def _tops(view: ProfileView) -> Bools:

@@ -162,8 +162,8 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
             times[(*_place(view, place), of_op[owner])] += ns
             if "attention" not in strings[ops.name[owner]]:
                 products[of_op[owner]] += ns
-    found = tuple(Part(module, op_type, precision, ns) for (module, op_type, precision), ns in times.items())
-    return found, dict(products)
+    parts = tuple(Part(module, op_type, precision, ns) for (module, op_type, precision), ns in times.items())
+    return parts, dict(products)
 
 
 def _column_sums(keys: Ints, values: Ints) -> list[list[int]]:
@@ -263,24 +263,24 @@ def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], d
 def _weights(view: ProfileView, half: Bools) -> set[tuple[int, ...]]:
     """Shapes of the second inputs of the ops, each sorted: a linear layer's product takes the transposed weight."""
     ops, strings = view.profile.ops, view.profile.strings
-    found = set()
+    shapes = set()
     for op in np.unique(view.profile.calls.op[half]).tolist():
         shape = shape_at(view.profile.shapes_of(op), 1)
         # Products of two activations have batches on both sides; weights of convolutions have as many sizes as images.
         convolution = "conv" in strings[ops.name[op]]
         if shape is not None and (convolution or len(shape) == 2):
-            found.add(tuple(sorted(shape)))
-    return found
+            shapes.add(tuple(sorted(shape)))
+    return shapes
 
 
 def _apex(view: ProfileView) -> dict[tuple[str, str], int]:
     profile = view.profile
     launched = np.bincount(profile.launches.kernel, minlength=len(profile.kernels))
-    found: Counter[tuple[str, str]] = Counter()
+    conversions: Counter[tuple[str, str]] = Counter()
     for kernel, times in enumerate(launched.tolist()):
         if converted := apex_conversion(profile.strings[profile.kernels.name[kernel]]):
-            found[converted] += times
-    return dict(found)
+            conversions[converted] += times
+    return dict(conversions)
 
 
 def apex_conversion(kernel: str) -> tuple[str, str] | None:

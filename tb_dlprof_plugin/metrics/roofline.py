@@ -105,13 +105,13 @@ def roofline(view: ProfileView, selection: Selection) -> Roofline:
         rows.append(_row(view, work, np.flatnonzero(group == which), which, kernels, ceilings))
     rows.sort(key=lambda row: -row.time_ns)
     impossible = frozenset(row.group for row in rows if row.impossible)
-    known = (work.flops != UNKNOWN) & ~np.isin(group, list(impossible))
+    counted = (work.flops != UNKNOWN) & ~np.isin(group, list(impossible))
     return Roofline(
         gpu=gpu,
         ceilings=ceilings,
         calls=len(work),
-        unknown_calls=int((~known).sum()),
-        flops=int(work.flops[known].sum()),
+        unknown_calls=int((~counted).sum()),
+        flops=int(work.flops[counted].sum()),
         time_ns=sum(row.time_ns for row in rows),
         unknown_ns=sum(row.time_ns for row in rows if row.flops is None),
         rows=rows,
@@ -236,9 +236,9 @@ def _least_ns(flops: Ints, moved: Ints, peak: float | None, ceilings: Ceilings) 
 
 def _ran_in(kernels: _Kernels, group: int, inputs: str) -> tuple[str, bool | None]:
     """The precision in which the Tensor Core kernels spent most time; that of the inputs where there are none."""
-    found = kernels.on_tensor_cores[group]
-    if found:
-        return max(found, key=lambda name: found[name]), True
+    time_in = kernels.on_tensor_cores[group]
+    if time_in:
+        return max(time_in, key=lambda name: time_in[name]), True
     if kernels.unknown_ns[group]:
         return "", None
     return inputs, False

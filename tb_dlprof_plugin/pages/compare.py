@@ -302,10 +302,10 @@ def _shares(side: Shares) -> CompareShares:
 
 
 def _batches(comparison: Comparison) -> CompareBatches | None:
-    found = comparison.batches
-    if found is None or not found.differ:
+    batches = comparison.batches
+    if batches is None or not batches.differ:
         return None
-    return CompareBatches(found.a, found.b, found.recorded, comparison.per_sample)
+    return CompareBatches(batches.a, batches.b, batches.recorded, comparison.per_sample)
 
 
 def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison, different_models: bool) -> list[str]:
@@ -338,10 +338,10 @@ def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison, differen
 
 def _notes(a: CompareInput, b: CompareInput) -> list[str]:
     """Facts that do not change the answer."""
-    found = ((name, _orphan_percent(side)) for name, side in (("base", a), ("candidate", b)))
+    percents = ((name, _orphan_percent(side)) for name, side in (("base", a), ("candidate", b)))
     return [
         _orphans_text(orphans, name)
-        for name, orphans in found
+        for name, orphans in percents
         if orphans is not None and _ORPHANS_NOTE_PERCENT < orphans <= ORPHAN_PERCENT
     ]
 
@@ -354,5 +354,5 @@ def _orphans_text(orphans: float, name: str) -> str:
 
 
 def _orphan_percent(side: CompareInput) -> float | None:
-    found = coverage(side.view)
-    return percent(found.orphan_ns, found.total_ns)
+    covered = coverage(side.view)
+    return percent(covered.orphan_ns, covered.total_ns)

@@ -253,19 +253,19 @@ def _sums(pairs: list[OpPair], side: int) -> dict[str, int]:
 
 
 def _main_precision(sides: list[OpSide]) -> str:
-    known = [side for side in sides if side.precision]
-    return max(known, key=lambda side: side.time_ns).precision if known else ""
+    named = [side for side in sides if side.precision]
+    return max(named, key=lambda side: side.time_ns).precision if named else ""
 
 
 def _kernel_count(sides: list[OpSide]) -> int | None:
-    known = [side.kernels for side in sides if side.kernels is not None]
-    return round(sum(known)) if known else None
+    counts = [side.kernels for side in sides if side.kernels is not None]
+    return round(sum(counts)) if counts else None
 
 
 def _mean_roof(sides: list[OpSide]) -> float | None:
-    known = [(side.roof_percent, side.time_ns) for side in sides if side.roof_percent is not None]
-    whole = sum(time for _, time in known)
-    return sum(roof * time for roof, time in known) / whole if whole else None
+    roofs = [(side.roof_percent, side.time_ns) for side in sides if side.roof_percent is not None]
+    whole = sum(time for _, time in roofs)
+    return sum(roof * time for roof, time in roofs) / whole if whole else None
 
 
 def _using(side: OpSide | None) -> Verdict:

@@ -305,14 +305,14 @@ def _heat(heat: Heat | None) -> JobHeat | None:
         first.append(heat.ranks[begin])
         last.append(heat.ranks[min(begin + size, count) - 1])
         for column in zip(*rows, strict=True):
-            known = [one for one in column if one is not None]
-            percent.append(round(max(known), 1) if known else None)
+            waits = [percent_of for percent_of in column if percent_of is not None]
+            percent.append(round(max(waits), 1) if waits else None)
     return JobHeat(first, last, heat.iterations, percent, [_mean(row) for row in heat.percent])
 
 
 def _mean(row: list[float | None]) -> float | None:
-    known = [one for one in row if one is not None]
-    return round(sum(known) / len(known), 1) if known else None
+    waits = [share for share in row if share is not None]
+    return round(sum(waits) / len(waits), 1) if waits else None
 
 
 def _places(job: Job) -> Iterable[tuple[str, list[int]]]:

@@ -228,23 +228,23 @@ def energy_page(
 
 def _split(view: ProfileView, selection: Selection, unknown: dict[str, str]) -> EnergySplit | None:
     try:
-        found = energy_split(view, selection)
+        split = energy_split(view, selection)
     except NoSplit as error:
         unknown["parts"] = f"Where the energy goes is not known: {error}"
         return None
-    if found.trusted:
-        return found
+    if split.trusted:
+        return split
     unknown["parts"] = (
         f"Where the energy goes is not known: the estimate from kernels is off the counter by "
-        f"{found.residual_percent:+.0f} %."
+        f"{split.residual_percent:+.0f} %."
     )
     return None
 
 
 def _parts(measured: StepEnergy, split: EnergySplit) -> list[EnergyPart]:
     rows = [(_AT_REST, split.static_joules), *((kind.value, joules) for kind, joules in split.kinds.items() if joules)]
-    found = [EnergyPart(kind, joules, 100.0 * joules / measured.joules) for kind, joules in rows]
-    return sorted(found, key=lambda row: -row.joules)
+    parts = [EnergyPart(kind, joules, 100.0 * joules / measured.joules) for kind, joules in rows]
+    return sorted(parts, key=lambda row: -row.joules)
 
 
 def _modules(view: ProfileView, split: EnergySplit) -> list[EnergyModule]:
@@ -270,13 +270,13 @@ def _ops(view: ProfileView, selection: Selection, split: EnergySplit) -> list[En
     seconds = np.bincount(every.of_launch[inside], weights=launches.duration_ns[inside] / 1e9, minlength=len(every))
     rows = []
     for row in np.flatnonzero(joules > 0).tolist():
-        known = row < every.groups
+        launched = row < every.groups
         busy = float(seconds[row]) / selection.count
         rows.append(
             EnergyOp(
-                id=view.groups.ids[row] if known else every.id_of(row),
-                name=op_label(view, row) if known else every.name_of(row),
-                direction=direction_of(int(view.groups.role[row])) if known else "",
+                id=view.groups.ids[row] if launched else every.id_of(row),
+                name=op_label(view, row) if launched else every.name_of(row),
+                direction=direction_of(int(view.groups.role[row])) if launched else "",
                 joules=float(joules[row]),
                 percent=100.0 * float(joules[row]) / split.measured.joules,
                 watts=float(joules[row]) / busy if busy else None,

@@ -238,8 +238,8 @@ def _told_apart(rows: list[KernelRow]) -> list[KernelRow]:
 
 def _ops(view: ProfileView, launches: Ints) -> list[KernelOp]:
     group = view.launch_group[launches]
-    known = group >= 0
-    time = sums(group[known], view.profile.launches.duration_ns[launches[known]], len(view.groups))
+    in_op = group >= 0
+    time = sums(group[in_op], view.profile.launches.duration_ns[launches[in_op]], len(view.groups))
     return [
         KernelOp(view.groups.ids[g], group_name(view, g), int(time[g]))
         for g in np.argsort(-time, kind="stable")[:_OPS_PER_KERNEL].tolist()
@@ -252,8 +252,8 @@ def _occupancy(view: ProfileView, launches: Ints) -> float | None:
     occupancy = view.profile.launch_configs.occupancy_percent[view.profile.launches.config[launches]]
     weight = view.profile.launches.duration_ns[launches]
     # Kineto writes 0 if it has no estimate or rounds down to 0; a kernel that ran has a higher one.
-    known = (occupancy > 0) & (weight > 0)
-    return float(np.average(occupancy[known], weights=weight[known])) if known.any() else None
+    measured = (occupancy > 0) & (weight > 0)
+    return float(np.average(occupancy[measured], weights=weight[measured])) if measured.any() else None
 
 
 def launch_shape(profile: Profile, config: int) -> dict[str, Any]:
@@ -292,8 +292,8 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope
     if scope is not None:
         text = f"Of {scope.name} alone: {what} take {share(families[0].percent)} of its GPU time, "
     unknown = percent(time["unknown"], sum(time.values())) or 0.0
-    known = unknown < UNKNOWN_KERNELS_PERCENT
-    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
+    told = unknown < UNKNOWN_KERNELS_PERCENT
+    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if told else None)}"
     text += f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
     first_row = rows[0]
     if len(rows) > _LARGEST:

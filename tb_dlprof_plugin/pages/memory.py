@@ -208,14 +208,14 @@ def memory_page(
     Raises:
         KeyError: memory of that device was not recorded.
     """
-    found = {device_key(number): number for number in recorded_devices(view.profile)}
-    if device is not None and device not in found:
+    devices = {device_key(number): number for number in recorded_devices(view.profile)}
+    if device is not None and device not in devices:
         raise KeyError(device)
-    if not found:
+    if not devices:
         return _nothing_recorded(view, ref, selection)
-    key = device if device is not None else next(iter(found))
-    return _PageOfDevice(view, selection, found[key]).page(
-        ref, [_device(view, number) for number in found.values()], key
+    key = device if device is not None else next(iter(devices))
+    return _PageOfDevice(view, selection, devices[key]).page(
+        ref, [_device(view, number) for number in devices.values()], key
     )
 
 
@@ -379,8 +379,8 @@ class _PageOfDevice:
         return result
 
     def _shown_at(self, state: int) -> list[int | None]:
-        found = self.bill.at(state)
-        return [found[at] for at in self.shown]
+        sizes = self.bill.at(state)
+        return [sizes[at] for at in self.shown]
 
     def _headline(
         self,

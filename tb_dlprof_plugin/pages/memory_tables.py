@@ -121,8 +121,8 @@ def module_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: Memor
     names = ["" if key == 0 else made_by.strings[key - 1] for key in keys.tolist()]
     no_direction: list[Direction] = [""] * len(names)
     held: dict[str, list[int]] = {}
-    for one in bill.held:
-        held.setdefault(one.module, []).append(one.bytes)
+    for held_block in bill.held:
+        held.setdefault(held_block.module, []).append(held_block.bytes)
     rows = _rows(made_by, peak, window, group, names, no_direction, keys == 0)
     found = [_with_held(row, held.pop(row.name, []), peak) if row.kind == "group" else row for row in rows]
     found += [
@@ -141,7 +141,7 @@ def op_type_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: Memo
     names = ["" if key == 0 else made_by.strings[key - 1] for key in op_types.tolist()]
     directions: list[Direction] = [direction_of(role) for role in roles.tolist()]
     rows = _rows(made_by, peak, window, group, names, directions, op_types == 0)
-    held = sum(one.bytes for one in bill.held)
+    held = sum(block.bytes for block in bill.held)
     if held:
         rows.append(MemoryGroup("held", "", "", held, percent(held, peak.allocated), len(bill.held), held))
     return _ordered([*rows, *_before(bill, peak, window, rows)])
@@ -163,14 +163,14 @@ def memory_parts(made_by: Allocators, bill: MemoryBill, peak: Peak, most: int) -
     for at, size in zip(keys.tolist(), sizes.tolist(), strict=True):
         module = at // len(HOLDERS)
         add(made_by.strings[module - 1] if module else "", HOLDERS[at % len(HOLDERS)], size)
-    for one in bill.held:
-        add(one.module, one.holder, one.bytes)
+    for block in bill.held:
+        add(block.module, block.holder, block.bytes)
     # What was made before the recording and is freed in it belongs to no module.
     for category, size in zip(HOLDERS, bill.at(peak.state), strict=True):
         rest = (size or 0) - sum(of for (_, name), of in found.items() if name == category)
         if rest > 0:
             add("", category, rest)
-    ordered = sorted(found.items(), key=lambda one: -one[1])
+    ordered = sorted(found.items(), key=lambda item: -item[1])
     found = dict(ordered[:most])
     for (_, category), size in ordered[most:]:
         add("", category, size)
@@ -182,10 +182,10 @@ def held_rows(bill: MemoryBill, peak: Peak) -> list[MemoryAllocation]:
     """One row per storage that is there all the time; their ids are below 0."""
     return [
         MemoryAllocation(
-            id=-index - 1, bytes=one.bytes, percent=percent(one.bytes, peak.allocated), op="", op_id=None,
-            module=one.module, direction="", category=one.holder, iteration=None, freed="", lifetime_ns=None,
+            id=-index - 1, bytes=block.bytes, percent=percent(block.bytes, peak.allocated), op="", op_id=None,
+            module=block.module, direction="", category=block.holder, iteration=None, freed="", lifetime_ns=None,
         )
-        for index, one in enumerate(bill.held)
+        for index, block in enumerate(bill.held)
     ]  # fmt: skip
 
 
@@ -224,18 +224,18 @@ def _rows(
 ) -> list[MemoryGroup]:
     """The groups with memory in the window."""
     memory = made_by.memory
-    found = memory.group_peaks(group, len(names), peak.state, window)
+    peaks = memory.group_peaks(group, len(names), peak.state, window)
     return [
         MemoryGroup(
             kind="outside" if outside[index] else "group",
             name=names[index],
             direction=directions[index],
-            bytes=int(found.bytes[index]),
-            percent=percent(int(found.bytes[index]), peak.allocated),
-            allocations=int(found.allocations[index]),
-            own_peak_bytes=int(found.own_peak[index]),
+            bytes=int(peaks.bytes[index]),
+            percent=percent(int(peaks.bytes[index]), peak.allocated),
+            allocations=int(peaks.allocations[index]),
+            own_peak_bytes=int(peaks.own_peak[index]),
         )
-        for index in np.flatnonzero(found.own_peak).tolist()
+        for index in np.flatnonzero(peaks.own_peak).tolist()
     ]
 
 
@@ -245,7 +245,7 @@ def _before(bill: MemoryBill, peak: Peak, window: MemoryWindow, rows: list[Memor
     if highest is None or peak.category_bytes[_BEFORE] is None:
         return []
     before = peak.allocated - sum(row.bytes for row in rows)
-    highest -= sum(one.bytes for one in bill.held)
+    highest -= sum(block.bytes for block in bill.held)
     return [MemoryGroup("before", "", "", before, percent(before, peak.allocated), None, highest)]
 
 
@@ -329,9 +329,10 @@ def peak_sentence(peak: MemoryMoment, categories: list[MemoryCategory], modules:
         when = f"at {duration(peak.step_time_ns)}" if peak.step_time_ns > 0 else "at the beginning"
         parts = [plain(f"Peak {size} {when} of step {peak.iteration_number}")]
     held = sorted(
-        (one for one in categories if (one.percent or 0) >= _LEAST_PERCENT), key=lambda one: -(one.bytes or 0)
+        (category for category in categories if (category.percent or 0) >= _LEAST_PERCENT),
+        key=lambda category: -(category.bytes or 0),
     )
-    named = ", ".join(f"{share(one.percent)} {_words(one)}" for one in held[:_NAMED])
+    named = ", ".join(f"{share(category.percent)} {_words(category)}" for category in held[:_NAMED])
     parts.append(plain(f": {named}." if named else "."))
     module = next((row for row in modules if row.kind == "group" and row.name and row.bytes), None)
     if module is not None:

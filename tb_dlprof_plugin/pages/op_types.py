@@ -125,14 +125,14 @@ def _rows(view: ProfileView, selection: Selection) -> list[OpTypeRow]:
 
 def _known_sum(times_ns: list[int | None]) -> int | None:
     """None where no time is known."""
-    known = [time for time in times_ns if time is not None]
-    return sum(known) if known else None
+    recorded = [time for time in times_ns if time is not None]
+    return sum(recorded) if recorded else None
 
 
 def _any(ops: list[OpRow]) -> Verdict:
     """Yes if any is yes, else unknown if any is unknown."""
-    found = {op.tc_eligible for op in ops}
-    return "yes" if "yes" in found else "unknown" if "unknown" in found else "no"
+    verdicts = {op.tc_eligible for op in ops}
+    return "yes" if "yes" in verdicts else "unknown" if "unknown" in verdicts else "no"
 
 
 _TYPES = 9

@@ -296,9 +296,9 @@ def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]
 
 
 def _categories(view: ProfileView) -> list[Category]:
-    known = category_sums(view, slice(None))
+    times = category_sums(view, slice(None))
     return [
-        Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
+        Category(name, label, definition, times[name] is not None) for name, (label, definition) in CATEGORIES.items()
     ]
 
 

@@ -159,19 +159,19 @@ def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: b
     check(view, request)
     try:
         room = capacity(view, request.gpu, request.memory_bytes)
-        known = planner(view)
+        memory = planner(view)
     except UnknownGpu as error:
         raise PlanError(str(error)) from None
     except PlanError as error:
         return _nothing(view, ref, request, str(error))
     try:
-        points = checkpoint_rows(view, known, request) if tables or to_fit else []
+        points = checkpoint_rows(view, memory, request) if tables or to_fit else []
         if to_fit and room is not None:
-            request = _to_fit(known, request, [row.modules for row in points])
-        found = known.plan(request)
+            request = _to_fit(memory, request, [row.modules for row in points])
+        plan = memory.plan(request)
     except UnknownModule as error:
         raise PlanError(str(error)) from None
-    return _page(view, ref, request, known, found, points, tables)
+    return _page(view, ref, request, memory, plan, points, tables)
 
 
 def refused_page(view: ProfileView, ref: RunRef, why: str) -> PlanPage:
@@ -187,8 +187,8 @@ def _page(
     view: ProfileView,
     ref: RunRef,
     request: PlanRequest,
-    known: MemoryPlanner,
-    found: MemoryPlan,
+    memory: MemoryPlanner,
+    plan: MemoryPlan,
     points: list[CheckpointRow],
     tables: bool,
 ) -> PlanPage:
@@ -197,48 +197,48 @@ def _page(
     step = step_or_reason(view, request, unknown)
     joules = _joules(view, request, unknown)
     batch = request.batch_size or view.profile.facts.batch_size
-    if found.capacity is None:
+    if plan.capacity is None:
         unknown["capacity_mb"] = unknown["fits"] = "the memory of the run's GPU was not recorded; pass gpu."
-    elif found.fits is None:
+    elif plan.fits is None:
         unknown["fits"] = "the GPU's memory lies within the interval of what is needed."
     if batch is None:
         unknown["largest_batch"] = unknown["samples_per_second"] = _NO_BATCH
-    elif found.largest_batch is None:
+    elif plan.largest_batch is None:
         unknown["largest_batch"] = "no allocation grows with the batch, or the GPU's memory is not known."
     return PlanPage(
         ref=ref,
         model=header_of(view.profile).model,
-        headline=_headline(found, batch),
+        headline=_headline(plan, batch),
         range=selected_range(view, view.selection()),
-        gpu=found.capacity.gpu if found.capacity else "",
+        gpu=plan.capacity.gpu if plan.capacity else "",
         batch_size=batch,
         sequence_length=request.sequence_length or given.length,
         image_size=request.image_size or given.side,
-        verdict=found.verdict,
-        fits=found.fits,
-        peak_allocated_mb=in_mb(found.peak_allocated.value),
-        peak_reserved_mb=in_mb(found.peak_reserved.value),
-        low_mb=in_mb(found.peak_reserved.low),
-        high_mb=in_mb(found.peak_reserved.high),
-        smallest_limit_mb=in_mb(found.smallest_limit.value),
-        capacity_mb=in_mb(found.capacity.least) if found.capacity else None,
-        largest_batch=found.largest_batch,
+        verdict=plan.verdict,
+        fits=plan.fits,
+        peak_allocated_mb=in_mb(plan.peak_allocated.value),
+        peak_reserved_mb=in_mb(plan.peak_reserved.value),
+        low_mb=in_mb(plan.peak_reserved.low),
+        high_mb=in_mb(plan.peak_reserved.high),
+        smallest_limit_mb=in_mb(plan.smallest_limit.value),
+        capacity_mb=in_mb(plan.capacity.least) if plan.capacity else None,
+        largest_batch=plan.largest_batch,
         step_ms=in_ms(step.ns) if step else None,
         step_low_ms=in_ms(step.low_ns) if step else None,
         step_high_ms=in_ms(step.high_ns) if step else None,
         samples_per_second=rate_of(step, batch, request.accumulate),
         joules_per_step=joules,
         unknown=unknown,
-        figures=_figures(view, request, found),
-        held=[HeldRow(_HELD[kind], in_mb(size)) for kind, size in found.held.items()],
-        batches=batch_rows(view, known, request) if tables else [],
-        gpus=gpu_rows(view, known, request) if tables else [],
+        figures=_figures(view, request, plan),
+        held=[HeldRow(_HELD[kind], in_mb(size)) for kind, size in plan.held.items()],
+        batches=batch_rows(view, memory, request) if tables else [],
+        gpus=gpu_rows(view, memory, request) if tables else [],
         checkpoints=points if tables else [],
-        shards=shard_rows(known, request, max(request.gpus, _GPUS)) if tables else [],
-        stages=stage_rows(view, known, request, max(request.gpus, _GPUS)) if tables else [],
-        gpus_needed=gpus_needed(known, request) if tables else None,
-        deepest=depth(known, request, found.capacity) if tables else None,
-        assumptions=found.assumptions,
+        shards=shard_rows(memory, request, max(request.gpus, _GPUS)) if tables else [],
+        stages=stage_rows(view, memory, request, max(request.gpus, _GPUS)) if tables else [],
+        gpus_needed=gpus_needed(memory, request) if tables else None,
+        deepest=depth(memory, request, plan.capacity) if tables else None,
+        assumptions=plan.assumptions,
     )
 
 
@@ -272,26 +272,26 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
     )  # fmt: skip
 
 
-def _headline(found: MemoryPlan, batch: int | None) -> str:
+def _headline(plan: MemoryPlan, batch: int | None) -> str:
     of = f" with batches of {batch:,}" if batch else ""
     takes = (
-        f"tensors hold {_size(found.peak_allocated)} at the peak{of}, the allocator takes "
-        f"{_size(found.peak_reserved)}, and {_size(found.smallest_limit)} would do with retries"
+        f"tensors hold {_size(plan.peak_allocated)} at the peak{of}, the allocator takes "
+        f"{_size(plan.peak_reserved)}, and {_size(plan.smallest_limit)} would do with retries"
     )
-    if found.capacity is None:
+    if plan.capacity is None:
         return f"{takes[0].upper()}{takes[1:]}."
-    of_gpu = f"into {byte_size(found.capacity.least)} of the {found.capacity.gpu.removeprefix('NVIDIA ')}"
+    of_gpu = f"into {byte_size(plan.capacity.least)} of the {plan.capacity.gpu.removeprefix('NVIDIA ')}"
     words = {
         "fits": f"Fits {of_gpu}",
         "fits with retries": f"Fits {of_gpu} only with retries, which wait for the GPU",
         "does not fit": f"Does not fit {of_gpu}",
         "not known": f"May fit {of_gpu}, or not: it lies within the interval",
-    }[found.verdict]
-    most = f" At most {found.largest_batch:,} samples fit." if found.largest_batch else ""
+    }[plan.verdict]
+    most = f" At most {plan.largest_batch:,} samples fit." if plan.largest_batch else ""
     return f"{words}: {takes}.{most}"
 
 
-def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list[PlanFigure]:
+def _figures(view: ProfileView, request: PlanRequest, plan: MemoryPlan) -> list[PlanFigure]:
     changes = changes_of(view, request)
     source = (
         "replay of the recorded step against what was recorded"
@@ -302,19 +302,19 @@ def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list
         )
     )
     rows = (
-        ("peak allocated", found.peak_allocated),
-        ("peak reserved", found.peak_reserved),
-        ("smallest limit", found.smallest_limit),
+        ("peak allocated", plan.peak_allocated),
+        ("peak reserved", plan.peak_reserved),
+        ("smallest limit", plan.smallest_limit),
     )
-    return [PlanFigure(name, in_mb(one.value), in_mb(one.low), in_mb(one.high), source) for name, one in rows]
+    return [PlanFigure(name, in_mb(size.value), in_mb(size.low), in_mb(size.high), source) for name, size in rows]
 
 
-def _to_fit(known: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
+def _to_fit(memory: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
     """With the first set of modules, from none on, with which it fits; the last where none does."""
     tried = request
     for modules in sets:
         tried = replace(request, checkpoint=tuple(modules))
-        if known.plan(tried, largest=False).verdict == "fits":
+        if memory.plan(tried, largest=False).verdict == "fits":
             break
     return tried
 

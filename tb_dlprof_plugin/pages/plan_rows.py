@@ -64,43 +64,43 @@ class CheckpointRow(msgspec.Struct, frozen=True):
     step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 
-def batch_rows(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest) -> list[PlanRow]:
+def batch_rows(view: ProfileView, memory: MemoryPlanner | None, request: PlanRequest) -> list[PlanRow]:
     """Multiples of the recorded batch on the plan's GPU; without a planner their step times alone."""
     recorded = view.profile.facts.batch_size
     if not recorded:
         return []
     sizes = sorted({max(1, int(recorded * factor)) for factor in _FACTORS} | {request.batch_size or recorded})
-    return [_row(view, known, replace(request, batch_size=size), largest=False) for size in sizes]
+    return [_row(view, memory, replace(request, batch_size=size), largest=False) for size in sizes]
 
 
-def gpu_rows(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
+def gpu_rows(view: ProfileView, memory: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
     """The configuration on GPUs of the table, with the largest batch on each."""
-    return [_row(view, known, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
+    return [_row(view, memory, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
 
 
-def _row(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:
-    found = known.plan(request, largest) if known is not None else None
-    room = found.capacity if found is not None else capacity(view, request.gpu, request.memory_bytes)
+def _row(view: ProfileView, memory: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:
+    plan = memory.plan(request, largest) if memory is not None else None
+    room = plan.capacity if plan is not None else capacity(view, request.gpu, request.memory_bytes)
     step = step_or_reason(view, request, {})
     batch = request.batch_size or view.profile.facts.batch_size
     return PlanRow(
         gpu=room.gpu if room else "",
         batch_size=batch,
-        peak_allocated_mb=in_mb(found.peak_allocated.value) if found else None,
-        peak_reserved_mb=in_mb(found.peak_reserved.value) if found else None,
-        smallest_limit_mb=in_mb(found.smallest_limit.value) if found else None,
+        peak_allocated_mb=in_mb(plan.peak_allocated.value) if plan else None,
+        peak_reserved_mb=in_mb(plan.peak_reserved.value) if plan else None,
+        smallest_limit_mb=in_mb(plan.smallest_limit.value) if plan else None,
         capacity_mb=in_mb(room.least) if room else None,
-        verdict=found.verdict if found else "not known",
-        largest_batch=found.largest_batch if found else None,
+        verdict=plan.verdict if plan else "not known",
+        largest_batch=plan.largest_batch if plan else None,
         step_ms=in_ms(step.ns) if step else None,
         samples_per_second=rate_of(step, batch, request.accumulate),
     )
 
 
-def checkpoint_rows(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[CheckpointRow]:
+def checkpoint_rows(view: ProfileView, memory: MemoryPlanner, request: PlanRequest) -> list[CheckpointRow]:
     """Of the recorded step with the request's other changes."""
     other = replace(request, checkpoint=())
-    found = frontier(view, known.changed(other), known.settings(other))
+    points = frontier(view, memory.changed(other), memory.settings(other))
     return [
         CheckpointRow(
             list(point.modules),
@@ -108,7 +108,7 @@ def checkpoint_rows(view: ProfileView, known: MemoryPlanner, request: PlanReques
             in_mb(point.peak_reserved),
             in_ms(step.ns) if (step := step_or_reason(view, replace(request, checkpoint=point.modules), {})) else None,
         )
-        for point in found
+        for point in points
     ]
 
 

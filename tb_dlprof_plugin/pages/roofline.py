@@ -105,33 +105,33 @@ class RooflinePage(msgspec.Struct, frozen=True):
 
 def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> RooflinePage:
     """The matrix ops of the selected iterations against the roofs of the GPU."""
-    found = roofline(view, selection)
+    totals = roofline(view, selection)
     has_gpu = view.profile.has_gpu
-    ceilings = found.ceilings
-    flops = found.flops if found.calls > found.unknown_calls else None
-    known = [row for row in found.rows if row.flops is not None]
-    known_ns = sum(row.time_ns for row in known)
-    overall = _overall(found.rows)
+    ceilings = totals.ceilings
+    flops = totals.flops if totals.calls > totals.unknown_calls else None
+    counted = [row for row in totals.rows if row.flops is not None]
+    known_ns = sum(row.time_ns for row in counted)
+    overall = _overall(totals.rows)
     return RooflinePage(
         ref=ref,
-        headline=_headline(view, found, has_gpu, flops, selection.count, overall),
+        headline=_headline(view, totals, has_gpu, flops, selection.count, overall),
         range=selected_range(view, selection),
         has_gpu=has_gpu,
-        gpu=found.gpu,
+        gpu=totals.gpu,
         source=ceilings.source if ceilings else "",
         bytes_per_second=ceilings.bytes_per_second if ceilings else None,
-        roofs=roofs(found.rows, ceilings) if ceilings else [],
-        calls=found.calls,
-        unknown_calls=found.unknown_calls,
+        roofs=roofs(totals.rows, ceilings) if ceilings else [],
+        calls=totals.calls,
+        unknown_calls=totals.unknown_calls,
         flops=flops,
         flops_per_iteration=None if flops is None else flops / selection.count,
-        flops_per_second=sum(row.flops or 0 for row in known) * 1e9 / known_ns if known_ns else None,
-        matrix_ns=found.time_ns if has_gpu else None,
-        unknown_ns=found.unknown_ns if has_gpu else None,
-        unknown_percent=percent(found.unknown_ns, found.time_ns) if has_gpu else None,
+        flops_per_second=sum(row.flops or 0 for row in counted) * 1e9 / known_ns if known_ns else None,
+        matrix_ns=totals.time_ns if has_gpu else None,
+        unknown_ns=totals.unknown_ns if has_gpu else None,
+        unknown_percent=percent(totals.unknown_ns, totals.time_ns) if has_gpu else None,
         percent_of_ceiling=overall,
-        ops=[_op(view, row) for row in found.rows[:_MAX_ROWS]],
-        total_rows=len(found.rows),
+        ops=[_op(view, row) for row in totals.rows[:_MAX_ROWS]],
+        total_rows=len(totals.rows),
     )
 
 
@@ -155,9 +155,9 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
 
 
 def _overall(rows: list[RooflineRow]) -> float | None:
-    known = [(row.percent, row.time_ns) for row in rows if row.percent is not None]
-    time = sum(ns for _, ns in known)
-    return sum(share * ns for share, ns in known) / time if time else None
+    shares = [(row.percent, row.time_ns) for row in rows if row.percent is not None]
+    time = sum(ns for _, ns in shares)
+    return sum(share * ns for share, ns in shares) / time if time else None
 
 
 def _headline(
@@ -244,8 +244,8 @@ def _halves_merged(found: list[Roof], time_ns: dict[tuple[str, bool], int]) -> l
     if len(halves) < len(_HALF) or len({roof.flops_per_second for roof in halves}) > 1:
         return found
     most = max(_HALF, key=lambda half: time_ns[half, True])
-    one = Roof(most, True, "FP16 and BF16", halves[0].flops_per_second, any(roof.reached for roof in halves))
-    return [roof for roof in found if roof not in halves] + [one]
+    merged = Roof(most, True, "FP16 and BF16", halves[0].flops_per_second, any(roof.reached for roof in halves))
+    return [roof for roof in found if roof not in halves] + [merged]
 
 
 _FEWER_PRODUCTS = {

@@ -153,15 +153,15 @@ def sweep_page(
         SweepError: there is no such fact, measure, direction or kernel group, or "share" lacks its op or kernel group.
     """
     runs = list(recorded)
-    named = [one.run for one in runs]
-    found = swept_facts(named)
-    over = request.over or (found[0] if found else "batch_size")
+    named = [run.run for run in runs]
+    swept = swept_facts(named)
+    over = request.over or (swept[0] if swept else "batch_size")
     if over not in FACTS:
         raise SweepError(f"there is no fact {over!r}; the facts are {', '.join(FACTS)}")
     read, label = _reader(request)
     made = sweep(named, over, read, label[0].lower() + label[1:])
     ambiguous = ambiguous_models(runs)
-    refs = {one.run.name: one.ref for one in runs}
+    refs = {run.run.name: run.ref for run in runs}
     xs = in_order({point.x for line in made.lines for point in line.points})
     place = {x: at for at, x in enumerate(xs)}
     curves = [
@@ -178,12 +178,12 @@ def sweep_page(
     done = len(runs) + len(failed)
     unit = MEASURES[request.drawn][1]
     return SweepPage(
-        headline=_headline(made, curves, label, unit, found),
+        headline=_headline(made, curves, label, unit, swept),
         done=done,
         total=done if total is None else total,
         over=over,
         over_label=FACTS[over],
-        overs=[SweepOption(fact, FACTS[fact]) for fact in dict.fromkeys([*found, over])],
+        overs=[SweepOption(fact, FACTS[fact]) for fact in dict.fromkeys([*swept, over])],
         measure=request.drawn,
         measure_label=label,
         measures=[SweepOption(key, name) for key, (name, *_) in MEASURES.items()],

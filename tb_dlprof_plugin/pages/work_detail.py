@@ -251,8 +251,8 @@ def _reason(work: SelectedWork, kind: SubjectKind, launched: Ints, eligible_ns: 
         return f"{decided}No kernel of it is in an op that Tensor Cores could compute."
     if using_ns == eligible_ns:
         return f"{decided}All kernel time that could use Tensor Cores does."
-    found = most_time_off(work.view, work.selection, work.groups)
-    return f"{decided}Most time off them: {found}" if found else decided.strip()
+    reason = most_time_off(work.view, work.selection, work.groups)
+    return f"{decided}Most time off them: {reason}" if reason else decided.strip()
 
 
 def _rate(work: SelectedWork) -> WorkRate | None:
@@ -261,14 +261,14 @@ def _rate(work: SelectedWork) -> WorkRate | None:
         return None
     counted = [row for row in rows if row.flops is not None]
     labels = {precision_label(row.precision, bool(row.tensor_cores)) for row in rows if row.tensor_cores is not None}
-    known = [row for row in counted if row.percent is not None]
-    time_ns, least_ns = sum(row.time_ns for row in known), sum(map(_least_ns, known))
-    by_memory = sum(_least_ns(row) for row in known if row.memory_bound)
-    bound: Bound = "unknown" if not known else "memory" if by_memory > least_ns - by_memory else "compute"
+    rated = [row for row in counted if row.percent is not None]
+    time_ns, least_ns = sum(row.time_ns for row in rated), sum(map(_least_ns, rated))
+    by_memory = sum(_least_ns(row) for row in rated if row.memory_bound)
+    bound: Bound = "unknown" if not rated else "memory" if by_memory > least_ns - by_memory else "compute"
     counted_ns = sum(row.time_ns for row in counted)
     return WorkRate(
         flops_per_second=sum(row.flops or 0 for row in counted) * 1e9 / counted_ns if counted_ns else None,
-        ceiling_flops_per_second=sum(row.flops or 0 for row in known) * 1e9 / least_ns if least_ns else None,
+        ceiling_flops_per_second=sum(row.flops or 0 for row in rated) * 1e9 / least_ns if least_ns else None,
         percent_of_ceiling=100 * least_ns / time_ns if time_ns else None,
         bound=bound,
         roof=labels.pop() if len(labels) == 1 else "",
@@ -282,7 +282,7 @@ def _least_ns(row: RooflineRow) -> float:
 
 def _launches(work: SelectedWork, launched: Ints) -> WorkLaunches:
     delays = launch_columns(work.view, work.view.selection()).delay_ns[launched]
-    known = delays[delays >= 0]
+    delayed = delays[delays >= 0]
     waits = waited_ns = 0
     if work.view.profile.has_gpu:
         gaps = idle_gaps(work.view, work.selection)
@@ -290,9 +290,9 @@ def _launches(work: SelectedWork, launched: Ints) -> WorkLaunches:
         waits, waited_ns = int(before.sum()), int(gaps.duration_ns[before].sum())
     return WorkLaunches(
         launches=len(launched),
-        timed=len(known),
-        mean_delay_ns=round(float(known.mean())) if len(known) else None,
-        max_delay_ns=int(known.max()) if len(known) else None,
+        timed=len(delayed),
+        mean_delay_ns=round(float(delayed.mean())) if len(delayed) else None,
+        max_delay_ns=int(delayed.max()) if len(delayed) else None,
         waits=waits,
         waited_ns=waited_ns,
     )
@@ -322,10 +322,10 @@ def _memory_at_peak(view: ProfileView, selection: Selection) -> tuple[str, int, 
 
 
 def _memory(work: SelectedWork) -> WorkMemory | None:
-    found = _memory_at_peak(work.view, work.selection)
-    if found is None:
+    at_peak = _memory_at_peak(work.view, work.selection)
+    if at_peak is None:
         return None
-    device, allocated, held, allocations = found
+    device, allocated, held, allocations = at_peak
     mine = int(held[work.groups].sum())
     return WorkMemory(device, mine, percent(mine, allocated), int(allocations[work.groups].sum()))
 

@@ -112,8 +112,8 @@ def ops_of(work: SelectedWork) -> list[WorkOp]:
     """By falling time, those without any left out where others have some."""
     view, count, rows = work.view, len(work.view.groups), work.launched()
     if view.profile.has_gpu:
-        known = rows[view.launch_group[rows] >= 0]
-        time = sums(view.launch_group[known], view.profile.launches.duration_ns[known], count)
+        in_op = rows[view.launch_group[rows] >= 0]
+        time = sums(view.launch_group[in_op], view.profile.launches.duration_ns[in_op], count)
     else:
         time = np.where(work.groups, op_totals(view, work.selection).cpu_self_ns, 0)
     whole = int(time.sum())

@@ -93,16 +93,16 @@ _GB = 1e9
 
 def copies_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
     """Copies and sets on the GPU: one row per kind and size, by falling time, bandwidths in 10^9 bytes per second."""
-    found = copies(view, selection)
-    whole = int(found.time.total.sum())
+    moved = copies(view, selection)
+    whole = int(moved.time.total.sum())
     rows = []
-    for row, name in enumerate(found.names):
-        size, count = int(found.bytes[row]), int(found.time.count[row])
-        total, *rest = found.time.of(row)
-        known = (size, count, size * count) if size >= 0 else (None, count, None)
-        bandwidths = (None if value is None else value / _GB for value in found.bandwidth(row))
-        rows.append((name, *known, percent(total, whole), total, *rest, *bandwidths))
-    notes = () if (found.bytes >= 0).any() else (_NO_SIZES,) if rows else (_NO_COPIES,)
+    for row, name in enumerate(moved.names):
+        size, count = int(moved.bytes[row]), int(moved.time.count[row])
+        total, *rest = moved.time.of(row)
+        sizes = (size, count, size * count) if size >= 0 else (None, count, None)
+        bandwidths = (None if value is None else value / _GB for value in moved.bandwidth(row))
+        rows.append((name, *sizes, percent(total, whole), total, *rest, *bandwidths))
+    notes = () if (moved.bytes >= 0).any() else (_NO_SIZES,) if rows else (_NO_COPIES,)
     return Report(COPIES_COLUMNS, list(rows), notes=notes)
 
 
@@ -117,22 +117,22 @@ def kernel_groups_report(view: ProfileView, ref: RunRef, selection: Selection) -
 
     The percentage is of the time of all GPU work.
     """
-    found = kernel_groups(view, selection)
-    whole = int(found.gpu.total.sum())
+    groups = kernel_groups(view, selection)
+    whole = int(groups.gpu.total.sum())
     return Report(
         KERNEL_GROUPS_COLUMNS,
         [
             (
                 GROUPS[name],
                 name,
-                percent(int(found.gpu.total[row]), whole),
-                *found.gpu.of(row),
-                int(found.gpu.count[row]),
-                int(found.kernels[row]),
-                int(found.tensor_core_ns[row]),
-                int(found.unknown_ns[row]),
+                percent(int(groups.gpu.total[row]), whole),
+                *groups.gpu.of(row),
+                int(groups.gpu.count[row]),
+                int(groups.kernels[row]),
+                int(groups.tensor_core_ns[row]),
+                int(groups.unknown_ns[row]),
             )
-            for row, name in enumerate(found.names)
+            for row, name in enumerate(groups.names)
         ],
         notes=() if view.profile.has_gpu else (NO_GPU,),
     )

@@ -114,8 +114,8 @@ def timeline_event(
         KeyError: the window has no such event.
         ValueError: there is no such iteration.
     """
-    one = one_iteration(view, selection, iteration)
-    events = timeline_events(view, one)
+    shown = one_iteration(view, selection, iteration)
+    events = timeline_events(view, shown)
     at = find(events, id)
     row, source = int(events.row[at]), events.tracks[int(events.track[at])].source
     same_lane = np.flatnonzero((events.track == events.track[at]) & (events.level == events.level[at]))
@@ -125,7 +125,7 @@ def timeline_event(
         spot=spot(events, at),
         name=events.labels[int(events.name[at])],
         track=events.tracks[int(events.track[at])].label,
-        iteration=_number(view, one.first),
+        iteration=_number(view, shown.first),
         previous=spot(events, int(same_lane[place - 1])) if place else None,
         next=spot(events, int(same_lane[place + 1])) if place + 1 < len(same_lane) else None,
     )
@@ -134,7 +134,7 @@ def timeline_event(
     if source == "g":
         return _of_launch(view, events, basis, row)
     if source == "i":
-        return _of_gap(view, one, events, basis, row)
+        return _of_gap(view, shown, events, basis, row)
     return basis
 
 
@@ -210,7 +210,7 @@ def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: Ti
     following = int(gaps.next[row])
     ended_by = spots_of(view, events, "g", np.array([following]))[0] if following >= 0 else None
     times = gaps.activity_ns[row]
-    found = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
+    op = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
     gap = TimelineGap(
         causes=[part for part in cause_slices(view, times) if part.value_ns],
         activities=activity_rows(view, times),
@@ -218,7 +218,7 @@ def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: Ti
         launched=gap_kind_label(int(gaps.kind[row])),
         ended_by=ended_by,
     )
-    return msgspec.structs.replace(basis, gap=gap, **found)
+    return msgspec.structs.replace(basis, gap=gap, **op)
 
 
 def _around(view: ProfileView, events: TimelineEvents, call: int) -> list[TimelineSpot]:

@@ -123,21 +123,21 @@ def timeline_page(
     Raises:
         ValueError: there is no such iteration.
     """
-    one = one_iteration(view, selection, iteration)
-    events, dealt = timeline_events(view, one), paging(view, one)
+    shown = one_iteration(view, selection, iteration)
+    events, dealt = timeline_events(view, shown), paging(view, shown)
     rest = np.concatenate(dealt.chunks) if dealt.chunks else np.zeros(0, dtype=np.int64)
     coarse = segments(events, np.sort(rest))
     return TimelinePage(
         ref=ref,
-        headline=_headline(view, one, iteration is None and selection.count > 1),
+        headline=_headline(view, shown, iteration is None and selection.count > 1),
         range=selected_range(view, selection),
-        iteration=_iteration(view, one, events),
-        iterations=_choices(view, one.first),
+        iteration=_iteration(view, shown, events),
+        iterations=_choices(view, shown.first),
         window_ns=events.length_ns,
         has_gpu=view.profile.has_gpu,
         events=len(events),
         deeper=events.deeper,
-        parts=_parts(view, one),
+        parts=_parts(view, shown),
         tracks=[struct_from(TimelineTrack, track) for track in events.tracks],
         names=names_of(events, dealt.first),
         lanes=lanes_of(events, dealt.first),
@@ -148,9 +148,9 @@ def timeline_page(
             TimelineChunk(start, stop, len(rows))
             for (start, stop), rows in zip(dealt.bounds, dealt.chunks, strict=True)
         ],
-        longest_gaps=_longest(view, one, events, places(events, "i"), longest),
-        longest_gpu=_longest(view, one, events, places(events, "g"), longest),
-        longest_ops=_longest(view, one, events, _outermost(view, events), longest),
+        longest_gaps=_longest(view, shown, events, places(events, "i"), longest),
+        longest_gpu=_longest(view, shown, events, places(events, "g"), longest),
+        longest_ops=_longest(view, shown, events, _outermost(view, events), longest),
     )
 
 
@@ -192,11 +192,11 @@ def _outermost(view: ProfileView, events: TimelineEvents) -> Ints:
 def _longest(view: ProfileView, one: Selection, events: TimelineEvents, rows: Ints, count: int) -> list[LongEvent]:
     rows = rows[events.own[rows]]
     whole = int(view.profile.iterations.duration_ns[one.first])
-    found = []
+    events_shown = []
     for at in rows[np.argsort(-events.duration_ns[rows], kind="stable")[:count]].tolist():
         op, module = _op_of(view, one, events, at)
-        found.append(LongEvent(spot(events, at), op, module, percent(int(events.duration_ns[at]), whole)))
-    return found
+        events_shown.append(LongEvent(spot(events, at), op, module, percent(int(events.duration_ns[at]), whole)))
+    return events_shown
 
 
 def _op_of(view: ProfileView, one: Selection, events: TimelineEvents, at: int) -> tuple[str, str]:
@@ -223,8 +223,8 @@ def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
         text += f" while recorded (a step takes {duration(estimate.ns)} without the profiler)"
     gaps = idle_gaps(view, one)
     if not gaps.window_ns.size:
-        known = [(value, ROLE_LABELS[role].lower()) for role, value in recorded_parts(view, one).items() if value]
-        largest = sorted((item for item in known if item[1] != ROLE_LABELS[Role.OTHER].lower()), reverse=True)[:2]
+        parts = [(value, ROLE_LABELS[role].lower()) for role, value in recorded_parts(view, one).items() if value]
+        largest = sorted((item for item in parts if item[1] != ROLE_LABELS[Role.OTHER].lower()), reverse=True)[:2]
         if not largest:
             return f"{text} on the CPU; nothing ran on a GPU."
         shares = ", ".join(f"{percent(value, length) or 0:.0f} % {name}" for value, name in largest)
