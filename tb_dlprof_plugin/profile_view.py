@@ -222,11 +222,20 @@ class ProfileView:
         call = self.profile.launches.call
         return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
 
+    def strings_where(self, holds: Callable[[str], bool]) -> Bools:
+        """Per string of the profile whether a condition holds: a mask of rows by any column of names."""
+        return np.array([holds(text) for text in self.profile.strings], dtype=np.bool_)
+
+    @cached_property
+    def launch_is_kernel(self) -> Bools:
+        """Per row of `Profile.launches` whether it is a kernel, neither a copy nor a set."""
+        kernels: Bools = self.profile.kernels.kind == KernelKind.KERNEL
+        return kernels[self.profile.launches.kernel]
+
     @cached_property
     def launch_is_collective(self) -> Bools:
-        """Whether the activity is a kernel of a collective or of a message between ranks."""
-        communicates = self.profile.kernels_where(family="communication")
-        return (communicates & (self.profile.kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        """Per row of `Profile.launches` whether it is a kernel of a collective."""
+        return self.profile.kernels_where(family="communication")[self.profile.launches.kernel] & self.launch_is_kernel
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:
@@ -247,7 +256,7 @@ class ProfileView:
             ],
             dtype=np.bool_,
         )
-        return (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        return product[self.profile.launches.kernel] & self.launch_is_kernel
 
     @cached_property
     def _launch_is_whole_graph(self) -> Bools:
@@ -354,9 +363,14 @@ def op_name(module: str, op_type: str) -> str:
 
 def op_label(view: ProfileView, group: int) -> str:
     """A row of `ProfileView.groups` in a list of ops: its `op_name`, a backward one marked: "fc/linear (backward)"."""
+    name = group_name(view, group)
+    return with_direction(name, "backward") if view.groups.role[group] == Role.BACKWARD else name
+
+
+def group_name(view: ProfileView, group: int) -> str:
+    """`op_name` of a row of `ProfileView.groups`."""
     groups, strings = view.groups, view.profile.strings
-    name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-    return with_direction(name, "backward") if groups.role[group] == Role.BACKWARD else name
+    return op_name(strings[groups.module[group]], strings[groups.op_type[group]])
 
 
 def stable_id(*parts: str) -> str:

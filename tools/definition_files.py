@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tb_dlprof_plugin.pages.columns import columns_of
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Definition, columns_of
 from tb_dlprof_plugin.pages.overview import CATEGORIES
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS, SLICES
 from tb_dlprof_plugin.web.typescript import answers, reachable

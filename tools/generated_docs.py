@@ -69,7 +69,11 @@ def _commands(text: str, name: str) -> str:
 def _columns(text: str, report: str) -> str:
     """The columns of a report that its hand-written table, of DLProf's columns, lacks."""
     module = sys.modules[REPORTS[report].__module__]
-    keys = {column: getattr(module, "KEYS", {}).get(column) or json_key(column) for column in module.COLUMNS}
+    # A module of several reports has the columns of each.
+    columns, keys = (
+        getattr(module, f"{report.upper()}_{name}", getattr(module, name, {})) for name in ("COLUMNS", "KEYS")
+    )
+    keys = {column: keys.get(column) or json_key(column) for column in columns}
     _, _, section = text.partition(f"\n## {report}\n")
     by_hand = re.findall(r"^\| ([^|]+) \| `\w+` \|", section.partition("<!-- generated")[0], re.MULTILINE)
     rows = [(column, f"`{key}`", meaning(report, key)) for column, key in keys.items() if column not in by_hand]

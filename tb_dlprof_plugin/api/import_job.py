@@ -91,7 +91,7 @@ class ImportedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _ImportTask:
     """What a worker needs; pickled."""
 
     source: Listed
@@ -170,7 +170,7 @@ def import_job(
     return [ImportedRun(name, tuple(found[task.key] for task in tasks if task.run == name)) for name in names]
 
 
-def _tasks(sources: Sequence[str], logdir: str, run: str | None, options: ReadOptions) -> Iterator[_Task]:
+def _tasks(sources: Sequence[str], logdir: str, run: str | None, options: ReadOptions) -> Iterator[_ImportTask]:
     """In the order of runs and addresses: the same ones for the same files, whichever engine takes them."""
     listed: dict[str, tuple[Listed, str]] = {}
     for source in sources:
@@ -192,7 +192,7 @@ def _tasks(sources: Sequence[str], logdir: str, run: str | None, options: ReadOp
             folder = addresses.join(logdir, *_parts(name))
             session = re.sub(r"[^A-Za-z0-9_.-]", "-", name) or "job"
             key = _hash([one.address, one.size, one.stamp, _code(), name, cycle, at_ns, str(options)])
-            yield _Task(one, name, folder, session, cycle, at_ns, key, options)
+            yield _ImportTask(one, name, folder, session, cycle, at_ns, key, options)
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ def _event_files(logdir: str) -> dict[str, list[_EventFile]]:
     return files
 
 
-def _earlier(task: _Task, there: dict[str, list[_EventFile]]) -> ImportedRecording | None:
+def _earlier(task: _ImportTask, there: dict[str, list[_EventFile]]) -> ImportedRecording | None:
     """The recording as an earlier import left it, if all of its event files are there."""
     files = sorted((one for one in there.get(task.identity, ()) if one.key == task.key), key=lambda one: one.number)
     if not files or len(files) != files[0].count:
@@ -281,19 +281,19 @@ def _earlier(task: _Task, there: dict[str, list[_EventFile]]) -> ImportedRecordi
     )
 
 
-def _remove_older(task: _Task, there: dict[str, list[_EventFile]]) -> None:
+def _remove_older(task: _ImportTask, there: dict[str, list[_EventFile]]) -> None:
     """Event files of the same recording in this very run that were made from what it held before, or by other code."""
     for one in there.get(task.identity, ()):
         if one.key != task.key and one.address == addresses.join(task.folder, one.address.rpartition("/")[2]):
             addresses.remove(one.address)
 
 
-def _unread(task: _Task) -> ImportedRecording:
+def _unread(task: _ImportTask) -> ImportedRecording:
     rank = rank_of_path(task.source.address)
     return ImportedRecording(task.source.address, task.run, () if rank is None else (rank,))
 
 
-def _import_one(task: _Task) -> ImportedRecording:
+def _import_one(task: _ImportTask) -> ImportedRecording:
     """In a worker: reads, analyses and writes one recording.
 
     Raises:

@@ -17,10 +17,9 @@ from tb_dlprof_plugin.pages.compare import ComparePage
 from tb_dlprof_plugin.pages.launches import LaunchesPage
 from tb_dlprof_plugin.pages.memory import MemoryCurve, MemoryPage
 from tb_dlprof_plugin.pages.overview import Overview
-from tb_dlprof_plugin.pages.sentence import TextPart
+from tb_dlprof_plugin.pages.sentences import TextPart
 from tb_dlprof_plugin.pages.sweep import SweepPage
 from tb_dlprof_plugin.pages.work_detail import WorkDetail
-from tb_dlprof_plugin.reports.sweep import sweep_report
 from tb_dlprof_plugin.reports.table import Report, pretty
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -34,7 +33,7 @@ _FIRST: dict[type, str] = {
 _USUAL = ("rows", "ops", "findings")
 _BUILT: dict[tuple[type, str], Callable[[Any], Report]] = {
     (MemoryPage, "curve"): lambda page: _curve(page),
-    (SweepPage, "points"): sweep_report,
+    (SweepPage, "points"): lambda page: _points(page),
 }
 """Tables whose rows the page does not hold as records."""
 
@@ -155,3 +154,26 @@ def _curve(page: MemoryPage) -> Report:
     nothing: list[int | None] = [None] * len(curve.time_ns)
     known = {name: values or nothing for name, values in rows.items()}
     return Report(tuple(known), list(zip(*known.values(), strict=True)), {name: name for name in known})
+
+
+_SWEEP_UNITS = {
+    "ns": "ns",
+    "percent": "%",
+    "bytes": "bytes",
+    "flops": "FLOP",
+    "flops_per_second": "FLOP/s",
+    "joules": "J",
+    "watts": "W",
+}
+
+
+def _points(page: SweepPage) -> Report:
+    """One row per point: its line, its place, its run and the value, in the unit that the column names."""
+    unit = _SWEEP_UNITS.get(page.unit)
+    value = f"{page.measure_label} ({unit})" if unit else page.measure_label
+    rows = [
+        (curve.label, page.positions[mark.position], mark.ref.run, mark.value)
+        for curve in page.curves
+        for mark in curve.marks
+    ]
+    return Report(("Line", page.over_label, "Run", value), list(rows))

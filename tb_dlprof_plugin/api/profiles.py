@@ -168,7 +168,8 @@ class ReadProfile(StoredProfile):
     def compare(self, candidate: ReadProfile) -> Page:
         """Compare another run with this one as the base: what made the step shorter or longer, op by op."""
         from tb_dlprof_plugin.api.page_result import Page
-        from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+        from tb_dlprof_plugin.pages.compare import compare_page
+        from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 
         sides = []
         for run in (self, candidate):

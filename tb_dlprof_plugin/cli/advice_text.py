@@ -165,17 +165,8 @@ def _print_forecasts(found: MixedPrecision) -> None:
         say("", f"No forecast of mixed precision: {refusals.pop()}")
         return
     say("", "What mixed precision would gain, per step without the profiler; tb-dlprof predict shows the ops:")
-    print_table(
-        (
-            ("precision", "left"),
-            ("now", "right"),
-            ("forecast", "right"),
-            ("between", "right"),
-            ("times as fast", "right"),
-            ("", "left"),
-        ),
-        [_forecast(choice) for choice in found.choices],
-    )
+    numbers = ((name, "right") for name in ("now", "forecast", "between", "times as fast"))
+    print_table((("precision", "left"), *numbers, ("", "left")), [_forecast(choice) for choice in found.choices])
 
 
 def _forecast(choice: MixedPrecisionChoice) -> tuple[str, ...]:

@@ -15,17 +15,17 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_ta
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import energy, interval
-from tb_dlprof_plugin.pages.compare import (
-    CompareBucket,
-    CompareInput,
-    CompareKernelFamily,
-    CompareMetric,
-    ComparePage,
-    compare_page,
-)
+from tb_dlprof_plugin.model.formatting import interval
+from tb_dlprof_plugin.pages.compare import CompareBucket, CompareKernelFamily, ComparePage, compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput, CompareMetric
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
-from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptOpRow, KeptPromises, signed_duration
+from tb_dlprof_plugin.pages.realised_savings import (
+    ForecastCheckOp,
+    ForecastCheckPanel,
+    PredictionCheck,
+    signed_duration,
+)
+from tb_dlprof_plugin.pages.sweep import value_text
 
 SLOWER = 1
 """Exit status if the candidate is slower than allowed."""
@@ -131,7 +131,7 @@ def _print_text(page: ComparePage, limit: int) -> None:
     )
     _print_matching(page, limit)
     if page.promises:
-        _print_promises(page.promises, limit)
+        _print_predictions(page.promises, limit)
     for text in (*page.warnings, *page.notes):
         say("", f"Note: {text}")
 
@@ -173,7 +173,7 @@ def _print_matching(page: ComparePage, limit: int) -> None:
         )
 
 
-def _print_promises(promises: KeptPromises, limit: int) -> None:
+def _print_predictions(promises: PredictionCheck, limit: int) -> None:
     """The forecast and the measured step, then predicted and measured savings."""
     if promises.refusal:
         say("", f"No forecast to compare with the candidate: {promises.refusal}")
@@ -189,19 +189,15 @@ def _print_promises(promises: KeptPromises, limit: int) -> None:
         )
 
 
-def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
+def _print_forecast(panel: ForecastCheckPanel, limit: int) -> None:
     say("", f"{panel.headline}")
     if panel.note:
         say(panel.note)
+    step = f"{'~' if panel.estimated else ''}{_ms(panel.step_ms)}"
     print_table(
         (("per step", "left"), ("forecast", "right"), ("measured", "right"), ("error", "right")),
         [
-            (
-                "step without the profiler",
-                _ms(panel.predicted_ms),
-                f"{'~' if panel.estimated else ''}{_ms(panel.step_ms)}",
-                _error(panel.error_percent),
-            ),
+            ("step without the profiler", _ms(panel.predicted_ms), step, _error(panel.error_percent)),
             *(
                 (part.label, _ms(part.predicted_ms), _ms(part.measured_ms), _error(part.error_percent))
                 for part in panel.parts
@@ -211,7 +207,7 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
     say()
     worst = panel.ops[: max(1, limit // 2)]
     print_rows(
-        KeptOpRow,
+        ForecastCheckOp,
         worst,
         headings={"name": "Kernels with the largest error"},
         cells={"error_percent": lambda op: _error(op.error_percent)},
@@ -229,14 +225,5 @@ def _error(value: float | None) -> str:
 def _value(metric: CompareMetric, value: float | None) -> str:
     if value is None:
         return UNKNOWN
-    if metric.unit == "ns":
-        return time(value)
-    if metric.unit == "percent":
-        return percent(value)
-    if metric.unit == "bytes":
-        return f"{value / 2**30:.2f} GiB"
-    if metric.unit == "joules":
-        return energy(value)
-    if metric.unit == "watts":
-        return f"{value:,.0f} W"
-    return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
+    # Both sides in one unit.
+    return f"{value / 2**30:.2f} GiB" if metric.unit == "bytes" else value_text(value, metric.unit)

@@ -7,20 +7,12 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.api.distributed import distributed as job_of_sources
-from tb_dlprof_plugin.api.distributed import job_table, names_of_two
+from tb_dlprof_plugin.api.distributed import names_of_two
 from tb_dlprof_plugin.cli.compared_jobs_text import ms, print_compared_jobs, share
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
-from tb_dlprof_plugin.cli.options import Limit, OutputFormat, Printing
-from tb_dlprof_plugin.cli.printing import (
-    check_output,
-    check_table,
-    percent,
-    print_csv,
-    print_json,
-    print_parquet,
-    print_table,
-)
+from tb_dlprof_plugin.cli.options import Limit, Printing
+from tb_dlprof_plugin.cli.printing import check_printing, percent, print_page, print_table
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
@@ -75,53 +67,30 @@ def distributed(
     Compute, transfer, waiting, bubble and host of each rank; delays with their causes; what repairs would win. With
     --against, what changed from another job.
     """
-    output, table = printing.output, printing.table
-    check_table(output, table)
-    check_output(output)
+    check_printing(printing)
     try:
         found = job_of_sources(*job, gpus=gpus or (), network_gb_s=network_gb_s)
         said: Job | JobComparison = found
         if against is not None:
             said = compare_jobs(job_of_sources(*against), found, names_of_two(against, job))
-        if output is OutputFormat.json:
-            print_json(said)
-        elif output is OutputFormat.csv:
-            print_csv(job_table(said, table))
-        elif output is OutputFormat.parquet:
-            print_parquet(job_table(said, table))
-        elif isinstance(said, JobComparison):
-            print_compared_jobs(said, limit)
-        else:
-            _print(said, limit)
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
+    print_page(said, printing, lambda: _print(said, limit))
     if fail_on is FailOn.straggler and straggler_found(found):
         raise typer.Exit(FAILED)
 
 
-def _print(job: Job, limit: int) -> None:
+def _print(job: Job | JobComparison, limit: int) -> None:
+    if isinstance(job, JobComparison):
+        print_compared_jobs(job, limit)
+        return
     say(job.sentence, "")
     if job.account:
         shown = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))[:limit]
+        parts = ("step", "compute", "transfer", "waiting", "bubble", "host")
         print_table(
-            tuple((name, "right") for name in ("rank", "step", "compute", "transfer", "waiting", "bubble", "host")),
-            [
-                (
-                    str(row.rank),
-                    *map(
-                        ms,
-                        (
-                            row.step_ms,
-                            row.compute_ms,
-                            row.transfer_ms,
-                            row.waiting_ms,
-                            row.bubble_ms,
-                            row.host_ms,
-                        ),
-                    ),
-                )
-                for row in shown
-            ],
+            [("rank", "right"), *((part, "right") for part in parts)],
+            [(str(row.rank), *(ms(getattr(row, f"{part}_ms")) for part in parts)) for row in shown],
         )
         if len(job.account) > len(shown):
             say(f"The {len(shown)} of {len(job.account)} ranks that wait least.")
@@ -156,17 +125,8 @@ def _figures(job: Job) -> list[tuple[str, str]]:
     if job.simulated_error_percent is not None:
         figures.append(("replayed as recorded", f"{job.simulated_error_percent:+.2f} % off"))
     if efficiency.parallel is not None:
-        figures.append(
-            (
-                "parallel efficiency",
-                " ".join(
-                    (
-                        f"{share(efficiency.parallel)} = load balance {share(efficiency.load_balance)}",
-                        f"x communication {share(efficiency.communication)}",
-                    )
-                ),
-            )
-        )
+        parts = f"load balance {share(efficiency.load_balance)} x communication {share(efficiency.communication)}"
+        figures.append(("parallel efficiency", f"{share(efficiency.parallel)} = {parts}"))
     if efficiency.wasted_gpu_share is not None:
         figures.append(("wasted by uneven ranks", f"{share(efficiency.wasted_gpu_share)} of the ranks' time"))
     if efficiency.wasted_gpu_hours_per_day is not None:

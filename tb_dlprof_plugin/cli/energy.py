@@ -18,15 +18,9 @@ from tb_dlprof_plugin.pages.energy import (
     EpochEnergy,
     energy_page,
 )
-from tb_dlprof_plugin.reports.table import Report
 
 
-def _choices(page: EnergyPage) -> Report:
-    """As recorded and otherwise, one row each."""
-    return rows_table(EnergyChoice, page.choices)
-
-
-@page_command(energy_page, _choices)
+@page_command(energy_page, lambda page: rows_table(EnergyChoice, page.choices))
 def energy(page: EnergyPage, limit: Limit = 15) -> None:
     """Show the energy of a step and where it goes.
 

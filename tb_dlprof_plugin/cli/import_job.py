@@ -7,21 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import msgspec
 import typer
 
 from tb_dlprof_plugin.api.import_job import ImportedRecording, ImportedRun, import_job
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import OutputFormat, Printing
+from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.fleet.engines import EngineError
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError
-from tb_dlprof_plugin.readers.options import ReadOptions
+from tb_dlprof_plugin.model.request import Option, Request
+from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 
 _MOST_NAMED = 5
 """Recordings that could not be imported, of a run."""
@@ -35,16 +37,40 @@ class EngineName(str, Enum):
     here = "here"
 
 
-@dataclass(frozen=True, slots=True)
-class JobImport:
-    """How a job is imported; see `import_job`."""
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(Request):
+    """Which runs recordings become, and how they are read."""
 
-    engine: EngineName | None
-    workers: int | None
-    scheduler: str | None
-    run: str | None
-    force: bool
-    options: ReadOptions
+    logdir: Annotated[Path, Option("TensorBoard's log directory for the runs; of a job also an address.")]
+    run: Annotated[
+        str | None,
+        Option("Name of one run for all traces; by default one run for each trace, named after its file."),
+    ] = None
+    force: Annotated[bool, Option("Replace the profiles that the run has. Runs below it and all other files stay.")] = (
+        False
+    )
+    rank: Annotated[int | None, Option("Rank; the traces' own by default.")] = None
+    facts_from: Annotated[
+        Path | None, Option("Event file of the same run: keep the facts that the hook recorded in it.")
+    ] = None
+    pytorch_views: Annotated[
+        bool, Option("Also write a trace that the PyTorch Profiler tab can read into the run.")
+    ] = False
+    model: Annotated[
+        str | None,
+        Option("Name of the model, by which runs are grouped and compared, where recordings do not say it."),
+    ] = None
+    markers: Annotated[
+        Markers, Option("Which convention the NVTX ranges of a recording follow: it says which of them are ops.")
+    ] = Markers.AUTO
+    engine: Annotated[
+        EngineName | None, Option("Import a job: each folder of recordings is one run. Where the work is done.")
+    ] = None
+    workers: Annotated[int | None, Option("Of a job: processes; by default one for each CPU.", least=1)] = None
+    scheduler: Annotated[
+        str | None, Option("Of a job: a Dask scheduler's address, or its file.", metavar="ADDRESS")
+    ] = None
+    output: Output = OutputFormat.text
 
 
 class JobRecording(msgspec.Struct, frozen=True):
@@ -75,44 +101,40 @@ class ImportedJob(msgspec.Struct, frozen=True):
     runs: list[JobRun]
 
 
-def is_job(named: Sequence[Path], engine: EngineName | None, workers: int | None, scheduler: str | None) -> bool:
+def is_job(named: Sequence[Path], options: ImportOptions) -> bool:
     """Whether a command's arguments name a job: an engine, a pattern or an address."""
-    texts = [addresses.with_slashes(os.fspath(path)) for path in named]
-    asked = engine is not None or workers is not None or scheduler is not None
+    texts = [addresses.with_slashes(os.fspath(path)) for path in (*named, options.logdir)]
+    asked = any(value is not None for value in (options.engine, options.workers, options.scheduler))
     return asked or any(addresses.is_remote(text) or addresses.is_pattern(text) for text in texts)
 
 
-def import_a_job(
-    recordings: Sequence[Path], logdir: Path, job: JobImport, without: dict[str, Any], output: OutputFormat
-) -> None:
-    """Imports a job and prints the result; ends the command with status 2 where a recording failed.
-
-    ``without`` are options that only single recordings have, each with what was given for it.
-    """
-    refused = [name for name, value in without.items() if value is not None]
+def import_a_job(recordings: Sequence[Path], options: ImportOptions) -> None:
+    """Imports a job and prints the result; ends the command with status 2 where a recording failed."""
+    without = {"--rank": options.rank, "--facts-from": options.facts_from, "--pytorch-views": options.pytorch_views}
+    refused = [name for name, value in without.items() if value is not None and value is not False]
     if refused:
         refuse(f"{refused[0]} is for single recordings; leave it out, or name a file without --engine")
     try:
         with Progress(Path("recordings"), "importing") as progress:
             runs = import_job(
                 recordings,
-                logdir,
-                engine=None if job.engine is None else job.engine.value,
-                workers=job.workers,
-                scheduler=job.scheduler,
-                run=job.run,
-                force=job.force,
-                options=job.options,
+                options.logdir,
+                engine=None if options.engine is None else options.engine.value,
+                workers=options.workers,
+                scheduler=options.scheduler,
+                run=options.run,
+                force=options.force,
+                options=ReadOptions(options.markers),
                 progress=lambda done, of: progress.update(done / of),
             )
     except (AddressError, EngineError) as error:
         refuse(error)
-    if output is OutputFormat.text:
+    if options.output is OutputFormat.text:
         for one in runs:
             for line in _lines(one):
                 say(line)
     else:
-        print_page(_page(runs), Printing(output=output))
+        print_page(_page(runs), Printing(output=options.output))
     if any(recording.error for one in runs for recording in one.recordings):
         raise typer.Exit(2)
 
@@ -125,14 +147,9 @@ def _page(runs: Sequence[ImportedRun]) -> ImportedJob:
 
 
 def _row(recording: ImportedRecording) -> JobRecording:
-    return JobRecording(
-        run=recording.run,
-        recording=recording.address,
-        ranks=[] if recording.error else list(recording.ranks),
-        iterations=recording.iterations,
-        event_files=list(recording.event_files),
-        earlier=recording.earlier,
-        error=recording.error,
+    ranks = [] if recording.error else list(recording.ranks)
+    return struct_from(
+        JobRecording, recording, recording=recording.address, ranks=ranks, event_files=list(recording.event_files)
     )
 
 

@@ -13,24 +13,24 @@ import typer
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_counters import add_counters
-from tb_dlprof_plugin.cli.import_job import EngineName, JobImport, import_a_job, is_job
-from tb_dlprof_plugin.cli.import_summary import folder_summary
-from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
+from tb_dlprof_plugin.cli.import_job import ImportOptions, import_a_job, is_job
+from tb_dlprof_plugin.cli.options import OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.cli.trace_files import trace_files
+from tb_dlprof_plugin.cli.trace_files import folder_summary, trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.ncu.counters_file import recognises as recognises_counters
 from tb_dlprof_plugin.readers.nsys import trace_format as nsys
-from tb_dlprof_plugin.readers.options import Markers, ReadOptions
+from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
 from tb_dlprof_plugin.readers.trace_names import run_folder, stem_of
@@ -70,43 +70,7 @@ def import_traces(
             "'traces/*/rank*.json.gz', and addresses, as 's3://bucket/job/*.json.gz'."
         ),
     ],
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs; of a job also an address.")],
-    run: Annotated[
-        str | None,
-        typer.Option(help="Name of one run for all traces; by default one run for each trace, named after its file."),
-    ] = None,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace the profiles that the run has. Runs below it and all other files stay."),
-    ] = False,
-    rank: Annotated[int | None, typer.Option(help="Rank; the traces' own by default.")] = None,
-    facts_from: Annotated[
-        Path | None,
-        typer.Option(help="Event file of the same run: keep the facts that the hook recorded in it."),
-    ] = None,
-    pytorch_views: Annotated[
-        bool,
-        typer.Option("--pytorch-views", help="Also write a trace that the PyTorch Profiler tab can read into the run."),
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Name of the model, by which runs are grouped and compared, where recordings do not say it."),
-    ] = None,
-    markers: Annotated[
-        Markers,
-        typer.Option(help="Which convention the NVTX ranges of a recording follow: it says which of them are ops."),
-    ] = Markers.AUTO,
-    engine: Annotated[
-        EngineName | None,
-        typer.Option(help="Import a job: each folder of recordings is one run. Where the work is done."),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Of a job: processes; by default one for each CPU.")
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Of a job: a Dask scheduler's address, or its file.")
-    ] = None,
-    output: Output = OutputFormat.text,
+    options: ImportOptions,
 ) -> None:
     """Convert existing recordings to runs.
 
@@ -118,47 +82,49 @@ def import_traces(
     Recordings of a job's ranks become one run for each folder. They are read in processes of this machine or on a Dask
     cluster (--engine dask), from any file system that fsspec knows to any; a second import does what is missing.
     """
-    if is_job([*traces, logdir], engine, workers, scheduler):
-        without = {"--rank": rank, "--facts-from": facts_from, "--pytorch-views": pytorch_views or None}
-        import_a_job(
-            traces, logdir, JobImport(engine, workers, scheduler, run, force, ReadOptions(markers)), without, output
-        )
+    if is_job(traces, options):
+        import_a_job(traces, options)
         return
     counters = [path for path in traces if recognises_counters(path)]
-    if counters and run is None:
+    if counters and options.run is None:
         refuse(f"{counters[0]} holds counters of Nsight Compute, which belong to a run; name it with --run")
     traces = [path for path in traces if path not in counters]
-    known = _known(facts_from)
     files = _files(traces) if traces else []
-    failed, written = False, []
-    plan_of_engine, files = _engine(files, run)
-    reading = _Reading(known, rank, ReadOptions(markers, plan_of_engine), _model(model))
-    groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
-    if not files:
-        groups = {}
-    for name, members in groups.items():
-        try:
-            whole, profiles = _make_run(RunFolder.named(logdir, name), members, reading, force, pytorch_views)
-        except RunFolderError as error:
-            _tell(f"{error}.")
-            whole, profiles = False, []
-        except OSError as error:
-            _tell(f"{logdir / name} cannot be written ({error.strerror}); give another --logdir.")
-            whole, profiles = False, []
-        failed |= not whole
-        for path, profile in profiles:
-            written.append(_imported(name, path, profile))
-            if output is OutputFormat.text:
-                say(f"{profile.source.trace_file} -> {path}")
-    if counters and run is not None and not failed:
-        written = _add_counters(logdir, run, counters, output)
-    if output is not OutputFormat.text:
-        print_page(Imported(written), Printing(output=output))
+    plan_of_engine, files = _engine(files, options.run)
+    known, model = _known(options.facts_from), _model(options.model)
+    reading = _Reading(known, options.rank, ReadOptions(options.markers, plan_of_engine), model)
+    failed, written = _import_files(files, options, reading)
+    if counters and options.run is not None and not failed:
+        written = _add_counters(options.logdir, options.run, counters, options.output)
+    if options.output is not OutputFormat.text:
+        print_page(Imported(written), Printing(output=options.output))
     elif any(path.is_dir() for path in traces):
-        for line in folder_summary(traces, files, [one.format for one in written], reading.failures):
+        for line in folder_summary(traces, files, [profile.format for profile in written], reading.failures):
             say(line, err=True)
     if failed:
         raise typer.Exit(2)
+
+
+def _import_files(files: list[Path], options: ImportOptions, reading: _Reading) -> tuple[bool, list[ImportedProfile]]:
+    """Whether a run failed, and the profiles that were written."""
+    groups = {options.run: files} if options.run is not None else _grouped(files, options.logdir.resolve())
+    failed, written = False, []
+    for name, members in groups.items() if files else ():
+        whole, profiles = False, list[tuple[Path, Profile]]()
+        try:
+            whole, profiles = _make_run(
+                RunFolder.named(options.logdir, name), members, reading, options.force, options.pytorch_views
+            )
+        except RunFolderError as error:
+            _tell(f"{error}.")
+        except OSError as error:
+            _tell(f"{options.logdir / name} cannot be written ({error.strerror}); give another --logdir.")
+        failed |= not whole
+        for path, profile in profiles:
+            written.append(_imported(name, path, profile))
+            if options.output is OutputFormat.text:
+                say(f"{profile.source.trace_file} -> {path}")
+    return failed, written
 
 
 def _add_counters(logdir: Path, run: str, files: list[Path], output: OutputFormat) -> list[ImportedProfile]:
@@ -232,18 +198,8 @@ def _make_run(
 
 
 def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
-    source = profile.source
-    return ImportedProfile(
-        run=run,
-        format=source.format,
-        framework=source.framework,
-        trace_file=source.trace_file,
-        event_file=str(path),
-        session=source.session,
-        rank=source.rank,
-        cycle=source.cycle,
-        iterations=len(profile.iterations) if profile.iterations.found_by != "none" else 0,
-    )
+    iterations = len(profile.iterations) if profile.iterations.found_by != "none" else 0
+    return struct_from(ImportedProfile, profile.source, run=run, event_file=str(path), iterations=iterations)
 
 
 def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profile]:

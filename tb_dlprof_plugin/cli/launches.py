@@ -30,6 +30,7 @@ def launches(page: LaunchesPage, sums: Sums, limit: Limit = 10) -> None:
 
 def _figures(page: LaunchesPage, sums: Sums) -> None:
     found = page.figures
+    detail = [part for part in page.idle_by_activity if part.cause in ("cpu_launch", "idle")]
     _heading("Figures")
     print_table(
         (("Figure", "left"), ("value", "right")),
@@ -45,17 +46,9 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
             ("Synchronising calls per iteration", _count(found.sync_calls_per_iteration)),
             ("Time in them per iteration", time(found.sync_ns_per_iteration)),
             *(
-                (f"Idle: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
-                for part in page.idle_by_cause
-            ),
-            *(
-                (f"- {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
-                for part in page.idle_by_activity
-                if part.cause in ("cpu_launch", "idle")
-            ),
-            *(
-                (f"Gaps: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
-                for part in page.idle_by_kind
+                (f"{lead} {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
+                for lead, parts in (("Idle:", page.idle_by_cause), ("-", detail), ("Gaps:", page.idle_by_kind))
+                for part in parts
             ),
         ],
     )

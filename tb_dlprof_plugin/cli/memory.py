@@ -11,9 +11,8 @@ from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.memory import DeviceOption, MemoryIteration, MemoryPage, memory_page
-from tb_dlprof_plugin.pages.memory_peak import MemoryCategory
-from tb_dlprof_plugin.pages.memory_tables import MemoryAllocation, MemoryGroup
-from tb_dlprof_plugin.pages.sentence import text_of
+from tb_dlprof_plugin.pages.memory_tables import MemoryAllocation, MemoryCategory, MemoryGroup
+from tb_dlprof_plugin.pages.sentences import text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -17,7 +17,8 @@ from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size, energy
 from tb_dlprof_plugin.model.plan_request import TENSOR_PARALLEL, PlanError, PlanRequest
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
-from tb_dlprof_plugin.pages.plan import CheckpointRow, PlanFigure, PlanPage, PlanRow, plan_page
+from tb_dlprof_plugin.pages.plan import PlanFigure, PlanPage, plan_page
+from tb_dlprof_plugin.pages.plan_rows import CheckpointRow, PlanRow
 from tb_dlprof_plugin.pages.plan_split import ShardRow, StageRow
 
 NOT_FITTING = 3

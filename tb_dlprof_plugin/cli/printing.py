@@ -26,7 +26,7 @@ _WHOLE = 1e6
 
 
 def print_page(
-    page: msgspec.Struct,
+    page: object,
     printing: Printing,
     text: Callable[[], None] = lambda: None,
     main: Callable[[], Report] | None = None,
@@ -39,23 +39,26 @@ def print_page(
         text: prints the page for reading; nothing is printed without it.
         main: builds the main table, if it is not the page's first.
     """
-    output, table = printing.output, printing.table
-    check_table(output, table)
-    check_output(output)
+    output, name = printing.output, printing.table
+    check_printing(printing)
     if output is OutputFormat.json:
         print_json(page)
-    elif output is OutputFormat.csv:
-        print_csv(main() if main is not None and table is None else table_of(page, table))
-    elif output is OutputFormat.parquet:
-        print_parquet(main() if main is not None and table is None else table_of(page, table))
-    else:
+    elif output is OutputFormat.text:
         text()
+    else:
+        table = main() if main is not None and name is None else _table_of(page, name)
+        if output is OutputFormat.csv:
+            print_csv(table)
+        else:
+            # It holds its notes.
+            write_bytes(table.to_parquet())
 
 
-def check_table(output: OutputFormat, table: str | None) -> None:
-    """Ends the command with one sentence where a table is chosen for a format that has no single one."""
-    if table is not None and output not in (OutputFormat.csv, OutputFormat.parquet):
+def check_printing(printing: Printing) -> None:
+    """Ends the command with one sentence where it could not print so; before the work that this would be for."""
+    if printing.table is not None and printing.output not in (OutputFormat.csv, OutputFormat.parquet):
         refuse("--table chooses what --format csv or parquet prints; add --format csv, or leave out --table")
+    check_output(printing.output)
 
 
 def check_output(output: OutputFormat | None) -> None:
@@ -68,18 +71,14 @@ def check_output(output: OutputFormat | None) -> None:
         refuse("a Parquet file is no text for a terminal; send it to a file: add > NAME.parquet")
 
 
-def print_parquet(table: Report) -> None:
-    """Write the table to standard output as a Parquet file, which holds its notes."""
-    write_bytes(table.to_parquet())
-
-
-def table_of(page: msgspec.Struct, name: str | None) -> Report:
-    """A table of a page, by default the first; ends the command if there is none of this name."""
-    # It imports all pages, which only CSV needs.
+def _table_of(page: object, name: str | None) -> Report:
+    """A table of a page or job, by default the first; ends the command if there is none of this name."""
+    # They import all pages, which only CSV needs.
+    from tb_dlprof_plugin.api.distributed import job_table
     from tb_dlprof_plugin.api.page_result import Page
 
     try:
-        return Page(page).table(name)
+        return Page(page).table(name) if isinstance(page, msgspec.Struct) else job_table(page, name)  # type: ignore[arg-type]
     except ValueError as error:
         refuse(error)
 

@@ -21,9 +21,8 @@ from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.readers.options import Markers
-from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
-from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
+from tb_dlprof_plugin.reports.registry import ALIASES, BASE_NAME, REPORTS, make_report, write_reports
 from tb_dlprof_plugin.reports.table import FORMATS, Report, csv_cells
 
 _PIPED_WIDTH = 100_000

@@ -68,7 +68,7 @@ def option_of(item: RequestField) -> inspect.Parameter:
     default = None if option.read is not None and not item.required else item.default
     pair = kind is bool and default is None
     flags = [f"--{item.flag}/--no-{item.flag}" if pair else f"--{item.flag}", *(f"-{one}" for one in option.short)]
-    info = typer.Option(*flags, help=option.help, metavar=option.metavar)
+    info = typer.Option(*flags, help=option.help, metavar=option.metavar, min=option.least)
     optional: Any = kind | None if default is None else kind
     return inspect.Parameter(
         item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[optional, info]

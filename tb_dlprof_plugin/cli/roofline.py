@@ -11,8 +11,7 @@ from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_rate, flop_count
-from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, roofline_page
-from tb_dlprof_plugin.pages.roofs import precision_label
+from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, precision_label, roofline_page
 
 
 @page_command(roofline_page)

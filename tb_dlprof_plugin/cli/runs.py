@@ -90,21 +90,12 @@ def _print_models(page: ByModelPage) -> None:
     say(f"{page.headline}", "")
     print_table(
         (
-            ("Model", "left"),
-            ("batch", "right"),
-            ("before", "left"),
-            ("after", "left"),
-            ("GPU util. before", "right"),
-            ("after", "right"),
-            ("TC util. before", "right"),
-            ("after", "right"),
-            ("step before", "right"),
-            ("after", "right"),
-            ("speedup", "right"),
-            ("95 %", "left"),
+            ("Model", "left"), ("batch", "right"), ("before", "left"), ("after", "left"), ("GPU util. before", "right"),
+            ("after", "right"), ("TC util. before", "right"), ("after", "right"), ("step before", "right"),
+            ("after", "right"), ("speedup", "right"), ("95 %", "left"),
         ),
         [_model_cells(row) for row in page.rows],
-    )
+    )  # fmt: skip
     say()
     for row in page.rows:
         changes = f" ({'; '.join(row.changes)})" if row.changes else ""

@@ -6,20 +6,11 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.api.distributed import job_table
 from tb_dlprof_plugin.api.distributed import scaling as scaling_of_sources
 from tb_dlprof_plugin.cli.compared_jobs_text import ms, share
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import OutputFormat, Printing
-from tb_dlprof_plugin.cli.printing import (
-    UNKNOWN,
-    check_output,
-    check_table,
-    print_csv,
-    print_json,
-    print_parquet,
-    print_table,
-)
+from tb_dlprof_plugin.cli.options import Printing
+from tb_dlprof_plugin.cli.printing import UNKNOWN, check_printing, print_page, print_table
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
@@ -43,24 +34,15 @@ def scaling(
 
     Weak or strong scaling, efficiency against the smallest job, and the factors that it is the product of.
     """
-    output, table = printing.output, printing.table
-    check_table(output, table)
-    check_output(output)
+    check_printing(printing)
     try:
         found = scaling_of_sources(*jobs)
-        if output is OutputFormat.json:
-            print_json(found)
-        elif output is OutputFormat.csv:
-            print_csv(job_table(found, table))
-        elif output is OutputFormat.parquet:
-            print_parquet(job_table(found, table))
-        else:
-            print_scaling(found)
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
+    print_page(found, printing, lambda: _print(found))
 
 
-def print_scaling(found: Scaling) -> None:
+def _print(found: Scaling) -> None:
     """Sentence, factors, parts and notes."""
     say(found.sentence, "")
     print_rows(ScaledRow, [scaled_row(row) for row in found.jobs])

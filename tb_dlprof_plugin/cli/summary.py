@@ -8,11 +8,11 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.common import OpRow, Slice
 from tb_dlprof_plugin.pages.gpus import GpuUse
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
+from tb_dlprof_plugin.pages.trust import TrustVerdict
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -109,3 +109,11 @@ def _precision_lines(page: Overview) -> list[str]:
         if len(health.loss_scales) > 1:
             lines.append(f"  Over cycles: {', '.join(f'{point.scale:g}' for point in health.loss_scales)}.")
     return lines
+
+
+def trust_lines(trust: TrustVerdict) -> list[str]:
+    """The verdict with its first reason, and a line for each other reason."""
+    if not trust.reasons:
+        return [f"Recording: {trust.verdict}."]
+    first, *others = trust.reasons
+    return [f"Recording: {trust.verdict}. {first.text}", *(f"  {reason.text}" for reason in others)]

@@ -11,9 +11,9 @@ from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.run_choice import RangeChoice
 from tb_dlprof_plugin.pages.common import Slice
+from tb_dlprof_plugin.pages.timeline.events import HEADINGS, event_rows
 from tb_dlprof_plugin.pages.timeline.iteration import IterationOption
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
-from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
 from tb_dlprof_plugin.reports.table import Report
 
 

@@ -8,15 +8,9 @@ from tb_dlprof_plugin.cli.printing import UNKNOWN
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.tried import TriedPage, TriedRow, tried_page
-from tb_dlprof_plugin.reports.table import Report
 
 
-def _rows(page: TriedPage) -> Report:
-    """A remedy each."""
-    return rows_table(TriedRow, page.rows)
-
-
-@page_command(tried_page, _rows)
+@page_command(tried_page, lambda page: rows_table(TriedRow, page.rows))
 def tried(page: TriedPage) -> None:
     """Show what `tb-dlprof try` measured on a run."""
     say(page.headline, "")

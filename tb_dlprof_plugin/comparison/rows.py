@@ -56,7 +56,7 @@ class Rows:
 
 def gather(a: Run, b: Run, matching: Matching) -> Rows:
     """The rows; those with one side last."""
-    builder = _Builder(a, b)
+    builder = _RowBuilder(a, b)
     for site, partner in enumerate(matching.of_a.tolist()):
         if partner >= 0:
             builder.pair(site, partner, matching.how[site])
@@ -67,7 +67,7 @@ def gather(a: Run, b: Run, matching: Matching) -> Rows:
     return builder.rows()
 
 
-class _Builder:
+class _RowBuilder:
     def __init__(self, a: Run, b: Run) -> None:
         self._runs = (a, b)
         self._named = tuple(_has_module(run) for run in (a, b))

@@ -107,5 +107,4 @@ def _unlinked(run: Run) -> Bools:
     starts, stops = run.windows
     ran = (launches.start_ns >= starts[0]) & (launches.start_ns < stops[-1])
     lost = (launches.attribution == Attribution.UNATTRIBUTED) & (launches.call < 0) & ran
-    result: Bools = (run.launch_site < 0) & (run.view.selected_launches(run.selection) | lost)
-    return result
+    return (run.launch_site < 0) & (run.view.selected_launches(run.selection) | lost)

@@ -24,20 +24,9 @@ _BACKWARD_OF_SCALING = f"{AUTOGRAD_NODE}MulBackward0"
 _UNSCALE_NEIGHBOURS = frozenset(
     "aten::" + name
     for name in (
-        "to",
-        "_to_copy",
-        "reciprocal",
-        "full",
-        "zeros",
-        "fill_",
-        "zero_",
-        "add",
-        "add_",
-        "sum",
-        "item",
-        "copy_",
+        "to", "_to_copy", "reciprocal", "full", "zeros", "fill_", "zero_", "add", "add_", "sum", "item", "copy_",
     )
-)
+)  # fmt: skip
 """What `GradScaler.unscale_`, `step` and `update` call on scalars, in a row with the ``_amp_`` ops."""
 _COMPILED_PREFIXES = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "triton_")
 _COMPILED_NODE = f"{AUTOGRAD_NODE}CompiledFunction"
@@ -68,38 +57,32 @@ def scaler_calls(view: ProfileView) -> Bools:
     amp = calls_named(view, CallKind.OP, lambda name: name.startswith(_AMP_PREFIX)) & _tops(view)
     if not amp.any():
         return np.zeros(len(calls), dtype=np.bool_)
-    found = amp | _scalings(view)
+    scaling = amp | _scalings(view)
     neighbours = calls_named(view, CallKind.OP, _UNSCALE_NEIGHBOURS.__contains__) & _scalar_inputs(view)
     for thread in np.unique(calls.thread[amp]).tolist():
         rows = np.flatnonzero(_tops(view) & (calls.thread == thread))
-        found[rows] |= _touching(amp[rows], neighbours[rows])
-    return inherit(found, found, view.call_parent)
+        scaling[rows] |= _touching(amp[rows], neighbours[rows])
+    return inherit(scaling, scaling, view.call_parent)
 
 
 def compiled_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it lies in code that torch.compile made."""
     if view.profile.source.framework != PYTORCH:
         return np.zeros(len(view.profile.calls), dtype=np.bool_)
-    compiled = np.array([text.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)) for text in view.profile.strings])
-    found: Bools = compiled[view.profile.ops.name[view.profile.calls.op]] & _not_steps(view)
-    return inherit(found, found, view.call_parent)
+    named = view.strings_where(lambda name: name.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)))
+    ops, op = view.profile.ops, view.profile.calls.op
+    compiled = named[ops.name[op]] & (ops.kind[op] != CallKind.MODULE)
+    return inherit(compiled, compiled, view.call_parent)
 
 
 def _tops(view: ProfileView) -> Bools:
-    result: Bools = view.profile.ops.top[view.profile.calls.op]
-    return result
-
-
-def _not_steps(view: ProfileView) -> Bools:
-    result: Bools = view.profile.ops.kind[view.profile.calls.op] != CallKind.MODULE
-    return result
+    return view.profile.ops.top[view.profile.calls.op]
 
 
 def _between_floats(view: ProfileView) -> Bools:
     profile = view.profile
     changes = np.array([_changes_float(dtypes) for dtypes in profile.input_dtypes], dtype=np.bool_)
-    result: Bools = changes[profile.ops.dtypes][profile.calls.op]
-    return result
+    return changes[profile.ops.dtypes][profile.calls.op]
 
 
 def _changes_float(dtypes: InputDtypes) -> bool:
@@ -110,13 +93,9 @@ def _changes_float(dtypes: InputDtypes) -> bool:
 def _launches_cast_kernel(view: ProfileView) -> Bools:
     """Calls that launched a kernel named after what it converts to."""
     profile = view.profile
-    named = np.array(
-        [any(mark in profile.strings[name] for mark in _CAST_KERNELS) for name in profile.kernels.name.tolist()],
-        dtype=np.bool_,
-    )
+    named = view.strings_where(lambda name: any(mark in name for mark in _CAST_KERNELS))[profile.kernels.name]
     result = np.zeros(len(profile.calls), dtype=np.bool_)
-    if len(named):
-        result[profile.launches.call[named[profile.launches.kernel] & (profile.launches.call >= 0)]] = True
+    result[profile.launches.call[named[profile.launches.kernel] & (profile.launches.call >= 0)]] = True
     return result
 
 
@@ -124,8 +103,7 @@ def _untyped(view: ProfileView) -> Bools:
     """Calls whose input types were not recorded."""
     profile = view.profile
     untyped = np.array([not dtypes for dtypes in profile.input_dtypes], dtype=np.bool_)
-    result: Bools = untyped[profile.ops.dtypes][profile.calls.op]
-    return result
+    return untyped[profile.ops.dtypes][profile.calls.op]
 
 
 def _scalings(view: ProfileView) -> Bools:
@@ -152,8 +130,7 @@ def _scalar_inputs(view: ProfileView) -> Bools:
     """Calls whose inputs have no dimensions, or whose shapes were not recorded."""
     profile = view.profile
     scalars = np.array([not has_sizes(shapes) for shapes in profile.input_shapes], dtype=np.bool_)
-    result: Bools = scalars[profile.ops.shapes][profile.calls.op]
-    return result
+    return scalars[profile.ops.shapes][profile.calls.op]
 
 
 def _touching(anchors: Bools, neighbours: Bools) -> Bools:
@@ -161,13 +138,11 @@ def _touching(anchors: Bools, neighbours: Bools) -> Bools:
     chain = anchors | neighbours
     number = np.cumsum(~chain)
     anchored = np.unique(number[anchors])
-    result: Bools = chain & np.isin(number, anchored)
-    return result
+    return chain & np.isin(number, anchored)
 
 
 def in_calls(flags: Bools, call: Ints) -> Bools:
     """Per launch the flag of its launching call, False where that is unknown."""
     if not len(flags):
         return np.zeros(len(call), dtype=np.bool_)
-    result: Bools = take_or(flags, call, False)
-    return result
+    return take_or(flags, call, False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Bools, Floats, KernelKind
+from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.timed_steps import middle_half
 
@@ -91,10 +91,7 @@ def _of_steps(before_ns: Sequence[int], after_ns: Sequence[int]) -> float | None
 
 def _computes(view: ProfileView) -> Bools:
     """Which launches are kernels that wait for no other rank: copies take what the bus is left with."""
-    kernels, strings = view.profile.kernels, view.profile.strings
-    waits = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
-    computes: Bools = ((kernels.kind == KernelKind.KERNEL) & ~waits)[view.profile.launches.kernel]
-    return computes
+    return view.launch_is_kernel & ~view.launch_is_collective
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import Figure, figure
 from tb_dlprof_plugin.metrics.unattributed_ops import selected_activities
-from tb_dlprof_plugin.model.profile import Ints, KernelKind
+from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 
@@ -48,7 +48,7 @@ def copies(view: ProfileView, selection: Selection) -> CopyTotals:
     profile = view.profile
     kernels, launches = profile.kernels, profile.launches
     rows = selected_activities(view, selection)
-    rows = rows[kernels.kind[launches.kernel[rows]] != KernelKind.KERNEL]
+    rows = rows[~view.launch_is_kernel[rows]]
     keys = np.stack((kernels.name[launches.kernel[rows]], launches.bytes[rows]))
     distinct, place = np.unique(keys, axis=1, return_inverse=True)
     place = place.reshape(-1)

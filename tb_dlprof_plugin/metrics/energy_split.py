@@ -16,7 +16,7 @@ from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.dtypes import element_bytes
-from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Verdict
 from tb_dlprof_plugin.model.shapes import TensorList
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.names.gpu_power import PICO, PRODUCTS, GpuPower, Work, power_of
@@ -94,14 +94,14 @@ def energy_split(view: ProfileView, selection: Selection) -> EnergySplit:
     if power is None or measured.idle_watts is None:
         raise NoSplit(f"what kernels draw on the {gpu_name(view) or 'GPU'} has not been measured; the H200 is known.")
     work = work_of_launches(view, selection, power.cache_bytes)
-    found = dynamic_joules(power, work, view.profile.launches.duration_ns / 1e9)
-    found[~view.selected_launches(selection)] = 0.0
-    found /= selection.count
+    joules = dynamic_joules(power, work, view.profile.launches.duration_ns / 1e9)
+    joules[~view.selected_launches(selection)] = 0.0
+    joules /= selection.count
     static = min(measured.idle_watts * step_estimate(view, selection).ns / 1e9, measured.joules)
-    scale = (measured.joules - static) / max(float(found.sum()), PICO)
-    found *= scale
-    kinds = np.bincount(work.kind, weights=found, minlength=len(KINDS))
-    return EnergySplit(measured, power, static, scale, found, dict(zip(KINDS, kinds.tolist(), strict=True)))
+    scale = (measured.joules - static) / max(float(joules.sum()), PICO)
+    joules *= scale
+    kinds = np.bincount(work.kind, weights=joules, minlength=len(KINDS))
+    return EnergySplit(measured, power, static, scale, joules, dict(zip(KINDS, kinds.tolist(), strict=True)))
 
 
 def dynamic_joules(power: GpuPower, work: WorkOfLaunches, seconds: Floats) -> Floats:
@@ -115,8 +115,7 @@ def dynamic_joules(power: GpuPower, work: WorkOfLaunches, seconds: Floats) -> Fl
     watts = np.where(_PRODUCTS, power.product_watts, power.other_watts)
     per_flop = np.array([power.picojoules_per_flop.get(kind, 0.0) for kind in KINDS])
     arithmetic = per_flop[work.kind] * work.flops + power.picojoules_per_byte * work.bytes
-    found: Floats = watts[work.kind] * seconds + PICO * arithmetic
-    return found
+    return watts[work.kind] * seconds + PICO * arithmetic
 
 
 def work_of_launches(view: ProfileView, selection: Selection, cache_bytes: int) -> WorkOfLaunches:
@@ -132,11 +131,7 @@ def work_of_launches(view: ProfileView, selection: Selection, cache_bytes: int) 
     """
     launches = view.profile.launches
     products = _product_kinds(view)
-    kind = np.where(
-        view.profile.kernels.kind[launches.kernel] == KernelKind.KERNEL,
-        KINDS.index(Work.OTHER),
-        KINDS.index(Work.COPIES),
-    )
+    kind = np.where(view.launch_is_kernel, KINDS.index(Work.OTHER), KINDS.index(Work.COPIES))
     chosen = view.launch_computes_product & (products[launches.kernel] >= 0)
     kind[chosen] = products[launches.kernel[chosen]]
     flops, moved = _of_routines(view, selection, chosen)
@@ -150,11 +145,11 @@ def work_of_launches(view: ProfileView, selection: Selection, cache_bytes: int) 
 def _product_kinds(view: ProfileView) -> Ints:
     """Per row of `Profile.kernels` the kind of the products it would compute, -1 where the precision is not known."""
     kernels, strings = view.profile.kernels, view.profile.strings
-    found = []
+    kinds = []
     for verdict, precision in zip(kernels.tensor_core.tolist(), kernels.precision.tolist(), strict=True):
         name = strings[precision] if verdict == Verdict.YES else "fp32" if verdict == Verdict.NO else ""
-        found.append(KINDS.index(PRODUCTS[name]) if name in PRODUCTS else -1)
-    return np.array(found, dtype=np.int64)
+        kinds.append(KINDS.index(PRODUCTS[name]) if name in PRODUCTS else -1)
+    return np.array(kinds, dtype=np.int64)
 
 
 def _of_routines(view: ProfileView, selection: Selection, chosen: Bools) -> tuple[Floats, Floats]:
@@ -175,7 +170,7 @@ def _of_routines(view: ProfileView, selection: Selection, chosen: Bools) -> tupl
 
 def _of_others(view: ProfileView, chosen: Bools, cache_bytes: int) -> Floats:
     """Bytes of ops that compute no products, per launch: of all calls of an op together, by the time of its kernels."""
-    launches, found = view.profile.launches, np.zeros(len(view.profile.launches))
+    launches, bytes_per_second = view.profile.launches, np.zeros(len(view.profile.launches))
     op = np.where(chosen, view.launch_op, -1)
     rows = np.flatnonzero(op >= 0)
     count = len(view.profile.ops)
@@ -183,11 +178,11 @@ def _of_others(view: ProfileView, chosen: Bools, cache_bytes: int) -> Floats:
     whole = np.bincount(op[rows], weights=seconds, minlength=count)
     calls = np.bincount(view.profile.calls.op, minlength=count)
     moved = np.zeros(count)
-    for one in np.unique(op[rows]).tolist():
-        size = _moved_by(view, one)
-        moved[one] = size * calls[one] if size >= cache_bytes else 0
-    found[rows] = moved[op[rows]] * seconds / np.maximum(whole[op[rows]], 1.0)
-    return found
+    for op_row in np.unique(op[rows]).tolist():
+        size = _moved_by(view, op_row)
+        moved[op_row] = size * calls[op_row] if size >= cache_bytes else 0
+    bytes_per_second[rows] = moved[op[rows]] * seconds / np.maximum(whole[op[rows]], 1.0)
+    return bytes_per_second
 
 
 def _moved_by(view: ProfileView, op: int) -> int:

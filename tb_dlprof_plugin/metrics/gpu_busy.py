@@ -35,12 +35,12 @@ def gpu_busy_ns(view: ProfileView, selection: Selection) -> Ints:
     per_step = _light_busy_ns(view.profile)
     if per_step is None:
         rows = slice(selection.first, selection.last + 1)
-        found = iterations.category_ns[rows, :gpus, : len(GPU_CATEGORIES)].sum(axis=0)
+        busy_ns = iterations.category_ns[rows, :gpus, : len(GPU_CATEGORIES)].sum(axis=0)
     else:
-        found = np.rint(per_step * selection.count).astype(np.int64)
+        busy_ns = np.rint(per_step * selection.count).astype(np.int64)
     wall = true_wall_ns(view, selection)
     return np.array(
-        [scaled(times, wall) if int(times.sum()) > wall else times for times in found], dtype=np.int64
+        [scaled(times, wall) if int(times.sum()) > wall else times for times in busy_ns], dtype=np.int64
     ).reshape(gpus, len(GPU_CATEGORIES))
 
 
@@ -55,11 +55,11 @@ def _light_busy_ns(profile: Profile) -> np.ndarray | None:  # type: ignore[type-
     chosen &= matched[np.clip(step, 0, len(light) - 1)]
     if not chosen.any():
         return None
-    known = activities.launch >= 0
+    recorded = activities.launch >= 0
     kernel = profile.launches.kernel[np.maximum(activities.launch, 0)]
     # Work that the full recording does not have counts among the other kernels.
-    is_kernel = ~known | (profile.kernels.kind[kernel] == KernelKind.KERNEL)
-    on_tensor_cores = known & is_kernel & (profile.kernels.tensor_core[kernel] == Verdict.YES)
+    is_kernel = ~recorded | (profile.kernels.kind[kernel] == KernelKind.KERNEL)
+    on_tensor_cores = recorded & is_kernel & (profile.kernels.tensor_core[kernel] == Verdict.YES)
     stop = activities.start_ns + activities.duration_ns
     window = (activities.start_ns.min(keepdims=True), stop.max(keepdims=True))
 

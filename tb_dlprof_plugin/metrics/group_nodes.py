@@ -11,14 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.modules import (
-    GpuWork,
-    Spread,
-    flattened_with_all_below,
-    host_spread,
-    host_work,
-    module_tree,
-)
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import GpuWork, ModuleSpread, flattened_with_all_below, host_spread, host_work
 from tb_dlprof_plugin.metrics.op_idle import idle_pieces
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.tree import inherit
@@ -29,8 +23,8 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 class GroupNodeWaits:
     """One row per node of `module_tree`; least and most are of one iteration."""
 
-    overhead: Spread
-    idle: Spread
+    overhead: ModuleSpread
+    idle: ModuleSpread
 
 
 @per_selection

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import figure, sums
 from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -75,21 +76,11 @@ def kernel_totals(view: ProfileView, selection: Selection) -> KernelTotals:
 
 def totals_of(view: ProfileView, rows: Ints) -> KernelTotals:
     """Totals of each kernel, copy and set over these rows of `Profile.launches`."""
-    launches = view.profile.launches
-    count = len(view.profile.kernels)
-    kernel, duration = launches.kernel[rows], launches.duration_ns[rows]
-    low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
-    high = np.zeros(count, dtype=np.int64)
-    np.minimum.at(low, kernel, duration)
-    np.maximum.at(high, kernel, duration)
-    calls = np.bincount(kernel, minlength=count).astype(np.int64)
-    return KernelTotals(
-        calls=calls,
-        total_ns=np.bincount(kernel, weights=duration, minlength=count).astype(np.int64),
-        min_ns=np.where(calls > 0, low, 0),
-        max_ns=high,
-        bytes=np.bincount(kernel, weights=np.maximum(launches.bytes[rows], 0), minlength=count).astype(np.int64),
-    )
+    launches, count = view.profile.launches, len(view.profile.kernels)
+    kernel = launches.kernel[rows]
+    time = figure(kernel, launches.duration_ns[rows], count)
+    moved = sums(kernel, np.maximum(launches.bytes[rows], 0), count)
+    return KernelTotals(time.count, time.total, np.where(time.count > 0, time.low, 0), time.high, moved)
 
 
 def time_split(view: ProfileView, selection: Selection) -> TimeSplit:

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.analysis.key_node import cut_at
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Profile, Role
 from tb_dlprof_plugin.model.visible import VisibleMessage
-from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, group_name
 
 _CANDIDATES = 5
 
@@ -58,7 +58,7 @@ def key_node_candidates(view: ProfileView) -> list[tuple[str, str, int]]:
     wanted = len(iterations) if iterations.found_by != "none" else _usual(number)
     near = np.flatnonzero((number > 0) & (np.abs(number - wanted) <= 1))
     order = sorted(near.tolist(), key=lambda row: (abs(int(number[row]) - wanted), int(first[row])))
-    return [(view.groups.ids[row], _name(view, row), int(number[row])) for row in order]
+    return [(view.groups.ids[row], group_name(view, row), int(number[row])) for row in order]
 
 
 def _usual(number: Ints) -> int:
@@ -72,7 +72,7 @@ def _instances(view: ProfileView, key_node: str) -> Ints:
     groups, every = view.groups, all_ops(view)
     if key_node in groups.ids:
         return _of_group(view, groups.ids.index(key_node))
-    named = [row for row in range(len(groups)) if _name(view, row) == key_node]
+    named = [row for row in range(len(groups)) if group_name(view, row) == key_node]
     forward = [row for row in named if groups.role[row] == Role.FORWARD]
     if len(forward or named) == 1:
         return _of_group(view, (forward or named)[0])
@@ -135,11 +135,6 @@ def _device_of(view: ProfileView, rows: Ints) -> Ints:
     # The last write stays: backwards, that of the first launch.
     result[instance[instance >= 0]] = launches.device[launched][instance >= 0]
     return result
-
-
-def _name(view: ProfileView, group: int) -> str:
-    groups, strings = view.groups, view.profile.strings
-    return op_name(strings[groups.module[group]], strings[groups.op_type[group]])
 
 
 def _role(view: ProfileView, group: int) -> str:

@@ -79,8 +79,8 @@ class GroupPeaks:
 
 def recorded_devices(profile: Profile) -> list[int]:
     """Devices with memory events: GPUs by number, then the CPU."""
-    found = np.unique(profile.memory.device).tolist()
-    return [device for device in found if device != CPU] + ([CPU] if CPU in found else [])
+    devices = np.unique(profile.memory.device).tolist()
+    return [device for device in devices if device != CPU] + ([CPU] if CPU in devices else [])
 
 
 class DeviceMemory:
@@ -261,11 +261,11 @@ class DeviceMemory:
         alive = self.alive(state)
         sums = np.zeros(count, dtype=np.int64)
         np.add.at(sums, group[alive], self.bytes[alive])
-        known = np.flatnonzero(self.owner >= 0)
-        of_event = group[self.owner[known]]
+        owned = np.flatnonzero(self.owner >= 0)
+        of_event = group[self.owner[owned]]
         # numpy sorts 16 bits by radix, ten times as fast.
         order = np.argsort(of_event.astype(np.uint16) if count < 1 << 16 else of_event, kind="stable")
-        rows, of_event = known[order], of_event[order]
+        rows, of_event = owned[order], of_event[order]
         running = np.cumsum(self.delta[rows])
         starts = np.flatnonzero(np.diff(of_event, prepend=-1))
         running -= np.repeat(running[starts] - self.delta[rows[starts]], np.diff(np.append(starts, len(rows))))

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
+from tb_dlprof_plugin.metrics.module_tree import ModuleTree, module_tree
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import covered, union
-from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
-from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 OUTSIDE_ROLES = (Role.FORWARD, Role.BACKWARD, Role.OPTIMIZER, Role.DATALOADER, Role.OTHER)
@@ -30,35 +30,7 @@ _CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleTree:
-    """Nodes in preorder, siblings in the order in which they were first called; node 0 is the whole model.
-
-    Attributes:
-        path: dotted path, "" for the whole model.
-        parent: node above, -1 for node 0.
-        depth: 0 for node 0.
-        end: the nodes below node ``n`` are ``n + 1`` to ``end[n] - 1``.
-        of_call: per row of `Profile.calls` its node, -1 outside every module.
-    """
-
-    path: list[str]
-    parent: Ints
-    depth: Ints
-    end: Ints
-    of_call: Ints
-
-    def __len__(self) -> int:
-        return len(self.path)
-
-    def rolled_up(self, own: Ints) -> Ints:
-        """Sums over each node and all below it; ``own`` has one row per node."""
-        before = np.zeros((len(own) + 1, *own.shape[1:]), dtype=np.int64)
-        np.cumsum(own, axis=0, out=before[1:])
-        return before[self.end] - before[:-1]
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
+class ModuleSpread:
     """Time per node (ns): its sum over the iterations, and the least and most in one of them."""
 
     total: Ints
@@ -76,9 +48,9 @@ class NodeTotals:
     of ops.
     """
 
-    gpu: Spread
+    gpu: ModuleSpread
     gpu_sum_ns: Ints
-    cpu: Spread
+    cpu: ModuleSpread
     kernel_calls: Ints
     op_calls: Ints
     ops: Ints
@@ -115,92 +87,6 @@ class ModuleTotals:
     outside: NodeTotals
 
 
-def module_tree(view: ProfileView) -> ModuleTree | None:
-    """The modules of the whole recording, whatever iterations are selected; None where none was recorded."""
-    return _tree(view, view.selection())
-
-
-@per_selection
-def _tree(view: ProfileView, everything: Selection) -> ModuleTree | None:
-    profile = view.profile
-    ops, calls, strings = profile.ops, profile.calls, profile.strings
-    recorded = np.unique(ops.module[ops.module > 0]).tolist()
-    if not recorded and not (ops.kind == CallKind.MODULE).any():
-        return None
-    order = _preorder([strings[i] for i in recorded], _first_calls(view, recorded))
-    node = {path: index for index, path in enumerate(order)}
-    parent = np.array([node[_above(path)] if path else -1 for path in order], dtype=np.int64)
-    depth = np.array([path.count(".") + 1 if path else 0 for path in order], dtype=np.int64)
-    of_string = np.full(len(strings), -1, dtype=np.int64)
-    of_string[recorded] = [node[strings[i]] for i in recorded]
-    of_call = of_string[ops.module][calls.op]
-    of_call[_calls_of_the_whole_model(view)] = 0
-    return ModuleTree(path=order, parent=parent, depth=depth, end=_ends(parent), of_call=of_call)
-
-
-def _above(path: str) -> str:
-    return path.rpartition(".")[0]
-
-
-def _first_calls(view: ProfileView, recorded: list[int]) -> list[int]:
-    """When each module first ran (ns); where only its backward was recorded, after all others."""
-    profile = view.profile
-    ops, calls = profile.ops, profile.calls
-    first = np.full(len(profile.strings), np.iinfo(np.int64).max, dtype=np.int64)
-    forward = ops.role[calls.op] != Role.BACKWARD
-    np.minimum.at(first, ops.module[calls.op[forward]], calls.start_ns[forward])
-    return [int(first[i]) for i in recorded]
-
-
-def _preorder(paths: list[str], first: list[int]) -> list[str]:
-    """All paths and their prefixes, each right after the one above it or that one's other descendants."""
-    when: dict[str, int] = {"": 0}
-    for path, time_ns in zip(paths, first, strict=True):
-        while path:
-            when[path] = min(when.get(path, time_ns), time_ns)
-            path = _above(path)
-    below: dict[str, list[str]] = {}
-    for path in sorted(when, key=lambda p: (when[p], p)):
-        if path:
-            below.setdefault(_above(path), []).append(path)
-    order, waiting = [], [""]
-    while waiting:
-        path = waiting.pop()
-        order.append(path)
-        waiting.extend(reversed(below.get(path, ())))
-    return order
-
-
-def _ends(parent: Ints) -> Ints:
-    size = np.ones(len(parent), dtype=np.int64)
-    for node in range(len(parent) - 1, 0, -1):
-        size[parent[node]] += size[node]
-    return np.arange(len(parent), dtype=np.int64) + size
-
-
-def _calls_of_the_whole_model(view: ProfileView) -> Bools:
-    """Which calls the model's own forward made, outside the modules in it, and the backward of those.
-
-    Their module path is "", as is that of work outside the model. A forward call is the model's where it lies in a
-    module's range. Of a backward op the recording keeps only the type of its forward op: it is the model's where
-    forward ops of this type ran in the model and not outside.
-    """
-    profile = view.profile
-    ops, calls = profile.ops, profile.calls
-    unnamed = (ops.module == 0)[calls.op]
-    is_range = (ops.kind == CallKind.MODULE)[calls.op]
-    backward = (ops.role == Role.BACKWARD)[calls.op]
-    own = inherit(is_range, is_range, view.call_parent) & unnamed & ~backward
-
-    types_of = take_or(view.groups.op_type, view.call_group, 0)
-    forward = unnamed & ~backward & (view.call_group >= 0)
-    of_model = np.zeros(len(profile.strings), dtype=np.bool_)
-    of_model[types_of[forward & own]] = True
-    of_model[types_of[forward & ~own]] = False
-    result: Bools = own | (unnamed & backward & (view.call_group >= 0) & of_model[types_of])
-    return result
-
-
 @per_selection
 def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | None:
     """Totals of each node of `module_tree` over the selected iterations; None where no module was recorded."""
@@ -211,8 +97,8 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
     count = len(tree)
     own = _accumulated(view, selection, work, host, count)
     inside, forward = host.node >= 0, host.role != Role.BACKWARD
-    own_forward_cpu = _sums(host.node[inside & forward], host.self_ns[inside & forward], count)
-    own_backward_cpu = _sums(host.node[inside & ~forward], host.self_ns[inside & ~forward], count)
+    own_forward_cpu = sums(host.node[inside & forward], host.self_ns[inside & forward], count)
+    own_backward_cpu = sums(host.node[inside & ~forward], host.self_ns[inside & ~forward], count)
     return ModuleTotals(
         calls=np.bincount(host.node[inside & forward & host.is_range], minlength=count).astype(np.int64),
         inside=NodeTotals(
@@ -249,8 +135,7 @@ class GpuWork:
     @property
     def backward(self) -> Bools:
         """Which were launched in the backward pass."""
-        backward: Bools = self.role == Role.BACKWARD
-        return backward
+        return self.role == Role.BACKWARD
 
     def only(self, rows: Bools) -> GpuWork:
         """Some of the rows."""
@@ -301,7 +186,7 @@ def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuW
         start_ns=launches.start_ns[rows],
         stop_ns=launches.start_ns[rows] + launches.duration_ns[rows],
         group=view.launch_group[rows],
-        eligible=view.launch_in_matrix_op[rows] & (profile.kernels.kind[kernel] == KernelKind.KERNEL),
+        eligible=(view.launch_in_matrix_op & view.launch_is_kernel)[rows],
         verdict=profile.kernels.tensor_core[kernel],
         own_ns=own_gpu_ns(view)[rows],
     )
@@ -337,13 +222,13 @@ def _accumulated(view: ProfileView, selection: Selection, work: GpuWork, host: H
     node, group = np.divmod(pairs, max(1, len(view.groups)))
 
     def time_of(rows: Bools) -> Ints:
-        return _sums(work.node[rows], duration[rows], count)
+        return sums(work.node[rows], duration[rows], count)
 
     def number_of(nodes: Ints) -> Ints:
         return np.bincount(nodes, minlength=count).astype(np.int64)
 
     return {
-        "gpu_sum_ns": _sums(work.node, work.own_ns, count),
+        "gpu_sum_ns": sums(work.node, work.own_ns, count),
         "kernel_calls": number_of(work.node),
         "op_calls": number_of(counted.node),
         "ops": number_of(node),
@@ -376,9 +261,9 @@ def _flat_tree(count: int) -> ModuleTree:
     return ModuleTree(path=[""] * count, parent=none, depth=rows * 0, end=rows + 1, of_call=rows[:0])
 
 
-def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> Spread:
+def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> ModuleSpread:
     """Flattened time of each node with all below it, level by level: all work of a level has one node there."""
-    result = Spread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
+    result = ModuleSpread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
     node = work.node
     for level in range(int(tree.depth.max(initial=0)), -1, -1):
         node = np.where(tree.depth[node] > level, tree.parent[node], node)
@@ -389,9 +274,9 @@ def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -
     return result
 
 
-def _flattened(work: GpuWork, count: int, iterations: int) -> Spread:
+def _flattened(work: GpuWork, count: int, iterations: int) -> ModuleSpread:
     """Union of each node's intervals per iteration and device, summed over devices; least and most of an iteration."""
-    result = Spread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
+    result = ModuleSpread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
     if not len(work.node):
         return result
     # Few nodes fit 16 bits, which numpy sorts by counting.
@@ -422,23 +307,18 @@ def _changes(first: Ints, second: Ints) -> Ints:
     return np.flatnonzero(np.append(True, changed))
 
 
-def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> Spread:
+def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> ModuleSpread:
     """CPU time of each node with all below it; least and most of an iteration."""
     count = len(tree)
-    total = tree.rolled_up(_sums(host.node, host.self_ns, count))
+    total = tree.rolled_up(sums(host.node, host.self_ns, count))
     low, high = total, total * 0
     for part in _parts(iterations, max(1, _CELLS // count)):
         rows = (host.iteration >= part.start) & (host.iteration < part.stop)
         cell = host.node[rows] * len(part) + (host.iteration[rows] - part.start)
-        table = tree.rolled_up(_sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
+        table = tree.rolled_up(sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
         low, high = np.minimum(low, table.min(axis=1)), np.maximum(high, table.max(axis=1))
-    return Spread(total, low, high)
+    return ModuleSpread(total, low, high)
 
 
 def _parts(total: int, size: int) -> Iterable[range]:
     return (range(at, min(total, at + size)) for at in range(0, total, size))
-
-
-def _sums(key: Ints, values: Ints, count: int) -> Ints:
-    # bincount sums in float64, which is exact below 2**53 ns, 104 days.
-    return np.bincount(key, weights=values, minlength=count).astype(np.int64)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.amp_calls import cast_calls, compiled_calls, in_calls, scaler_calls
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, has_sizes
@@ -108,11 +109,11 @@ def run_of(view: ProfileView, selection: Selection) -> Run:
     of_launch = np.where(launched, of_call[np.maximum(launches.call, 0)], -1) if len(calls) else launches.call
     is_cast, is_own = in_calls(cast, launches.call), in_calls(cast | scaler, launches.call)
 
-    def sums(rows: Bools) -> Ints:
+    def of_site(rows: Bools) -> Ints:
         rows = rows & (of_launch >= 0)
-        return np.bincount(of_launch[rows], launches.duration_ns[rows], minlength=len(first)).astype(np.int64)
+        return sums(of_launch[rows], launches.duration_ns[rows], len(first))
 
-    gpu_ns, cast_ns = sums(~is_own), sums(is_cast)
+    gpu_ns, cast_ns = of_site(~is_own), of_site(is_cast)
     scaling = np.zeros(len(first), dtype=np.bool_)
     scaling[site[scaler[tops]]] = True
     sites = Sites(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 
@@ -48,18 +49,17 @@ def op_totals(view: ProfileView, selection: Selection) -> OpTotals:
 
     launched = view.selected_launches(selection) & (view.launch_group >= 0)
     launch_group = view.launch_group
-    is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
-    in_matrix = launched & is_kernel & view.launch_in_matrix_op
+    in_matrix = launched & view.launch_is_kernel & view.launch_in_matrix_op
     verdict = kernels.tensor_core[launches.kernel]
 
     def sum_by_group(rows: Bools) -> Ints:
-        return _sums(launch_group[rows], launches.duration_ns[rows], count)
+        return sums(launch_group[rows], launches.duration_ns[rows], count)
 
     return OpTotals(
         calls=np.bincount(group[counted], minlength=count).astype(np.int64),
-        cpu_total_ns=_sums(group[top], calls.duration_ns[top], count),
-        cpu_self_ns=_sums(group[top], view.call_self_ns[top], count),
-        gpu_ns=_sums(launch_group[launched], own_gpu_ns(view)[launched], count),
+        cpu_total_ns=sums(group[top], calls.duration_ns[top], count),
+        cpu_self_ns=sums(group[top], view.call_self_ns[top], count),
+        gpu_ns=sums(launch_group[launched], own_gpu_ns(view)[launched], count),
         kernel_calls=np.bincount(launch_group[launched], minlength=count).astype(np.int64),
         eligible=eligible,
         eligible_ns=sum_by_group(in_matrix),
@@ -109,8 +109,3 @@ def input_precisions(view: ProfileView, selection: Selection) -> list[str]:
         for group in np.flatnonzero(time.any(axis=1)).tolist():
             result[group] = names[int(time[group].argmax())]
     return result
-
-
-def _sums(group: Ints, values: Ints, count: int) -> Ints:
-    # bincount sums in float64, which is exact below 2**53 ns, 104 days.
-    return np.bincount(group, weights=values, minlength=count).astype(np.int64)

@@ -230,8 +230,8 @@ def _label(precision: str, means: Means, shares: tuple[Share, ...]) -> str:
     if precision == "fp32" and other is not None and other.percent >= _WORTH_NAMING_PERCENT:
         return f"FP32 with {other.percent:.0f} % {other.precision.upper()}"
     if precision == "mixed":
-        known = [f"{precision_name(share.precision)} {share.percent:.0f} %" for share in shares if share.precision]
-        return f"Mixed ({', '.join(known)})"
+        named = [f"{precision_name(share.precision)} {share.percent:.0f} %" for share in shares if share.precision]
+        return f"Mixed ({', '.join(named)})"
     if means == "cast_model":
         return f"{name} model"
     if means == "apex_o3":
@@ -257,12 +257,12 @@ def _regions(precision: str, signals: Signals) -> tuple[Region, ...]:
     for part in signals.parts:
         if part.module or part.op_type:
             by_op.setdefault((part.module, part.op_type), Counter())[part.precision] += part.ns
-    found = []
+    regions = []
     for (module, op_type), times in by_op.items():
         most, ns = times.most_common(1)[0]
         if most not in ("", precision) and (precision, most) != ("fp32", "3xtf32"):
-            found.append(Region(module, op_type, most, ns, 100.0 * ns / whole))
-    return tuple(sorted(found, key=lambda region: (-region.ns, region.module, region.op_type)))
+            regions.append(Region(module, op_type, most, ns, 100.0 * ns / whole))
+    return tuple(sorted(regions, key=lambda region: (-region.ns, region.module, region.op_type)))
 
 
 def _loss_scaling(precision: str, means: Means, signals: Signals, facts: RunFacts) -> bool | None:
@@ -282,23 +282,23 @@ def _disagreements(view: ProfileView, precision: str, means: Means, signals: Sig
     facts = view.profile.facts
     if precision == "":
         return ()
-    found = []
+    differing = []
     any_half = _ran(signals, *HALF)
     dtype = dtype_named(facts.autocast_dtype or "").precision
     if facts.autocast and not any_half:
-        found.append(Disagreement("autocast", facts.autocast_dtype or ""))
+        differing.append(Disagreement("autocast", facts.autocast_dtype or ""))
     elif facts.autocast and precision in HALF and dtype in HALF and dtype != precision:
-        found.append(Disagreement("autocast_dtype", facts.autocast_dtype or ""))
+        differing.append(Disagreement("autocast_dtype", facts.autocast_dtype or ""))
     elif facts.autocast is False and means == "autocast":
-        found.append(Disagreement("autocast_off", ""))
+        differing.append(Disagreement("autocast_off", ""))
     if set(facts.parameter_dtypes) & {"float16", "bfloat16"} and not any_half and precision != "fp8":
-        found.append(Disagreement("parameters", ", ".join(facts.parameter_dtypes)))
+        differing.append(Disagreement("parameters", ", ".join(facts.parameter_dtypes)))
     if facts.apex_opt_level in _APEX_MEANS and not any_half:
-        found.append(Disagreement("apex", facts.apex_opt_level or ""))
+        differing.append(Disagreement("apex", facts.apex_opt_level or ""))
     if (facts.grad_scaler or signals.gradscaler_ops) and not _ran(signals, "fp16"):
-        found.append(Disagreement("grad_scaler", ""))
+        differing.append(Disagreement("grad_scaler", ""))
     if signals.transformer_engine_ops and not _ran(signals, "fp8"):
-        found.append(Disagreement("transformer_engine", ""))
+        differing.append(Disagreement("transformer_engine", ""))
     allowed = facts.matmul_allow_tf32 and facts.cudnn_allow_tf32
     if (
         precision == "fp32"
@@ -306,9 +306,9 @@ def _disagreements(view: ProfileView, precision: str, means: Means, signals: Sig
         and not _ran(signals, "tf32")
         and "tf32" in tensor_core_precisions(view.compute_capability)
     ):
-        found.append(Disagreement("tf32", ""))
+        differing.append(Disagreement("tf32", ""))
     if facts.run_name:
         mode = PrecisionMode("", precision, means, (), (), None, (), signals)
         if named_otherwise(facts.run_name, mode):
-            found.append(Disagreement("name", facts.run_name))
-    return tuple(found)
+            differing.append(Disagreement("name", facts.run_name))
+    return tuple(differing)

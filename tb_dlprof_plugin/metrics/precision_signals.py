@@ -19,13 +19,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, precision_of_dtypes
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
 from tb_dlprof_plugin.names.ops import COPY, OPTIMIZER_STEP
@@ -106,13 +108,9 @@ def precision_signals(view: ProfileView) -> Signals:
     cast_shapes, casts = _casts(view, names)
     weights = _weights(view, half)
     compiled, casting = _compiled(view)
-    engine = np.array(
-        [name in _TRANSFORMER_ENGINE_OPS or name.startswith(_TRANSFORMER_ENGINE_PREFIXES) for name in names],
-        dtype=np.bool_,
-    )
 
-    def count(wanted: list[bool]) -> int:
-        return int(calls_of_op[np.array(wanted, dtype=np.bool_)].sum()) if wanted else 0
+    def count(wanted: Callable[[str], bool]) -> int:
+        return int(calls_of_op[view.strings_where(wanted)[ops.name]].sum())
 
     return Signals(
         parts=parts,
@@ -123,15 +121,19 @@ def precision_signals(view: ProfileView) -> Signals:
         cast_weights=len(weights & cast_shapes),
         casts=casts,
         shapes_recorded=bool(ops.shapes.any()),
-        gradscaler_ops=count([name.startswith("aten::_amp_") for name in names]),
+        gradscaler_ops=count(lambda name: name.startswith("aten::_amp_")),
         apex=_apex(view),
-        transformer_engine_ops=int(calls_of_op[engine].sum()),
+        transformer_engine_ops=count(_of_transformer_engine),
         transformer_engine_kernels=_launches_named(view, "transformer_engine::"),
-        scaled_products=count([name == "aten::_scaled_mm" for name in names]),
+        scaled_products=count("aten::_scaled_mm".__eq__),
         compiled_kernels=compiled,
         casting_compiled_kernels=casting,
-        optimizer_steps=count([name.startswith(OPTIMIZER_STEP) for name in names]),
+        optimizer_steps=count(lambda name: name.startswith(OPTIMIZER_STEP)),
     )
+
+
+def _of_transformer_engine(name: str) -> bool:
+    return name in _TRANSFORMER_ENGINE_OPS or name.startswith(_TRANSFORMER_ENGINE_PREFIXES)
 
 
 def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str, int]]:
@@ -146,7 +148,7 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
         launches, kernels = profile.launches, profile.kernels
         op = take_or(calls.op, inner, -1)
         keys = np.stack((launches.kernel[rows], op, view.launch_group[rows]))
-        for kernel, owner, place, ns in _sums(keys, launches.duration_ns[rows]):
+        for kernel, owner, place, ns in _column_sums(keys, launches.duration_ns[rows]):
             inputs = of_op[owner] if owner >= 0 else ""
             precision = _of_tensor_cores(view, kernel) or inputs or _of_name(view, kernel)
             times[(*_place(view, place), precision)] += ns
@@ -156,19 +158,18 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
         rows = np.flatnonzero(is_matrix & (outermost(is_matrix, view.call_parent) == np.arange(len(calls))))
         keys = np.stack((calls.op[rows], view.call_group[rows]))
         # One more than the duration, so that calls of 0 ns count.
-        for owner, place, ns in _sums(keys, calls.duration_ns[rows] + 1):
+        for owner, place, ns in _column_sums(keys, calls.duration_ns[rows] + 1):
             times[(*_place(view, place), of_op[owner])] += ns
             if "attention" not in strings[ops.name[owner]]:
                 products[of_op[owner]] += ns
-    found = tuple(Part(module, op_type, precision, ns) for (module, op_type, precision), ns in times.items())
-    return found, dict(products)
+    parts = tuple(Part(module, op_type, precision, ns) for (module, op_type, precision), ns in times.items())
+    return parts, dict(products)
 
 
-def _sums(keys: Ints, values: Ints) -> list[list[int]]:
+def _column_sums(keys: Ints, values: Ints) -> list[list[int]]:
     """Each different column of ``keys`` with the sum of its values."""
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    sums = np.bincount(inverse.reshape(-1), weights=values, minlength=unique.shape[1]).astype(np.int64)
-    return np.vstack((unique, sums)).T.tolist()  # type: ignore[no-any-return]
+    return np.vstack((unique, sums(inverse.reshape(-1), values, unique.shape[1]))).T.tolist()  # type: ignore[no-any-return]
 
 
 def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
@@ -198,7 +199,7 @@ def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
     )
     if len(other):
         wanted &= ~take_or(other, op, False)
-    wanted &= kernels.kind[launches.kernel] == KernelKind.KERNEL
+    wanted &= view.launch_is_kernel
     rows = np.flatnonzero(wanted & (launches.attribution != Attribution.ORPHAN))
     return rows, owner[rows]
 
@@ -225,7 +226,7 @@ def _place(view: ProfileView, group: int) -> tuple[str, str]:
 def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
     """Which calls autocast wrapped, and which are outermost forward ops that multiply FP16 or BF16 matrices."""
     profile = view.profile
-    calls, ops, _strings = profile.calls, profile.ops, profile.strings
+    calls, ops = profile.calls, profile.ops
     parent, name = view.call_parent, ops.name[calls.op]
     half = np.array(
         [precision_of_dtypes(profile.input_dtypes[row]) in HALF for row in ops.dtypes.tolist()], dtype=np.bool_
@@ -243,7 +244,7 @@ def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
 def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], dict[str, int]]:
     """Shapes of FP32 tensors that the forward pass cast to FP16 or BF16, and all such casts by target."""
     profile = view.profile
-    ops, _strings = profile.ops, profile.strings
+    ops = profile.ops
     calls_of_op = np.bincount(profile.calls.op, minlength=len(ops))
     shapes: set[tuple[int, ...]] = set()
     casts: Counter[str] = Counter()
@@ -262,24 +263,24 @@ def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], d
 def _weights(view: ProfileView, half: Bools) -> set[tuple[int, ...]]:
     """Shapes of the second inputs of the ops, each sorted: a linear layer's product takes the transposed weight."""
     ops, strings = view.profile.ops, view.profile.strings
-    found = set()
+    shapes = set()
     for op in np.unique(view.profile.calls.op[half]).tolist():
         shape = shape_at(view.profile.shapes_of(op), 1)
         # Products of two activations have batches on both sides; weights of convolutions have as many sizes as images.
         convolution = "conv" in strings[ops.name[op]]
         if shape is not None and (convolution or len(shape) == 2):
-            found.add(tuple(sorted(shape)))
-    return found
+            shapes.add(tuple(sorted(shape)))
+    return shapes
 
 
 def _apex(view: ProfileView) -> dict[tuple[str, str], int]:
     profile = view.profile
     launched = np.bincount(profile.launches.kernel, minlength=len(profile.kernels))
-    found: Counter[tuple[str, str]] = Counter()
+    conversions: Counter[tuple[str, str]] = Counter()
     for kernel, times in enumerate(launched.tolist()):
         if converted := apex_conversion(profile.strings[profile.kernels.name[kernel]]):
-            found[converted] += times
-    return dict(found)
+            conversions[converted] += times
+    return dict(conversions)
 
 
 def apex_conversion(kernel: str) -> tuple[str, str] | None:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
+from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
-from tb_dlprof_plugin.model.profile import Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Ints, Verdict
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.kernel_groups import kernel_group
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -103,13 +105,13 @@ def roofline(view: ProfileView, selection: Selection) -> Roofline:
         rows.append(_row(view, work, np.flatnonzero(group == which), which, kernels, ceilings))
     rows.sort(key=lambda row: -row.time_ns)
     impossible = frozenset(row.group for row in rows if row.impossible)
-    known = (work.flops != UNKNOWN) & ~np.isin(group, list(impossible))
+    counted = (work.flops != UNKNOWN) & ~np.isin(group, list(impossible))
     return Roofline(
         gpu=gpu,
         ceilings=ceilings,
         calls=len(work),
-        unknown_calls=int((~known).sum()),
-        flops=int(work.flops[known].sum()),
+        unknown_calls=int((~counted).sum()),
+        flops=int(work.flops[counted].sum()),
         time_ns=sum(row.time_ns for row in rows),
         unknown_ns=sum(row.time_ns for row in rows if row.flops is None),
         rows=rows,
@@ -129,13 +131,12 @@ class _Kernels:
 
     def __init__(self, view: ProfileView, work: MatrixCalls, group: Ints) -> None:
         launches, kernels, strings = view.profile.launches, view.profile.kernels, view.profile.strings
-        is_kernel = (kernels.kind[launches.kernel] == KernelKind.KERNEL) & (launches.call >= 0)
-        rows = np.flatnonzero(is_kernel)
+        rows = np.flatnonzero(view.launch_is_kernel & (launches.call >= 0))
         rows = rows[work.of_call[launches.call[rows]] >= 0]
         place = group[work.of_call[launches.call[rows]]]
         rows, place = rows[place >= 0], place[place >= 0]
         time = launches.duration_ns[rows]
-        self.time_ns = np.bincount(place, weights=time, minlength=len(view.groups)).astype(np.int64)
+        self.time_ns = sums(place, time, len(view.groups))
         self.on_tensor_cores: list[dict[str, int]] = [defaultdict(int) for _ in range(len(view.groups))]
         self.unknown_ns = np.zeros(len(view.groups), dtype=np.int64)
         verdict, precision = kernels.tensor_core[launches.kernel[rows]], kernels.precision[launches.kernel[rows]]
@@ -235,9 +236,9 @@ def _least_ns(flops: Ints, moved: Ints, peak: float | None, ceilings: Ceilings) 
 
 def _ran_in(kernels: _Kernels, group: int, inputs: str) -> tuple[str, bool | None]:
     """The precision in which the Tensor Core kernels spent most time; that of the inputs where there are none."""
-    found = kernels.on_tensor_cores[group]
-    if found:
-        return max(found, key=lambda name: found[name]), True
+    time_in = kernels.on_tensor_cores[group]
+    if time_in:
+        return max(time_in, key=lambda name: time_in[name]), True
     if kernels.unknown_ns[group]:
         return "", None
     return inputs, False
@@ -268,3 +269,22 @@ def _input_precision(view: ProfileView, work: MatrixCalls, members: Ints) -> str
     rows = np.unique(view.profile.calls.op[work.call[members]]).tolist()
     names = {precision_of_dtypes(view.profile.dtypes_of(row)) for row in rows}
     return names.pop() if len(names) == 1 else ""
+
+
+@per_selection
+def largest_gains(view: ProfileView, selection: Selection) -> dict[int, int]:
+    """By op group the kernel time (ns) that it could gain at most; a group whose bound is unknown is absent.
+
+    Unknown are those whose FLOPs, bytes or peak rate are, those with eligible kernels outside routines whose FLOPs
+    count, and those that are as fast as their least time already: what that counts does not hold for them (a Winograd
+    convolution multiplies less often, a causal mask saves work, data may come from the L2 cache).
+    """
+    eligible = op_totals(view, selection).eligible_ns
+    gains = {}
+    for row in roofline(view, selection).rows:
+        if row.possible_percent is None or row.time_ns != eligible[row.group]:
+            continue
+        gain = round(row.time_ns * (1 - row.possible_percent / 100))
+        if gain > 0:
+            gains[row.group] = gain
+    return gains

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.metrics.time_sharing import TimeShares, disjoint, gaps, label, share_out
 from tb_dlprof_plugin.model.frameworks import between_ops, loader_title
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.profile import CallKind, Ints, Role, Verdict
 
 Basis = Literal["gpu", "cpu"]
 
@@ -174,16 +174,14 @@ class _Sums:
 
 def _layer_of_launch(run: Run) -> Ints:
     """Per row of `Profile.launches` its bucket among the first six."""
-    launches, kernels, strings = run.view.profile.launches, run.view.profile.kernels, run.view.profile.strings
-    talks = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
-    kernel: Bools = kernels.kind[launches.kernel] == KernelKind.KERNEL
+    launches, kernels, is_kernel = run.view.profile.launches, run.view.profile.kernels, run.view.launch_is_kernel
     keys = list(GPU_BUCKETS)
     return np.select(
         [
             run.launch_scaler,
-            run.launch_cast & kernel,
-            ~kernel,
-            talks[launches.kernel],
+            run.launch_cast & is_kernel,
+            ~is_kernel,
+            run.view.launch_is_collective,
             kernels.tensor_core[launches.kernel] == Verdict.YES,
         ],
         [keys.index(name) for name in ("scaler", "casts", "copies", "communication", "tensor_core")],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, is_matrix_op
@@ -60,7 +60,7 @@ class OffTensorCores:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _OpPart:
     """Launches of one kernel by one matrix op in one group."""
 
     group: int
@@ -122,7 +122,7 @@ def run_settings(view: ProfileView) -> Settings:
     half = np.array(
         [precision_of_dtypes(profile.input_dtypes[row]) in _HALF for row in profile.ops.dtypes.tolist()], dtype=np.bool_
     )
-    in_tf32 = np.array([_string(view, i) == "tf32" for i in kernels.precision], dtype=np.bool_)[launches.kernel[rows]]
+    in_tf32 = view.strings_where("tf32".__eq__)[kernels.precision[launches.kernel[rows]]]
     of_cudnn = launch_of_cudnn(view)[rows]
     facts = profile.facts
     return Settings(
@@ -135,10 +135,7 @@ def run_settings(view: ProfileView) -> Settings:
 
 def launch_of_cudnn(view: ProfileView) -> Bools:
     """Per launch whether cuDNN's TF32 switch decides about its kernel: convolutions and recurrent layers."""
-    kernels = view.profile.kernels
-    of_cudnn = np.array([_string(view, i) in _CUDNN_FAMILIES for i in kernels.family], dtype=np.bool_)
-    decides: Bools = of_cudnn[view.profile.launches.kernel]
-    return decides
+    return view.strings_where(_CUDNN_FAMILIES.__contains__)[view.profile.kernels.family][view.profile.launches.kernel]
 
 
 @per_view
@@ -154,12 +151,11 @@ def _owners(view: ProfileView) -> tuple[Ints, Bools]:
         return np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.bool_)
     can = (profile.ops.tensor_core_eligible != Verdict.NO)[profile.calls.op]
     matrix = np.array([is_matrix_op(_string(view, i)) for i in profile.ops.name], dtype=np.bool_)[profile.calls.op]
-    is_kernel = (profile.kernels.kind == KernelKind.KERNEL)[launches.kernel]
     call = np.maximum(launches.call, 0)
 
     def op_around(chosen: Bools) -> Ints:
         around = nearest(chosen, view.call_parent)[call]
-        known = is_kernel & (launches.call >= 0) & (around >= 0)
+        known = view.launch_is_kernel & (launches.call >= 0) & (around >= 0)
         return np.where(known, profile.calls.op[np.maximum(around, 0)], -1)
 
     by_kernel = view.launch_by_kernel != Verdict.NO
@@ -167,19 +163,19 @@ def _owners(view: ProfileView) -> tuple[Ints, Bools]:
     return np.where(able >= 0, able, any_matrix), able >= 0
 
 
-def _by_matrix_op(view: ProfileView, rows: Bools, owner: Ints, eligible: Bools) -> list[list[_Part]]:
+def _by_matrix_op(view: ProfileView, rows: Bools, owner: Ints, eligible: Bools) -> list[list[_OpPart]]:
     """The parts of each matrix op of each group."""
     launches = view.profile.launches
     keys = np.stack((view.launch_group[rows], owner[rows], launches.kernel[rows], eligible[rows].astype(np.int64)))
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
     time = np.bincount(inverse.reshape(-1), weights=launches.duration_ns[rows], minlength=unique.shape[1])
-    found: dict[tuple[int, int], list[_Part]] = {}
+    found: dict[tuple[int, int], list[_OpPart]] = {}
     for (group, op, kernel, may), total in zip(unique.T.tolist(), time.astype(np.int64).tolist(), strict=True):
-        found.setdefault((group, op), []).append(_Part(group, op, kernel, total, bool(may)))
+        found.setdefault((group, op), []).append(_OpPart(group, op, kernel, total, bool(may)))
     return list(found.values())
 
 
-def _product(view: ProfileView, part: _Part, verdict: Verdict) -> Product:
+def _product(view: ProfileView, part: _OpPart, verdict: Verdict) -> Product:
     ops, kernels = view.profile.ops, view.profile.kernels
     return Product(
         op=_string(view, ops.name[part.op]),
@@ -190,7 +186,7 @@ def _product(view: ProfileView, part: _Part, verdict: Verdict) -> Product:
     )
 
 
-def _computes(view: ProfileView, part: _Part) -> bool:
+def _computes(view: ProfileView, part: _OpPart) -> bool:
     """Whether the kernel computes the product, or may."""
     kernels = view.profile.kernels
     if _verdict(view, part) != Verdict.NO:
@@ -199,7 +195,7 @@ def _computes(view: ProfileView, part: _Part) -> bool:
     return computes_product(family, rule)
 
 
-def _verdict(view: ProfileView, part: _Part) -> Verdict:
+def _verdict(view: ProfileView, part: _OpPart) -> Verdict:
     return Verdict(int(view.profile.kernels.tensor_core[part.kernel]))
 
 

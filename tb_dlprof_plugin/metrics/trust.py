@@ -104,7 +104,7 @@ _ORDER: dict[TrustLevel, int] = {"poor": 0, "fair": 1, "good": 2}
 def trust(view: ProfileView, selection: Selection) -> Trust:
     """Whether the recording's selected iterations can be trusted."""
     estimate, spread = step_estimate(view, selection), iteration_spread(view, selection)
-    found: Iterable[TrustReason] = itertools.chain(
+    every_reason: Iterable[TrustReason] = itertools.chain(
         _iterations(view, selection, spread),
         _overhead(view, estimate, spread),
         _step(view, estimate),
@@ -114,7 +114,7 @@ def trust(view: ProfileView, selection: Selection) -> Trust:
         _drift(view, selection),
         _machine(view),
     )
-    reasons = tuple(sorted(found, key=lambda reason: _ORDER[reason.severity]))
+    reasons = tuple(sorted(every_reason, key=lambda reason: _ORDER[reason.severity]))
     return Trust(reasons[0].severity if reasons else "good", reasons)
 
 
@@ -167,11 +167,11 @@ def _overhead(view: ProfileView, estimate: StepEstimate, spread: IterationSpread
             100 * (ratio - 1),
         )
     elif 100 * (ratio - 1) >= RECORDER_PERCENT:
-        known = "The step itself was timed without it" if timed else "The step itself is estimated without it"
+        step_words = "The step itself was timed without it" if timed else "The step itself is estimated without it"
         yield TrustReason(
             "recorder_overhead",
             "fair",
-            f"{recorded}. {known}; CPU times of single ops and calls are as recorded, so take them as shares.",
+            f"{recorded}. {step_words}; CPU times of single ops and calls are as recorded, so take them as shares.",
             100 * (ratio - 1),
         )
     elif timed and 100 * (1 - ratio) >= SHORTER_PERCENT:
@@ -226,17 +226,17 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
 
 def _replay(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
     """Its threshold is `simulation.basis.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
-    known = basis(view, selection)
-    if known.off_percent is None or known.trusted:
+    replayed = basis(view, selection)
+    if replayed.off_percent is None or replayed.trusted:
         return
-    steps = "recorded steps" if known.light is None else "light window's steps"
-    change = f"{abs(known.off_percent):.0f} % {'longer' if known.off_percent > 0 else 'shorter'}"
+    steps = "recorded steps" if replayed.light is None else "light window's steps"
+    change = f"{abs(replayed.off_percent):.0f} % {'longer' if replayed.off_percent > 0 else 'shorter'}"
     yield TrustReason(
         "replay_off",
         "fair",
         f"A replay of the {steps} is {change} than they were: the recording does not show everything that sets "
         "their pace. Savings that need the replay are not estimated; measured figures hold.",
-        known.off_percent,
+        replayed.off_percent,
     )
 
 
@@ -260,11 +260,11 @@ def _damage(view: ProfileView) -> Iterator[TrustReason]:
 
 
 def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
-    known = coverage(view)
-    own = known.linked_ns + known.unattributed_ns
-    if not known.total_ns:
+    covered = coverage(view)
+    own = covered.linked_ns + covered.unattributed_ns
+    if not covered.total_ns:
         return
-    unlinked = 100 * known.unattributed_ns / own if own else 0.0
+    unlinked = 100 * covered.unattributed_ns / own if own else 0.0
     if unlinked >= UNLINKED_PERCENT:
         yield TrustReason(
             "unlinked_kernels",
@@ -276,7 +276,7 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
             ),
             unlinked,
         )
-    orphans = 100 * known.orphan_ns / known.total_ns
+    orphans = 100 * covered.orphan_ns / covered.total_ns
     if orphans >= ORPHAN_PERCENT:
         yield TrustReason(
             "orphan_kernels",

@@ -41,5 +41,4 @@ def scaled(times_ns: Ints, total_ns: int | Ints) -> Ints:
     whole = edges[..., -1:]
     total = np.asarray(total_ns, dtype=np.int64)[..., None]
     fitted = np.rint(edges * (total / np.maximum(whole, 1))).astype(np.int64)
-    result: Ints = np.diff(np.where(edges == whole, np.where(whole > 0, total, 0), fitted), prepend=0, axis=-1)
-    return result
+    return np.diff(np.where(edges == whole, np.where(whole > 0, total, 0), fitted), prepend=0, axis=-1)

@@ -51,6 +51,7 @@ class Option:
         flag: the command's option, without dashes; the field's name by default.
         short: a letter for it.
         metavar: what the command's help shows as its value.
+        least: the smallest number that a command takes.
         repeats: whether a command takes it several times; the texts are joined by commas.
         label: of its control on the page; "" for none.
         key: in the page's address; the field's name by default.
@@ -65,6 +66,7 @@ class Option:
     flag: str = ""
     short: str = ""
     metavar: str | None = None
+    least: float | None = None
     repeats: bool = False
     label: str = ""
     key: str = ""

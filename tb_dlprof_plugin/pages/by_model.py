@@ -8,6 +8,7 @@ import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import BeforeAfter, Change, NamedRun, before_and_after
 from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -129,18 +130,15 @@ def _side(run: NamedRun | None, runs: dict[str, RecordedRun]) -> ModelSide | Non
     if run is None:
         return None
     figures = run.figures
-    return ModelSide(
+    return struct_from(
+        ModelSide,
+        figures,
         ref=runs[run.name].ref,
         precision=precision_label(figures.setup.precision),
-        gpu_utilization=figures.gpu_utilization,
-        tensor_core_utilization=figures.tensor_core_utilization,
         step_ns=round(figures.step.ns),
         step_source=figures.step.source,
         step_words=figures.step.words,
         recorded_ns=round(figures.step.recorded_ns),
-        deviation_ns=figures.deviation_ns,
-        samples_per_second=figures.samples_per_second,
-        peak_memory_bytes=figures.peak_memory_bytes,
         problems=[advice.problem for advice in runs[run.name].advice],
     )
 

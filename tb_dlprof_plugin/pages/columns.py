@@ -1,4 +1,7 @@
-"""A column of a table, declared at the field of its row struct: pages, commands and docs derive theirs from it."""
+"""What is said of a field of a page's struct, declared there: the column of a table, the sentence on a figure.
+
+Pages, commands and docs derive theirs from it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
 
 Unit = Literal[
@@ -30,6 +32,17 @@ _OF_NAME: tuple[tuple[str, Unit, float], ...] = (
     ("watts", "watts", 1),
 )
 """By the end of a field's name: the unit that its numbers are shown in, and the factor to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The tooltip of a figure's label: ``idle_percent: Annotated[float | None, Definition("gpuIdle", "...")]``.
+
+    ``key`` is its name in the frontend's `DEFINITIONS`. A sentence on several fields is in `pages.shared_definitions`.
+    """
+
+    key: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

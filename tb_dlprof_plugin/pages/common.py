@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import coverage
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
-from tb_dlprof_plugin.model.direction import Direction
+from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.profile import Role as Roles
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name, kernel_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.store.header import header_of
 
 Verdict = Literal["yes", "no", "unknown"]
 Role = Literal["forward", "backward", "optimizer", "dataloader", "other"]
-CategoryKey = Literal["tensor_core", "other_kernels", "memory", "dataloader", "io", "cpu", "other"]
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -125,6 +128,97 @@ ROLES: dict[int, Role] = {
 }
 
 
+def struct_from(kind: type[_Struct], *sources: object, **own: Any) -> _Struct:
+    """A struct with these fields of its own, and the others from the sources that have them by the same name.
+
+    The first source that has a field counts. A source that is None is unknown: so is then what no other has.
+    """
+    for name in kind.__struct_fields__:
+        if name not in own:
+            source = next((source for source in sources if hasattr(source, name)), None)
+            if source is not None:
+                own[name] = getattr(source, name)
+            elif None in sources:
+                own[name] = None
+    return kind(**own)
+
+
+@dataclass(frozen=True, slots=True)
+class OpText:
+    """What pages say of an op, a row of `ProfileView.groups`."""
+
+    view: ProfileView
+    group: int
+
+    @property
+    def id(self) -> str:
+        return self.view.groups.ids[self.group]
+
+    @property
+    def name(self) -> str:
+        return group_name(self.view, self.group)
+
+    @property
+    def module(self) -> str:
+        return self.view.profile.strings[self.view.groups.module[self.group]]
+
+    @property
+    def op_type(self) -> str:
+        return self.view.profile.strings[self.view.groups.op_type[self.group]]
+
+    @property
+    def direction(self) -> Direction:
+        return direction_of(int(self.view.groups.role[self.group]))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """What pages say of a row of `Profile.kernels`: a kernel, copy or set."""
+
+    view: ProfileView
+    kernel: int
+
+    @property
+    def id(self) -> str:
+        return kernel_id(self.view, self.kernel)
+
+    @property
+    def name(self) -> str:
+        return self._text("name")
+
+    @property
+    def short_name(self) -> str:
+        return short_kernel_name(self.name)
+
+    @property
+    def kind(self) -> str:
+        return KernelKind(int(self.view.profile.kernels.kind[self.kernel])).name.lower()
+
+    @property
+    def family(self) -> str:
+        return self._text("family")
+
+    @property
+    def tensor_core(self) -> Verdict:
+        return VERDICTS[int(self.view.profile.kernels.tensor_core[self.kernel])]
+
+    @property
+    def precision(self) -> str:
+        return self._text("precision")
+
+    @property
+    def rule(self) -> str:
+        return self._text("rule")
+
+    def _text(self, column: str) -> str:
+        return self.view.profile.strings[getattr(self.view.profile.kernels, column)[self.kernel]]
+
+
+def note_items(view: ProfileView) -> list[NoteItem]:
+    """The notes of a recording."""
+    return [NoteItem(note.code, note.text, note.count) for note in view.profile.notes]
+
+
 def step_figures(estimate: StepEstimate) -> StepFigures:
     """The step as pages and JSON show it."""
     return StepFigures(
@@ -152,14 +246,7 @@ def selected_range(view: ProfileView, selection: Selection) -> SelectedRange:
 def coverage_of(view: ProfileView) -> Coverage:
     """How much of the GPU time is attributed to ops."""
     found = coverage(view)
-    return Coverage(
-        total_ns=found.total_ns,
-        linked_ns=found.linked_ns,
-        orphan_ns=found.orphan_ns,
-        unattributed_ns=found.unattributed_ns,
-        outside_ns=found.outside_ns,
-        linked_percent=percent(found.linked_ns, found.total_ns),
-    )
+    return struct_from(Coverage, found, linked_percent=percent(found.linked_ns, found.total_ns))
 
 
 def run_title(view: ProfileView) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -12,19 +11,19 @@ import numpy as np
 from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.comparison.shares import Shares
-from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
-from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
-from tb_dlprof_plugin.metrics.kernels import TimeSplit, kernel_totals, time_split
-from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
-from tb_dlprof_plugin.metrics.ops import op_totals
-from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.kernels import coverage, kernel_totals
 from tb_dlprof_plugin.metrics.trust import ORPHAN_PERCENT
 from tb_dlprof_plugin.model.formatting import duration
-from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, run_title, selected_range, step_figures
+from tb_dlprof_plugin.pages.common import (
+    Slice,
+    StepFigures,
+    step_figures,
+)
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput, CompareMetric, CompareSide, metrics_of
 from tb_dlprof_plugin.pages.compare_ops import (
     REASONS,
     CompareModule,
@@ -40,52 +39,14 @@ from tb_dlprof_plugin.pages.compare_text import (
     different_models,
     explanation,
     headline,
-    recorded_text,
 )
-from tb_dlprof_plugin.pages.overview import CATEGORIES
-from tb_dlprof_plugin.pages.realised_savings import KeptPromises, kept_promises
+from tb_dlprof_plugin.pages.realised_savings import PredictionCheck, prediction_check
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
-from tb_dlprof_plugin.store.header import header_of
-from tb_dlprof_plugin.store.run_ref import RunRef
 
-_Unit = Literal["ns", "percent", "count", "bytes", "per_second", "joules", "watts"]
-_Better = Literal["lower", "higher", ""]
-_ORPHANS_TOLD_PERCENT = 5.0
+_ORPHANS_NOTE_PERCENT = 5.0
 """Of the GPU time, from which orphans are a note; from `ORPHAN_PERCENT` on the recording is not one of its steps."""
 _UNEVEN_PERCENT = 20.0
-_ENERGY = ("joules_per_step", "joules_per_sample", "watts")
-_WITHOUT_GPU = ("step_time", "recorded_step", "samples_per_second")
 _MS = 1e6
-
-
-class CompareSide(msgspec.Struct, frozen=True):
-    """One of the two runs; ``step_text`` gives the source of its step and the recorder's overhead."""
-
-    ref: RunRef
-    title: str
-    precision: str
-    model: str
-    device: str
-    range: SelectedRange
-    step_text: str
-
-
-class CompareMetric(msgspec.Struct, frozen=True):
-    """One measure of both runs; ``ratio`` is a / b for times (above 1: b is faster), None where either is unknown.
-
-    ``gain`` is the factor by which b is better, above 1 for better with any measure: a / b where lower is better and
-    b / a where higher is. None where neither is better, a side is unknown or the divisor is 0.
-    """
-
-    key: str
-    label: str
-    unit: _Unit
-    a: float | None
-    b: float | None
-    ratio: float | None
-    gain: float | None
-    better: _Better
 
 
 class CompareBucket(msgspec.Struct, frozen=True):
@@ -209,7 +170,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     ops: list[CompareOp]
     total_rows: int
     reason_texts: dict[str, str]
-    promises: KeptPromises | None
+    promises: PredictionCheck | None
     warnings: list[str]
     notes: list[str]
 
@@ -245,7 +206,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         matched_gpu_time_percent=CompareBoth(*(side.matched_percent if gpu else None for side in comparison.shares)),
         shares=CompareSharesOfBoth(*(_shares(side) for side in comparison.shares)),
         buckets=_buckets(comparison),
-        metrics=_metrics(a, b),
+        metrics=metrics_of(a, b),
         a_categories=a.categories(),
         b_categories=b.categories(),
         families=_families(a, b),
@@ -254,7 +215,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         ops=ops,
         total_rows=len(ops),
         reason_texts=REASONS,
-        promises=kept_promises(comparison, a.view, b.view, a.selection, b.selection),
+        promises=prediction_check(comparison, a.view, b.view, a.selection, b.selection),
         warnings=_warnings(a, b, comparison, differ),
         notes=_notes(a, b),
     )
@@ -273,139 +234,6 @@ def compare_op(a: CompareInput, b: CompareInput, id: Annotated[str, Option("Id o
 def _compared(a: ProfileView, b: ProfileView, a_selection: Selection, b_selection: Selection) -> Comparison:
     """The last pairs are cached: opening one op of a comparison usually leads to others."""
     return compare(a, b, a_selection, b_selection)
-
-
-class CompareInput:
-    """One run with everything the page needs of it."""
-
-    def __init__(self, view: ProfileView, ref: RunRef, selection: Selection) -> None:
-        self.view, self.ref, self.selection = view, ref, selection
-        self.steps: StepTotals = step_totals(view, selection)
-        self.step: StepEstimate = step_estimate(view, selection)
-        self.split: TimeSplit = time_split(view, selection)
-        totals = op_totals(view, selection)
-        self.tensor_cores: TensorCoreTotals = tensor_core_totals(totals)
-        self.energy: StepEnergy | None = step_energy(view, selection)
-        self.kernel_calls = int(view.selected_launches(selection).sum())
-
-    def side(self) -> CompareSide:
-        header = header_of(self.view.profile)
-        return CompareSide(
-            ref=self.ref,
-            title=run_title(self.view),
-            precision=header.precision,
-            model=header.model,
-            device=header.device,
-            range=selected_range(self.view, self.selection),
-            step_text=recorded_text(self.step),
-        )
-
-    def categories(self) -> list[Slice]:
-        count, step = self.selection.count, self.steps.average_ns
-        per_step = {name: None if value is None else value // count for name, value in self.steps.category_ns.items()}
-        return [Slice(name, CATEGORIES[name][0], value, percent(value, step)) for name, value in per_step.items()]
-
-    def peak_memory(self, reserved: bool = False) -> int | None:
-        """Most bytes allocated, or reserved, on the GPU: from the hook, else from the allocator's events."""
-        facts = self.view.profile.facts
-        read = facts.peak_memory_reserved_bytes if reserved else facts.peak_memory_allocated_bytes
-        gpus = [device for device in recorded_devices(self.view.profile) if device >= 0]
-        if read is not None or not gpus:
-            return read
-        memory = DeviceMemory(self.view, gpus[0])
-        if not memory.has_totals:
-            return None
-        window = memory.window(self.selection.first, self.selection.last)
-        return memory.peak_reserved(window) if reserved else memory.peak(window).allocated
-
-    def tensor_core_ns(self) -> float | None:
-        """Tensor Core kernel time per step."""
-        return self.per_step(self.split.tensor_core_ns)
-
-    def per_step(self, value_ns: int | None) -> float | None:
-        return None if value_ns is None or not self.view.profile.has_gpu else value_ns / self.selection.count
-
-
-def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
-    def both(read: Callable[[CompareInput], float | None]) -> tuple[float | None, float | None]:
-        return read(a), read(b)
-
-    rows: list[tuple[str, str, _Unit, _Better, tuple[float | None, float | None]]] = [
-        ("step_time", "Step time", "ns", "lower", both(lambda s: s.step.ns)),
-        ("recorded_step", "Recorded step", "ns", "", both(lambda s: s.step.recorded_ns)),
-        ("gpu_busy", "GPU busy per step", "ns", "lower", both(lambda s: s.per_step(s.steps.gpu_busy_ns))),
-        ("kernel_time", "Kernel time per step", "ns", "lower", both(lambda s: s.per_step(s.split.kernel_ns))),
-        ("tensor_core_time", "Tensor Core kernel time per step", "ns", "", both(CompareInput.tensor_core_ns)),
-        ("memory_time", "Copies and sets per step", "ns", "lower", both(lambda s: s.per_step(s.split.memory_ns))),
-        ("kernel_calls", "GPU launches per step", "count", "lower", both(lambda s: s.per_step(s.kernel_calls))),
-        ("gpu_utilization", "GPU utilization", "percent", "higher", both(lambda s: s.steps.gpu_utilization)),
-        (
-            "tensor_core_utilization",
-            "Tensor Core Kernel Utilization",
-            "percent",
-            "higher",
-            both(lambda s: s.tensor_cores.utilization),
-        ),
-        ("samples_per_second", "Samples per second", "per_second", "higher", both(_rate)),
-        (
-            "peak_memory",
-            "Peak memory allocated",
-            "bytes",
-            "lower",
-            both(CompareInput.peak_memory),
-        ),
-        (
-            "peak_memory_reserved",
-            "Peak memory reserved",
-            "bytes",
-            "lower",
-            both(lambda s: s.peak_memory(reserved=True)),
-        ),
-        (
-            "joules_per_step",
-            "Energy per step",
-            "joules",
-            "lower",
-            both(lambda s: s.energy.joules if s.energy else None),
-        ),
-        (
-            "joules_per_sample",
-            "Energy per sample",
-            "joules",
-            "lower",
-            both(lambda s: s.energy.joules_per_sample if s.energy else None),
-        ),
-        ("watts", "Power", "watts", "", both(lambda s: s.energy.watts if s.energy else None)),
-    ]
-    if not a.view.profile.has_gpu and not b.view.profile.has_gpu:
-        rows = [row for row in rows if row[0] in _WITHOUT_GPU]
-    # Few recordings hold energy: without it, no rows for it.
-    rows = [row for row in rows if row[0] not in _ENERGY or row[4] != (None, None)]
-    return [
-        CompareMetric(
-            key,
-            label,
-            unit,
-            left,
-            right,
-            left / right if left is not None and right else None,
-            _gain(left, right, better),
-            better,
-        )
-        for key, label, unit, better, (left, right) in rows
-    ]
-
-
-def _gain(a: float | None, b: float | None, better: _Better) -> float | None:
-    if a is None or b is None or better == "":
-        return None
-    over, under = (a, b) if better == "lower" else (b, a)
-    return over / under if under else None
-
-
-def _rate(side: CompareInput) -> float | None:
-    batch = side.view.profile.facts.batch_size
-    return batch * 1e9 / side.step.ns if batch and side.step.ns else None
 
 
 def _families(a: CompareInput, b: CompareInput) -> list[CompareKernelFamily]:
@@ -474,10 +302,10 @@ def _shares(side: Shares) -> CompareShares:
 
 
 def _batches(comparison: Comparison) -> CompareBatches | None:
-    found = comparison.batches
-    if found is None or not found.differ:
+    batches = comparison.batches
+    if batches is None or not batches.differ:
         return None
-    return CompareBatches(found.a, found.b, found.recorded, comparison.per_sample)
+    return CompareBatches(batches.a, batches.b, batches.recorded, comparison.per_sample)
 
 
 def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison, different_models: bool) -> list[str]:
@@ -510,11 +338,11 @@ def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison, differen
 
 def _notes(a: CompareInput, b: CompareInput) -> list[str]:
     """Facts that do not change the answer."""
-    found = ((name, _orphan_percent(side)) for name, side in (("base", a), ("candidate", b)))
+    percents = ((name, _orphan_percent(side)) for name, side in (("base", a), ("candidate", b)))
     return [
         _orphans_text(orphans, name)
-        for name, orphans in found
-        if orphans is not None and _ORPHANS_TOLD_PERCENT < orphans <= ORPHAN_PERCENT
+        for name, orphans in percents
+        if orphans is not None and _ORPHANS_NOTE_PERCENT < orphans <= ORPHAN_PERCENT
     ]
 
 
@@ -526,9 +354,5 @@ def _orphans_text(orphans: float, name: str) -> str:
 
 
 def _orphan_percent(side: CompareInput) -> float | None:
-    return percent(_orphan_ns(side), int(side.view.profile.launches.duration_ns.sum()))
-
-
-def _orphan_ns(side: CompareInput) -> int:
-    launches = side.view.profile.launches
-    return int(launches.duration_ns[launches.attribution == Attribution.ORPHAN].sum())
+    covered = coverage(side.view)
+    return percent(covered.orphan_ns, covered.total_ns)

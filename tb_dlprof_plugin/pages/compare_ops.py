@@ -11,10 +11,9 @@ from tb_dlprof_plugin.comparison import Comparison, OpPair, OpSide
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.direction import Direction, direction_of
-from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
-from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.model.formatting import shapes_text
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, KernelText, Role, Verdict, struct_from
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 
 How = Literal["module", "sequence", "resized", ""]
@@ -178,18 +177,14 @@ def op_detail(comparison: Comparison, id: str, a: ProfileView, b: ProfileView) -
 
 def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
     a, b = pair.a, pair.b
-    return CompareOp(
-        id=pair.id,
+    return struct_from(
+        CompareOp,
+        pair,
         name=op_name(pair.module, pair.op_type),
-        module=pair.module,
-        b_module=pair.b_module,
-        listed_in=pair.listed_in,
-        op_type=pair.op_type,
         direction=direction_of(pair.role),
         role=ROLES[pair.role],
         dims=shapes_text(pair.dims),
         how=pair.how or "",
-        reason=pair.reason,
         a_id=a.id if a else None,
         b_id=b.id if b else None,
         a_ns=a.time_ns if a else None,
@@ -197,9 +192,7 @@ def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
         difference_ns=b.time_ns - a.time_ns if a and b else None,
         low_ns=None if pair.low_ns is None else round(pair.low_ns),
         high_ns=None if pair.high_ns is None else round(pair.high_ns),
-        noise=pair.noise,
         speedup=a.time_ns / b.time_ns if a and b and b.time_ns else None,
-        change_ns=pair.change_ns,
         change_percent=percent(pair.change_ns, step_change_ns),
         a_cast_ns=a.cast_ns if a else None,
         b_cast_ns=b.cast_ns if b else None,
@@ -260,19 +253,19 @@ def _sums(pairs: list[OpPair], side: int) -> dict[str, int]:
 
 
 def _main_precision(sides: list[OpSide]) -> str:
-    known = [side for side in sides if side.precision]
-    return max(known, key=lambda side: side.time_ns).precision if known else ""
+    named = [side for side in sides if side.precision]
+    return max(named, key=lambda side: side.time_ns).precision if named else ""
 
 
 def _kernel_count(sides: list[OpSide]) -> int | None:
-    known = [side.kernels for side in sides if side.kernels is not None]
-    return round(sum(known)) if known else None
+    counts = [side.kernels for side in sides if side.kernels is not None]
+    return round(sum(counts)) if counts else None
 
 
 def _mean_roof(sides: list[OpSide]) -> float | None:
-    known = [(side.roof_percent, side.time_ns) for side in sides if side.roof_percent is not None]
-    whole = sum(time for _, time in known)
-    return sum(roof * time for roof, time in known) / whole if whole else None
+    roofs = [(side.roof_percent, side.time_ns) for side in sides if side.roof_percent is not None]
+    whole = sum(time for _, time in roofs)
+    return sum(roof * time for roof, time in roofs) / whole if whole else None
 
 
 def _using(side: OpSide | None) -> Verdict:
@@ -284,15 +277,6 @@ def _using(side: OpSide | None) -> Verdict:
 
 
 def _kernel(view: ProfileView, kernel: int, calls: float, time_ns: float, cast: bool) -> CompareKernel:
-    kernels, strings = view.profile.kernels, view.profile.strings
-    name = strings[kernels.name[kernel]]
-    is_kernel = kernels.kind[kernel] == KernelKind.KERNEL
-    return CompareKernel(
-        name=name,
-        short_name=short_kernel_name(name),
-        calls=calls,
-        ns=time_ns,
-        uses_tc=VERDICTS[int(kernels.tensor_core[kernel])] if is_kernel else "no",
-        precision=strings[kernels.precision[kernel]],
-        cast=cast,
-    )
+    text = KernelText(view, kernel)
+    uses = text.tensor_core if text.kind == "kernel" else "no"
+    return struct_from(CompareKernel, text, calls=calls, ns=time_ns, uses_tc=uses, cast=cast)

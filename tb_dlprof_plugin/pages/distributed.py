@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import msgspec
 
 from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount, cause_text
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS_PER_MS = 1e6
@@ -199,88 +200,81 @@ class DistributedPage(msgspec.Struct, frozen=True):
 
 def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
     """The page of a job, of which ``ref`` is one rank."""
-    return DistributedPage(
+    return struct_from(
+        DistributedPage,
+        job,
         ref=ref,
         headline=job.sentence,
-        world_size=job.world_size,
         ranks=len(job.ranks),
         missing=_numbers(job.missing_ranks),
         figures=_figures(job, job.efficiency),
         account=_account(job.account),
         delays=[
-            JobDelay(
-                one.rank,
-                one.host,
-                _ns(one.owed_ms),
-                _ns(one.winnable_ms),
-                cause_text(one.cause),
-                one.significant,
-                one.why,
-            )
-            for one in job.delays[:_MOST_DELAYS]
+            struct_from(JobDelay, delay, in_ns(delay), cause=cause_text(delay.cause))
+            for delay in job.delays[:_MOST_DELAYS]
         ],
         what_if=[
-            JobWhatIf(
-                one.change,
-                _ns(one.step_ms),
-                _ns(one.low_ms),
-                _ns(one.high_ms),
-                100 * (1 - one.step_ms / job.step.ms) if job.step and job.step.ms else None,
+            struct_from(
+                JobWhatIf,
+                repair,
+                in_ns(repair),
+                saved_percent=100 * (1 - repair.step_ms / job.step.ms) if job.step and job.step.ms else None,
             )
-            for one in job.what_if
+            for repair in job.what_if
         ],
         collectives=[
-            JobCollective(
-                one.operation,
-                one.dimension,
-                one.size,
-                one.module,
-                one.calls_per_step,
-                one.bytes,
-                _ns(one.transfer_ms),
-                None if one.waiting_ms is None else _ns(one.waiting_ms),
-                _ns(one.exposed_ms),
-                _rate(one.bus_gb_s),
-                _rate(one.attainable_gb_s),
-                one.verdict,
-                _rate(one.hiding_gb_s),
+            struct_from(
+                JobCollective,
+                calls,
+                in_ns(calls),
+                bus_bytes_per_second=_rate(calls.bus_gb_s),
+                attainable_bytes_per_second=_rate(calls.attainable_gb_s),
+                hiding_bytes_per_second=_rate(calls.hiding_gb_s),
             )
-            for one in job.collective_rows[:_MOST_COLLECTIVES]
+            for calls in job.collective_rows[:_MOST_COLLECTIVES]
         ],
         heat=_heat(job.heat),
         mesh=[JobDimension(name, max(places, default=0) + 1, places) for name, places in _places(job)],
         shown_ranks=_shown(job),
-        notes=job.notes,
     )
 
 
-def _ns(milliseconds: float) -> int:
+def whole_ns(milliseconds: float) -> int:
+    """A time in whole ns."""
     return round(milliseconds * _NS_PER_MS)
+
+
+def in_ns(row: Any) -> SimpleNamespace:
+    """The times of a row of a job (``..._ms``) as whole ns (``..._ns``), None where they are unknown."""
+    times = {name.removesuffix("_ms"): getattr(row, name) for name in row.__slots__ if name.endswith("_ms")}
+    return SimpleNamespace(**{f"{name}_ns": None if ms is None else whole_ns(ms) for name, ms in times.items()})
 
 
 def _rate(gigabytes: float | None) -> float | None:
     return None if gigabytes is None else gigabytes * 1e9
 
 
-def _percent(share: float | None) -> float | None:
+def as_percent(share: float | None) -> float | None:
+    """A share from 0 to 1 in percent."""
     return None if share is None else 100 * share
 
 
 def _figures(job: Job, efficiency: Efficiency) -> JobFigures:
     step = job.step
-    return JobFigures(
-        step_ns=_ns(step.ms) if step else None,
-        step_low_ns=_ns(step.low_ms) if step else None,
-        step_high_ns=_ns(step.high_ms) if step else None,
-        parallel_percent=_percent(efficiency.parallel),
-        balance_percent=_percent(efficiency.load_balance),
-        communication_percent=_percent(efficiency.communication),
-        wasted_percent=_percent(efficiency.wasted_gpu_share),
-        wasted_gpu_hours_per_day=efficiency.wasted_gpu_hours_per_day,
-        flops_utilization_percent=_percent(efficiency.flops_utilization),
+    return struct_from(
+        JobFigures,
+        efficiency,
+        job,
+        step_ns=whole_ns(step.ms) if step else None,
+        step_low_ns=whole_ns(step.low_ms) if step else None,
+        step_high_ns=whole_ns(step.high_ms) if step else None,
+        parallel_percent=as_percent(efficiency.parallel),
+        balance_percent=as_percent(efficiency.load_balance),
+        communication_percent=as_percent(efficiency.communication),
+        wasted_percent=as_percent(efficiency.wasted_gpu_share),
+        flops_utilization_percent=as_percent(efficiency.flops_utilization),
         matched_percent=job.collectives.matched_percent,
         clock_us=job.clock.uncertainty_us,
-        simulated_error_percent=job.simulated_error_percent,
     )
 
 
@@ -289,8 +283,8 @@ def _account(rows: list[RankAccount]) -> JobAccount:
     columns: dict[str, list[Any]] = {name: [] for name in JobAccount.__struct_fields__}
     for row in rows:
         waiting = row.waiting_ms or 0.0
-        parts = [_ns(one) for one in (row.compute_ms, row.transfer_ms, waiting, row.bubble_ms, row.host_ms)]
-        step = _ns(row.step_ms)
+        parts = [whole_ns(one) for one in (row.compute_ms, row.transfer_ms, waiting, row.bubble_ms, row.host_ms)]
+        step = whole_ns(row.step_ms)
         parts[parts.index(max(parts))] += step - sum(parts)
         values: list[int | None] = [row.rank, step, *parts]
         if row.waiting_ms is None:
@@ -311,14 +305,14 @@ def _heat(heat: Heat | None) -> JobHeat | None:
         first.append(heat.ranks[begin])
         last.append(heat.ranks[min(begin + size, count) - 1])
         for column in zip(*rows, strict=True):
-            known = [one for one in column if one is not None]
-            percent.append(round(max(known), 1) if known else None)
+            waits = [percent_of for percent_of in column if percent_of is not None]
+            percent.append(round(max(waits), 1) if waits else None)
     return JobHeat(first, last, heat.iterations, percent, [_mean(row) for row in heat.percent])
 
 
 def _mean(row: list[float | None]) -> float | None:
-    known = [one for one in row if one is not None]
-    return round(sum(known) / len(known), 1) if known else None
+    waits = [share for share in row if share is not None]
+    return round(sum(waits) / len(waits), 1) if waits else None
 
 
 def _places(job: Job) -> Iterable[tuple[str, list[int]]]:

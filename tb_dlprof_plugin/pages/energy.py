@@ -13,14 +13,13 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.energy import StepEnergy, energy_missing, step_energy
 from tb_dlprof_plugin.metrics.energy_split import EnergySplit, NoSplit, energy_split
-from tb_dlprof_plugin.metrics.modules import module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import energy, share
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range, struct_from
 from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.energy import NoEnergy, forecast_energy
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_label
@@ -208,21 +207,13 @@ def energy_page(
         unknown["joules_per_sample"] = "The batch size was not recorded; pass batch_size=."
     split = _split(view, selection, unknown) if measured is not None else None
     modules, ops = (_modules(view, split), _ops(view, selection, split)) if split is not None else ([], [])
-    return EnergyPage(
+    return struct_from(
+        EnergyPage,
+        measured,
         ref=ref,
         headline=_headline(measured, split, unknown),
         range=selected_range(view, selection),
         joules_per_step=measured.joules if measured else None,
-        low_joules=measured.low_joules if measured else None,
-        high_joules=measured.high_joules if measured else None,
-        joules_per_sample=measured.joules_per_sample if measured else None,
-        watts=measured.watts if measured else None,
-        idle_watts=measured.idle_watts if measured else None,
-        idle_percent=measured.idle_percent if measured else None,
-        power_limit_watts=measured.power_limit_watts if measured else None,
-        sm_clock_mhz=measured.sm_clock_mhz if measured else None,
-        temperature_c=measured.temperature_c if measured else None,
-        seconds=measured.seconds if measured else None,
         limits=[EnergyLimit(name, percent) for name, percent in measured.limits.items()] if measured else [],
         residual_percent=split.residual_percent if split else None,
         parts=_parts(measured, split) if measured and split else [],
@@ -237,23 +228,23 @@ def energy_page(
 
 def _split(view: ProfileView, selection: Selection, unknown: dict[str, str]) -> EnergySplit | None:
     try:
-        found = energy_split(view, selection)
+        split = energy_split(view, selection)
     except NoSplit as error:
         unknown["parts"] = f"Where the energy goes is not known: {error}"
         return None
-    if found.trusted:
-        return found
+    if split.trusted:
+        return split
     unknown["parts"] = (
         f"Where the energy goes is not known: the estimate from kernels is off the counter by "
-        f"{found.residual_percent:+.0f} %."
+        f"{split.residual_percent:+.0f} %."
     )
     return None
 
 
 def _parts(measured: StepEnergy, split: EnergySplit) -> list[EnergyPart]:
     rows = [(_AT_REST, split.static_joules), *((kind.value, joules) for kind, joules in split.kinds.items() if joules)]
-    found = [EnergyPart(kind, joules, 100.0 * joules / measured.joules) for kind, joules in rows]
-    return sorted(found, key=lambda row: -row.joules)
+    parts = [EnergyPart(kind, joules, 100.0 * joules / measured.joules) for kind, joules in rows]
+    return sorted(parts, key=lambda row: -row.joules)
 
 
 def _modules(view: ProfileView, split: EnergySplit) -> list[EnergyModule]:
@@ -279,13 +270,13 @@ def _ops(view: ProfileView, selection: Selection, split: EnergySplit) -> list[En
     seconds = np.bincount(every.of_launch[inside], weights=launches.duration_ns[inside] / 1e9, minlength=len(every))
     rows = []
     for row in np.flatnonzero(joules > 0).tolist():
-        known = row < every.groups
+        launched = row < every.groups
         busy = float(seconds[row]) / selection.count
         rows.append(
             EnergyOp(
-                id=view.groups.ids[row] if known else every.id_of(row),
-                name=op_label(view, row) if known else every.name_of(row),
-                direction=direction_of(int(view.groups.role[row])) if known else "",
+                id=view.groups.ids[row] if launched else every.id_of(row),
+                name=op_label(view, row) if launched else every.name_of(row),
+                direction=direction_of(int(view.groups.role[row])) if launched else "",
                 joules=float(joules[row]),
                 percent=100.0 * float(joules[row]) / split.measured.joules,
                 watts=float(joules[row]) / busy if busy else None,

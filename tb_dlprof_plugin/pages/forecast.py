@@ -8,14 +8,14 @@ import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.advice.frameworks import precision_remedy
-from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import OpText, struct_from
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
 from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline
-from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -157,14 +157,10 @@ def _choice(view: ProfileView, ref: RunRef, precision: Precision) -> MixedPrecis
 
 
 def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | None = None) -> ForecastPage:
-    header, groups, strings = header_of(view.profile), view.groups, view.profile.strings
     ops = [
-        ForecastOp(
-            id=groups.ids[op.group],
-            name=op_name(strings[groups.module[op.group]], strings[groups.op_type[op.group]]),
-            module=strings[groups.module[op.group]],
-            op_type=strings[groups.op_type[op.group]],
-            direction=direction_of(int(groups.role[op.group])),
+        struct_from(
+            ForecastOp,
+            OpText(view, op.group),
             measured_ms=_ms(op.measured_ns),
             predicted_ms=_ms(op.predicted_ns),
             casts_ms=_ms(op.casts_ns),
@@ -176,7 +172,7 @@ def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | Non
     recorded = view.profile.facts.batch_size
     return ForecastPage(
         ref=ref,
-        model=header.model,
+        model=header_of(view.profile).model,
         gpu=found.target.new_gpu,
         precision=found.target.precision,
         batch_size=batch_size or recorded,

@@ -9,8 +9,7 @@ import msgspec
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
@@ -51,14 +50,14 @@ def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:
     """The GPUs by number; none where nothing ran on one."""
     iterations = view.profile.iterations
     wall = step_totals(view, selection).wall_ns
-    known = {gpu.id: gpu for gpu in view.profile.system.gpus}
+    by_number = {gpu.id: gpu for gpu in view.profile.system.gpus}
     told = time_split(view, selection).tensor_cores_known
-    found = []
+    rows = []
     for number, times in zip(iterations.gpu_ids, gpu_busy_ns(view, selection).tolist(), strict=True):
         busy, tensor_cores = sum(times), times[0]
-        gpu = known.get(number)
+        gpu = by_number.get(number)
         capability = gpu.compute_capability if gpu else None
-        found.append(
+        rows.append(
             GpuUse(
                 id=number,
                 name=gpu.name if gpu else None,
@@ -71,4 +70,4 @@ def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:
                 tensor_core_percent=percent(tensor_cores, wall) if told else None,
             )
         )
-    return found
+    return rows

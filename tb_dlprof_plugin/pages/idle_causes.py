@@ -73,8 +73,7 @@ def activity_rows(view: ProfileView, activity_ns: Ints) -> list[IdleActivity]:
 
 def largest_causes(activity_ns: Ints) -> Ints:
     """Per row (last axis: `ACTIVITIES`) the index in `CAUSES` of the cause with the most time."""
-    result: Ints = by_cause(activity_ns).argmax(axis=-1).astype(np.int64)
-    return result
+    return by_cause(activity_ns).argmax(axis=-1).astype(np.int64)
 
 
 def while_words(view: ProfileView, cause: IdleCause, activity_ns: Ints) -> str:

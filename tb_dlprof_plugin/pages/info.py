@@ -6,16 +6,9 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, KernelKind
+from tb_dlprof_plugin.pages.common import NoteItem, note_items, struct_from
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
-
-
-class InfoNote(msgspec.Struct, frozen=True):
-    """A note; ``count`` is None if unknown."""
-
-    code: str
-    text: str
-    count: int | None
 
 
 class Info(msgspec.Struct, frozen=True):
@@ -51,7 +44,7 @@ class Info(msgspec.Struct, frozen=True):
     sets: int
     set_time_ns: int
     memory_events: int
-    notes: list[InfoNote]
+    notes: list[NoteItem]
 
 
 def info_page(view: ProfileView, ref: RunRef) -> Info:
@@ -64,11 +57,9 @@ def info_page(view: ProfileView, ref: RunRef) -> Info:
     def kernel_ns(*attribution: Attribution) -> int:
         return int(launches.duration_ns[kernels & np.isin(launches.attribution, attribution)].sum())
 
-    return Info(
-        run=ref.run,
-        session=ref.session,
-        rank=ref.rank,
-        cycle=ref.cycle,
+    return struct_from(
+        Info,
+        ref,
         trace_file=profile.source.trace_file,
         events=profile.source.trace_events,
         repaired=profile.source.repaired_events,
@@ -89,5 +80,5 @@ def info_page(view: ProfileView, ref: RunRef) -> Info:
         sets=int(amounts[KernelKind.MEMSET][0].sum()),
         set_time_ns=amounts[KernelKind.MEMSET][1],
         memory_events=len(profile.memory),
-        notes=[InfoNote(note.code, note.text, note.count) for note in profile.notes],
+        notes=note_items(view),
     )

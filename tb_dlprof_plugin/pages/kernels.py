@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
-from tb_dlprof_plugin.metrics.measured_kernels import measured_kernel
-from tb_dlprof_plugin.model.formatting import share, short_kernel_name
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.metrics.tensor_activity import measured_kernel
+from tb_dlprof_plugin.model.formatting import share
+from tb_dlprof_plugin.model.profile import Bools, Ints, Profile
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import (
     NO_GPU,
     VERDICTS,
     Coverage,
+    KernelText,
     SelectedRange,
     Slice,
     Verdict,
     coverage_of,
     selected_range,
+    struct_from,
 )
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.related import GroupKind, groups_of
-from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.pages.sentences import TextPart, plain, text_of
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
-class KernelCounters(msgspec.Struct, frozen=True):
+class MeasuredCounters(msgspec.Struct, frozen=True):
     """What Nsight Compute measured of ``launches`` of the selected launches; sums are over all of them."""
 
     launches: int
@@ -100,7 +102,7 @@ class KernelRow(msgspec.Struct, frozen=True):
     short_name: str
     told_by: str
     occupancy_measured: bool
-    counters: KernelCounters | None
+    counters: MeasuredCounters | None
     ops: list[KernelOp]
 
 
@@ -172,7 +174,7 @@ def _page(
     called = np.flatnonzero(totals.calls > 0)
     called = called[np.argsort(-totals.total_ns[called], kind="stable")]
     rows = _told_apart([_row(view, selected, totals, int(kernel), whole) for kernel in called])
-    families = np.bincount(kernels.family, weights=totals.total_ns, minlength=len(strings)).astype(np.int64)
+    families = sums(kernels.family, totals.total_ns, len(strings))
     by_family = [
         Slice(strings[i], strings[i], int(families[i]), percent(int(families[i]), whole))
         for i in np.argsort(-families, kind="stable").tolist()
@@ -194,23 +196,15 @@ def _page(
 
 
 def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, whole: int) -> KernelRow:
-    profile, strings = view.profile, view.profile.strings
-    launches, kernels = profile.launches, profile.kernels
+    profile, launches = view.profile, view.profile.launches
     mine = np.flatnonzero(selected & (launches.kernel == kernel))
-    name = strings[kernels.name[kernel]]
     measured = measured_kernel(view, mine)
     achieved = None if measured is None else measured.occupancy_percent
     usual = int(np.bincount(launches.config[mine]).argmax())
-    return KernelRow(
-        id=kernel_id(view, kernel),
-        name=name,
-        short_name=short_kernel_name(name),
+    return struct_from(
+        KernelRow,
+        KernelText(view, kernel),
         told_by="",
-        kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
-        family=strings[kernels.family[kernel]],
-        tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
-        precision=strings[kernels.precision[kernel]],
-        rule=strings[kernels.rule[kernel]],
         calls=int(totals.calls[kernel]),
         total_ns=int(totals.total_ns[kernel]),
         average_ns=int(totals.total_ns[kernel] // totals.calls[kernel]),
@@ -221,11 +215,8 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         occupancy_measured=achieved is not None,
         counters=None
         if measured is None
-        else KernelCounters(measured.launches, measured.dram_bytes, measured.flops, measured.tensor_instructions),
-        grid=_dimensions(profile.launch_configs.grid[usual]),
-        block=_dimensions(profile.launch_configs.block[usual]),
-        registers_per_thread=_known(profile.launch_configs.registers_per_thread[usual]),
-        shared_memory_bytes=_known(profile.launch_configs.shared_memory_bytes[usual]),
+        else MeasuredCounters(measured.launches, measured.dram_bytes, measured.flops, measured.tensor_instructions),
+        **launch_shape(profile, usual),
         bytes=int(totals.bytes[kernel]) or None,
         ops=_ops(view, mine),
     )
@@ -246,14 +237,11 @@ def _told_apart(rows: list[KernelRow]) -> list[KernelRow]:
 
 
 def _ops(view: ProfileView, launches: Ints) -> list[KernelOp]:
-    profile, groups, strings = view.profile, view.groups, view.profile.strings
     group = view.launch_group[launches]
-    known = group >= 0
-    time = np.bincount(
-        group[known], weights=profile.launches.duration_ns[launches[known]], minlength=len(groups)
-    ).astype(np.int64)
+    in_op = group >= 0
+    time = sums(group[in_op], view.profile.launches.duration_ns[launches[in_op]], len(view.groups))
     return [
-        KernelOp(groups.ids[g], op_name(strings[groups.module[g]], strings[groups.op_type[g]]), int(time[g]))
+        KernelOp(view.groups.ids[g], group_name(view, g), int(time[g]))
         for g in np.argsort(-time, kind="stable")[:_OPS_PER_KERNEL].tolist()
         if time[g] > 0
     ]
@@ -264,16 +252,22 @@ def _occupancy(view: ProfileView, launches: Ints) -> float | None:
     occupancy = view.profile.launch_configs.occupancy_percent[view.profile.launches.config[launches]]
     weight = view.profile.launches.duration_ns[launches]
     # Kineto writes 0 if it has no estimate or rounds down to 0; a kernel that ran has a higher one.
-    known = (occupancy > 0) & (weight > 0)
-    return float(np.average(occupancy[known], weights=weight[known])) if known.any() else None
+    measured = (occupancy > 0) & (weight > 0)
+    return float(np.average(occupancy[measured], weights=weight[measured])) if measured.any() else None
 
 
-def _dimensions(values: Ints) -> str:
-    return "" if (values < 0).any() else "×".join(str(v) for v in values.tolist())
-
-
-def _known(value: np.int64) -> int | None:
-    return None if value < 0 else int(value)
+def launch_shape(profile: Profile, config: int) -> dict[str, Any]:
+    """Grid, block, registers and shared memory of a row of `Profile.launch_configs`."""
+    configs = profile.launch_configs
+    sizes = (configs.grid[config], configs.block[config])
+    grid, block = ("" if (size < 0).any() else "×".join(map(str, size.tolist())) for size in sizes)
+    registers, shared = int(configs.registers_per_thread[config]), int(configs.shared_memory_bytes[config])
+    return {
+        "grid": grid,
+        "block": block,
+        "registers_per_thread": registers if registers >= 0 else None,
+        "shared_memory_bytes": shared if shared >= 0 else None,
+    }
 
 
 _FAMILIES = {"copy": "copies", "set": "sets", "gemm": "matrix products", "other": "kernels of no known family"}
@@ -298,8 +292,8 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope
     if scope is not None:
         text = f"Of {scope.name} alone: {what} take {share(families[0].percent)} of its GPU time, "
     unknown = percent(time["unknown"], sum(time.values())) or 0.0
-    known = unknown < UNKNOWN_KERNELS_PERCENT
-    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
+    told = unknown < UNKNOWN_KERNELS_PERCENT
+    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if told else None)}"
     text += f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
     first_row = rows[0]
     if len(rows) > _LARGEST:

@@ -9,7 +9,7 @@ import msgspec
 from tb_dlprof_plugin.metrics.key_node import key_node_candidates
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Role
-from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, group_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
@@ -42,8 +42,8 @@ class KeyNodesPage(msgspec.Struct, frozen=True):
 
 def key_nodes_page(view: ProfileView, ref: RunRef) -> KeyNodesPage:
     """Candidates in the order of `key_node_candidates`: first those called once a step, each by its first call."""
-    groups, strings = view.groups, view.profile.strings
-    names = [op_name(strings[groups.module[row]], strings[groups.op_type[row]]) for row in range(len(groups))]
+    groups = view.groups
+    names = [group_name(view, row) for row in range(len(groups))]
     every = Counter(names)
     forward = Counter(name for name, role in zip(names, groups.role.tolist(), strict=True) if role == Role.FORWARD)
     role_of = dict(zip(groups.ids, groups.role.tolist(), strict=True))

@@ -13,13 +13,11 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.launches import launch_totals
 from tb_dlprof_plugin.metrics.step_buckets import by_cause
-from tb_dlprof_plugin.model.formatting import short_kernel_name
-from tb_dlprof_plugin.model.profile import Ints, KernelKind
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import ROLES, Role
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import ROLES, KernelText, OpText, Role
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, IdleCause, largest_causes
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, SyncKind
 
 Pace = Literal["gpu", "cpu", "mixed", "unknown"]
@@ -135,21 +133,20 @@ class GapRow(msgspec.Struct, frozen=True):
 
 def kernel_rows(view: ProfileView, selection: Selection) -> tuple[list[LaunchedKernel], int]:
     """Kernels by falling mean delay, those of unknown delay last; and how many there are."""
-    kernels, strings = view.profile.kernels, view.profile.strings
     totals, time = launch_totals(view, selection), kernel_totals(view, selection)
     called = np.flatnonzero(totals.calls > 0)
     mean = np.where(totals.delays > 0, totals.delay_ns / np.maximum(totals.delays, 1), -1)
     order = called[np.lexsort((-time.total_ns[called], -mean[called]))]
     rows = []
     for kernel in order[:KERNEL_ROWS].tolist():
-        name = strings[kernels.name[kernel]]
+        text = KernelText(view, kernel)
         timed, queued = int(totals.delays[kernel]), int(totals.queued[kernel])
         rows.append(
             LaunchedKernel(
-                id=kernel_id(view, kernel),
-                name=_cut(name),
-                short_name=_cut(short_kernel_name(name)),
-                kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
+                id=text.id,
+                name=_cut(text.name),
+                short_name=_cut(text.short_name),
+                kind=text.kind,
                 calls=int(totals.calls[kernel]),
                 average_ns=int(time.total_ns[kernel] // totals.calls[kernel]),
                 mean_delay_ns=round(int(totals.delay_ns[kernel]) / timed) if timed else None,
@@ -195,7 +192,7 @@ def sync_rows(view: ProfileView, selection: Selection, found: SyncGroups) -> tup
 def gap_rows(view: ProfileView, gaps: IdleGaps) -> tuple[list[GapRow], int]:
     """The largest gaps, and how many there are."""
     profile = view.profile
-    iterations, strings = profile.iterations, profile.strings
+    iterations = profile.iterations
     in_iteration = _place_in_iteration(gaps)
     rows = []
     for at in np.argsort(-gaps.duration_ns, kind="stable")[:GAP_ROWS].tolist():
@@ -214,8 +211,8 @@ def gap_rows(view: ProfileView, gaps: IdleGaps) -> tuple[list[GapRow], int]:
                 kind=GAP_KINDS[int(gaps.kind[at])],
                 cause=CAUSES[int(largest_causes(gaps.activity_ns[at]))],
                 cause_ns=by_cause(gaps.activity_ns[at]).tolist(),
-                kernel=_cut(short_kernel_name(strings[profile.kernels.name[kernel]])) if kernel >= 0 else "",
-                kernel_id=kernel_id(view, kernel) if kernel >= 0 else "",
+                kernel=_cut(KernelText(view, kernel).short_name) if kernel >= 0 else "",
+                kernel_id=KernelText(view, kernel).id if kernel >= 0 else "",
                 op=op,
                 op_id=op_id,
                 module=module,
@@ -237,9 +234,8 @@ def _op(view: ProfileView, group: int) -> tuple[str, str, str]:
     """Name, id and module path of a row of `ProfileView.groups`; empty for none."""
     if group < 0:
         return "", "", ""
-    groups, strings = view.groups, view.profile.strings
-    module = strings[groups.module[group]]
-    return _cut(op_name(module, strings[groups.op_type[group]])), groups.ids[group], _cut(module)
+    op = OpText(view, group)
+    return _cut(op.name), op.id, _cut(op.module)
 
 
 def _cut(name: str) -> str:

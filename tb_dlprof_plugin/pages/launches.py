@@ -21,9 +21,8 @@ from tb_dlprof_plugin.metrics.step_idle import ACTIVITY_GROUPS, StepIdle, step_i
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import NO_GPU, SelectedRange, Slice, StepFigures, selected_range, step_figures
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import (
     CAUSES,
     DEFINITIONS,
@@ -34,7 +33,6 @@ from tb_dlprof_plugin.pages.idle_causes import (
     cause_slices,
     while_words,
 )
-from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.launch_rows import (
     PACES,
@@ -48,8 +46,7 @@ from tb_dlprof_plugin.pages.launch_rows import (
     sync_rows,
 )
 from tb_dlprof_plugin.pages.overview import RECORDER, Category
-from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
-from tb_dlprof_plugin.pages.step_text import step_words
+from tb_dlprof_plugin.pages.sentences import TextPart, idle_words, plain, step_words, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
 from tb_dlprof_plugin.store.run_ref import RunRef

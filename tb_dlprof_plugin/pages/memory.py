@@ -13,24 +13,25 @@ from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_limits import MemoryLimits, memory_limits
-from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
     MemoryAllocation,
+    MemoryCategory,
     MemoryCategoryKey,
     MemoryGroup,
+    MemoryMoment,
     MemoryPart,
     allocation_rows,
     held_rows,
     memory_parts,
     module_rows,
     op_type_rows,
+    peak_sentence,
 )
-from tb_dlprof_plugin.pages.sentence import TextPart
+from tb_dlprof_plugin.pages.sentences import TextPart
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -207,13 +208,15 @@ def memory_page(
     Raises:
         KeyError: memory of that device was not recorded.
     """
-    found = {device_key(number): number for number in recorded_devices(view.profile)}
-    if device is not None and device not in found:
+    devices = {device_key(number): number for number in recorded_devices(view.profile)}
+    if device is not None and device not in devices:
         raise KeyError(device)
-    if not found:
+    if not devices:
         return _nothing_recorded(view, ref, selection)
-    key = device if device is not None else next(iter(found))
-    return _Builder(view, selection, found[key]).page(ref, [_device(view, number) for number in found.values()], key)
+    key = device if device is not None else next(iter(devices))
+    return _PageOfDevice(view, selection, devices[key]).page(
+        ref, [_device(view, number) for number in devices.values()], key
+    )
 
 
 def device_key(device: int) -> str:
@@ -238,7 +241,7 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
     )  # fmt: skip
 
 
-class _Builder:
+class _PageOfDevice:
     """The page of one device and selection, part by part."""
 
     def __init__(self, view: ProfileView, selection: Selection, device: int) -> None:
@@ -376,8 +379,8 @@ class _Builder:
         return result
 
     def _shown_at(self, state: int) -> list[int | None]:
-        found = self.bill.at(state)
-        return [found[at] for at in self.shown]
+        sizes = self.bill.at(state)
+        return [sizes[at] for at in self.shown]
 
     def _headline(
         self,

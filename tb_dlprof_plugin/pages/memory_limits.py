@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.plan_request import PlanError
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.planning.memory.plan import planner
 from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory
 from tb_dlprof_plugin.planning.memory.replay import free_at_peak

@@ -7,11 +7,14 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.formatting import byte_size, duration, share
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.sentences import TextPart, plain
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS, Holder
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
 from tb_dlprof_plugin.profile_view import op_name
@@ -118,8 +121,8 @@ def module_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: Memor
     names = ["" if key == 0 else made_by.strings[key - 1] for key in keys.tolist()]
     no_direction: list[Direction] = [""] * len(names)
     held: dict[str, list[int]] = {}
-    for one in bill.held:
-        held.setdefault(one.module, []).append(one.bytes)
+    for held_block in bill.held:
+        held.setdefault(held_block.module, []).append(held_block.bytes)
     rows = _rows(made_by, peak, window, group, names, no_direction, keys == 0)
     found = [_with_held(row, held.pop(row.name, []), peak) if row.kind == "group" else row for row in rows]
     found += [
@@ -138,7 +141,7 @@ def op_type_rows(made_by: Allocators, bill: MemoryBill, peak: Peak, window: Memo
     names = ["" if key == 0 else made_by.strings[key - 1] for key in op_types.tolist()]
     directions: list[Direction] = [direction_of(role) for role in roles.tolist()]
     rows = _rows(made_by, peak, window, group, names, directions, op_types == 0)
-    held = sum(one.bytes for one in bill.held)
+    held = sum(block.bytes for block in bill.held)
     if held:
         rows.append(MemoryGroup("held", "", "", held, percent(held, peak.allocated), len(bill.held), held))
     return _ordered([*rows, *_before(bill, peak, window, rows)])
@@ -151,23 +154,23 @@ def memory_parts(made_by: Allocators, bill: MemoryBill, peak: Peak, most: int) -
     alive = np.flatnonzero(memory.alive(peak.state))
     key = (made_by.module[alive] + 1) * len(HOLDERS) + bill.holder[alive]
     keys, group = np.unique(key, return_inverse=True)
-    sums = np.bincount(group.reshape(-1), weights=memory.bytes[alive], minlength=len(keys)).astype(np.int64)
+    sizes = sums(group.reshape(-1), memory.bytes[alive], len(keys))
     found: dict[tuple[str, Holder], int] = {}
 
     def add(module: str, category: Holder, size: int) -> None:
         found[module, category] = found.get((module, category), 0) + size
 
-    for at, size in zip(keys.tolist(), sums.tolist(), strict=True):
+    for at, size in zip(keys.tolist(), sizes.tolist(), strict=True):
         module = at // len(HOLDERS)
         add(made_by.strings[module - 1] if module else "", HOLDERS[at % len(HOLDERS)], size)
-    for one in bill.held:
-        add(one.module, one.holder, one.bytes)
+    for block in bill.held:
+        add(block.module, block.holder, block.bytes)
     # What was made before the recording and is freed in it belongs to no module.
     for category, size in zip(HOLDERS, bill.at(peak.state), strict=True):
         rest = (size or 0) - sum(of for (_, name), of in found.items() if name == category)
         if rest > 0:
             add("", category, rest)
-    ordered = sorted(found.items(), key=lambda one: -one[1])
+    ordered = sorted(found.items(), key=lambda item: -item[1])
     found = dict(ordered[:most])
     for (_, category), size in ordered[most:]:
         add("", category, size)
@@ -179,10 +182,10 @@ def held_rows(bill: MemoryBill, peak: Peak) -> list[MemoryAllocation]:
     """One row per storage that is there all the time; their ids are below 0."""
     return [
         MemoryAllocation(
-            id=-index - 1, bytes=one.bytes, percent=percent(one.bytes, peak.allocated), op="", op_id=None,
-            module=one.module, direction="", category=one.holder, iteration=None, freed="", lifetime_ns=None,
+            id=-index - 1, bytes=block.bytes, percent=percent(block.bytes, peak.allocated), op="", op_id=None,
+            module=block.module, direction="", category=block.holder, iteration=None, freed="", lifetime_ns=None,
         )
-        for index, one in enumerate(bill.held)
+        for index, block in enumerate(bill.held)
     ]  # fmt: skip
 
 
@@ -221,18 +224,18 @@ def _rows(
 ) -> list[MemoryGroup]:
     """The groups with memory in the window."""
     memory = made_by.memory
-    found = memory.group_peaks(group, len(names), peak.state, window)
+    peaks = memory.group_peaks(group, len(names), peak.state, window)
     return [
         MemoryGroup(
             kind="outside" if outside[index] else "group",
             name=names[index],
             direction=directions[index],
-            bytes=int(found.bytes[index]),
-            percent=percent(int(found.bytes[index]), peak.allocated),
-            allocations=int(found.allocations[index]),
-            own_peak_bytes=int(found.own_peak[index]),
+            bytes=int(peaks.bytes[index]),
+            percent=percent(int(peaks.bytes[index]), peak.allocated),
+            allocations=int(peaks.allocations[index]),
+            own_peak_bytes=int(peaks.own_peak[index]),
         )
-        for index in np.flatnonzero(found.own_peak).tolist()
+        for index in np.flatnonzero(peaks.own_peak).tolist()
     ]
 
 
@@ -242,7 +245,7 @@ def _before(bill: MemoryBill, peak: Peak, window: MemoryWindow, rows: list[Memor
     if highest is None or peak.category_bytes[_BEFORE] is None:
         return []
     before = peak.allocated - sum(row.bytes for row in rows)
-    highest -= sum(one.bytes for one in bill.held)
+    highest -= sum(block.bytes for block in bill.held)
     return [MemoryGroup("before", "", "", before, percent(before, peak.allocated), None, highest)]
 
 
@@ -280,3 +283,63 @@ def _freed(memory: DeviceMemory, free: int) -> str:
         return ""
     number = _iteration(memory, free)
     return "outside" if number is None else str(number)
+
+
+_NAMED = 3
+"""Categories in the sentence, of those that hold at least `_LEAST_PERCENT`."""
+_LEAST_PERCENT = 1.0
+
+
+class MemoryMoment(msgspec.Struct, frozen=True):
+    """When most was allocated, and the op that led to it ("" for none).
+
+    ``time_ns`` counts from where the first selected iteration began, ``step_time_ns`` from where its own did.
+    """
+
+    time_ns: int
+    step_time_ns: int
+    iteration_number: int
+    op: str
+    op_id: str | None
+    direction: Direction
+    allocated_bytes: int
+
+
+class MemoryCategory(msgspec.Struct, frozen=True):
+    """One category: bytes at the peak (they sum to it) and the most it held at any moment; None where unknown."""
+
+    key: MemoryCategoryKey
+    label: Annotated[str, Column("Category", "memoryCategory", width=150)]
+    definition: str
+    bytes: Annotated[int | None, Column("At the peak", "memoryAtPeak")]
+    percent: Annotated[float | None, Column("%", "memoryPercent", missing="–")]
+    own_peak_bytes: Annotated[int | None, Column("Own peak", "memoryOwnPeak")]
+
+
+def peak_sentence(peak: MemoryMoment, categories: list[MemoryCategory], modules: list[MemoryGroup]) -> list[TextPart]:
+    """Such as "Peak 3.21 GiB at 42.0 ms of step 3, in conv1/conv2d (forward): 62 % activations. Of the modules layer3
+    holds most, 34 %."
+    """
+    size = byte_size(peak.allocated_bytes)
+    if peak.op:
+        at = f"Peak {size} at {duration(peak.step_time_ns)} of step {peak.iteration_number}, in "
+        op = plain(peak.op) if peak.op_id is None else TextPart(peak.op, "op", peak.op_id)
+        parts = [plain(at), op, plain(f" ({peak.direction})" if peak.direction else "")]
+    else:
+        when = f"at {duration(peak.step_time_ns)}" if peak.step_time_ns > 0 else "at the beginning"
+        parts = [plain(f"Peak {size} {when} of step {peak.iteration_number}")]
+    held = sorted(
+        (category for category in categories if (category.percent or 0) >= _LEAST_PERCENT),
+        key=lambda category: -(category.bytes or 0),
+    )
+    named = ", ".join(f"{share(category.percent)} {_words(category)}" for category in held[:_NAMED])
+    parts.append(plain(f": {named}." if named else "."))
+    module = next((row for row in modules if row.kind == "group" and row.name and row.bytes), None)
+    if module is not None:
+        name = TextPart(module.name, "module", module.name)
+        parts += [plain(" Of the modules "), name, plain(f" holds most, {share(module.percent, 1)}.")]
+    return [part for part in parts if part.text]
+
+
+def _words(category: MemoryCategory) -> str:
+    return f"{category.label[0].lower()}{category.label[1:]}"

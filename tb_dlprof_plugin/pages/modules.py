@@ -9,22 +9,15 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.modules import (
-    OUTSIDE_ROLES,
-    ModuleTotals,
-    ModuleTree,
-    NodeTotals,
-    module_totals,
-    module_tree,
-)
+from tb_dlprof_plugin.metrics.module_tree import ModuleTree, module_tree
+from tb_dlprof_plugin.metrics.modules import OUTSIDE_ROLES, ModuleTotals, NodeTotals, module_totals
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
-from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
+from tb_dlprof_plugin.pages.sentences import TextPart, named_shares, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -336,9 +329,5 @@ def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> list[TextPart
     while len(first) == 1 and first[0] in below:
         first = below[first[0]]
     count = "1 module" if len(rows) == 2 else f"{len(rows) - 1} modules"
-    parts: list[TextPart] = []
-    for path in first[:_NAMED]:
-        part = f" {share(took[path], 1)}" if parts else f" takes {share(took[path], 1)} of the {unit} time"
-        parts += [plain(", ")] if parts else []
-        parts += [TextPart(path, "module", path), plain(part)]
-    return [*parts, plain(f"; {count} ran and took {share(took[''], 1)}.")]
+    shares = named_shares([(path, path, took[path]) for path in first[:_NAMED]], "module", unit, digits=1)
+    return [*shares, plain(f"; {count} ran and took {share(took[''], 1)}.")]

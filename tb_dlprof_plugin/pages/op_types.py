@@ -10,11 +10,10 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
-from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import Coverage, OpRow, SelectedRange, Slice, Verdict, coverage_of, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, time_of, times_by_type
-from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
+from tb_dlprof_plugin.pages.sentences import TextPart, named_shares, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -126,14 +125,14 @@ def _rows(view: ProfileView, selection: Selection) -> list[OpTypeRow]:
 
 def _known_sum(times_ns: list[int | None]) -> int | None:
     """None where no time is known."""
-    known = [time for time in times_ns if time is not None]
-    return sum(known) if known else None
+    recorded = [time for time in times_ns if time is not None]
+    return sum(recorded) if recorded else None
 
 
 def _any(ops: list[OpRow]) -> Verdict:
     """Yes if any is yes, else unknown if any is unknown."""
-    found = {op.tc_eligible for op in ops}
-    return "yes" if "yes" in found else "unknown" if "unknown" in found else "no"
+    verdicts = {op.tc_eligible for op in ops}
+    return "yes" if "yes" in verdicts else "unknown" if "unknown" in verdicts else "no"
 
 
 _TYPES = 9
@@ -161,9 +160,5 @@ def _headline(rows: list[OpTypeRow], has_gpu: bool) -> list[TextPart]:
     unit = "GPU" if has_gpu else "CPU"
     if not named:
         return [plain(f"{count} ran, none with {unit} time of its own.")]
-    parts: list[TextPart] = []
-    for row in named:
-        took = f" {share(row.percent)}" if parts else f" takes {share(row.percent)} of the {unit} time"
-        parts += [plain(", ")] if parts else []
-        parts += [TextPart(row.op_type, "op_type", row.op_type), plain(took)]
-    return [*parts, plain(f"; {count} ran.")]
+    shares = named_shares([(row.op_type, row.op_type, row.percent) for row in named], "op_type", unit)
+    return [*shares, plain(f"; {count} ran.")]

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.pages.common import (
     coverage_of,
     selected_range,
 )
-from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
+from tb_dlprof_plugin.pages.sentences import TextPart, plain, text_of
 from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -101,8 +101,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
 
 def timed_on_cpu(view: ProfileView, totals: OpTotals) -> Bools:
     """Per op, whether its calls were timed on the CPU: a format that only states an op gives its calls no length."""
-    timed: Bools = (totals.cpu_total_ns > 0) | (view.profile.source.format == "kineto")
-    return timed
+    return (totals.cpu_total_ns > 0) | (view.profile.source.format == "kineto")
 
 
 def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:

@@ -9,12 +9,12 @@ import msgspec
 from tb_dlprof_plugin.fleet.job import cause_text
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison, RankChange
 from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, StepParts
-from tb_dlprof_plugin.fleet.several_jobs.scaling import FACTORS, ScaledJob, Scaling
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.fleet.several_jobs.scaling import ScaledJob, Scaling
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.pages.distributed import as_percent, in_ns, whole_ns
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_NS_PER_MS = 1e6
 _MOST_RANKS = 500
 _MOST_COLLECTIVES = 200
 PART_TITLES = {
@@ -166,34 +166,25 @@ def other_jobs_page(ref: RunRef, found: JobComparison, series: Scaling | None) -
         headline=found.sentence,
         parts=_parts(found),
         delays=[
-            JobDelayChange(
-                one.what,
-                (one.rank if one.rank is not None else one.base_rank) or 0,
-                cause_text(one.cause),
-                _known_ns(one.base_winnable_ms),
-                _known_ns(one.winnable_ms),
-                one.why,
+            struct_from(
+                JobDelayChange,
+                delay,
+                in_ns(delay),
+                rank=(delay.rank if delay.rank is not None else delay.base_rank) or 0,
+                cause=cause_text(delay.cause),
             )
-            for one in found.delays
+            for delay in found.delays
         ],
         ranks=[_rank(row) for row in sorted(found.rank_changes, key=_own_change)[:_MOST_RANKS]],
         collectives=[
-            JobCollectiveChange(
-                one.operation,
-                one.dimension,
-                one.size,
-                one.module,
-                one.base_calls_per_step,
-                one.calls_per_step,
-                _known_ns(one.base_transfer_ms),
-                _known_ns(one.transfer_ms),
-                _known_ns(one.base_waiting_ms),
-                _known_ns(one.waiting_ms),
-                _known_ns(one.base_exposed_ms),
-                _known_ns(one.exposed_ms),
-                _ns(one.difference_ms),
+            struct_from(
+                JobCollectiveChange,
+                calls,
+                in_ns(calls),
+                base_calls=calls.base_calls_per_step,
+                calls=calls.calls_per_step,
             )
-            for one in found.collectives[:_MOST_COLLECTIVES]
+            for calls in found.collectives[:_MOST_COLLECTIVES]
         ],
         scaling_headline=series.sentence if series else "",
         scaling=[scaled_row(row) for row in series.jobs] if series else [],
@@ -201,12 +192,8 @@ def other_jobs_page(ref: RunRef, found: JobComparison, series: Scaling | None) -
     )
 
 
-def _ns(milliseconds: float) -> int:
-    return round(milliseconds * _NS_PER_MS)
-
-
 def _known_ns(milliseconds: float | None) -> int | None:
-    return None if milliseconds is None else _ns(milliseconds)
+    return None if milliseconds is None else whole_ns(milliseconds)
 
 
 def _parts(found: JobComparison) -> list[JobPart]:
@@ -217,15 +204,15 @@ def _parts(found: JobComparison) -> list[JobPart]:
             found.parts, _adding_up([one.difference_ms for one in found.parts], found.difference_ms), strict=True
         )
     ]
-    return [*rows, JobPart(PART_TITLES["step"], _ns(whole[0]), _ns(whole[1]), _ns(found.difference_ms))]
+    return [*rows, JobPart(PART_TITLES["step"], whole_ns(whole[0]), whole_ns(whole[1]), whole_ns(found.difference_ms))]
 
 
 def _adding_up(parts: list[float | None], total: float) -> list[int | None]:
     """Whole ns that still add up: what rounding leaves goes to the largest part."""
-    values = [None if one is None else _ns(one) for one in parts]
+    values = [None if one is None else whole_ns(one) for one in parts]
     known = [index for index, one in enumerate(values) if one is not None]
     largest = max(known, key=lambda index: abs(values[index] or 0))
-    values[largest] = _ns(total) - sum(values[index] or 0 for index in known if index != largest)
+    values[largest] = whole_ns(total) - sum(values[index] or 0 for index in known if index != largest)
     return values
 
 
@@ -255,24 +242,17 @@ def _rank(row: RankChange) -> JobRankChange:
         values["waiting"],
         values["bubble"] or 0,
         values["host"] or 0,
-        _ns(row.difference_ms),
+        whole_ns(row.difference_ms),
     )
 
 
 def scaled_row(row: ScaledJob) -> ScaledRow:
     """A job of a series; shares in percent."""
-    return ScaledRow(
+    return struct_from(
+        ScaledRow,
+        row,
+        in_ns(row),
         job=row.name,
-        gpus=row.gpus,
-        step_ns=_ns(row.step_ms),
-        work=row.work,
-        throughput=row.throughput,
-        efficiency_percent=_percent(row.efficiency),
-        **{name: getattr(row, name) for name in FACTORS},
-        flops_utilization_percent=_percent(row.flops_utilization),
-        wasted_gpu_hours_per_day=row.wasted_gpu_hours_per_day,
+        efficiency_percent=as_percent(row.efficiency),
+        flops_utilization_percent=as_percent(row.flops_utilization),
     )
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share

@@ -20,6 +20,7 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.pages.common import (
     Coverage,
     NoteItem,
@@ -28,11 +29,12 @@ from tb_dlprof_plugin.pages.common import (
     Slice,
     StepFigures,
     coverage_of,
+    note_items,
     run_title,
     selected_range,
     step_figures,
+    struct_from,
 )
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.ops import op_rows
@@ -42,9 +44,9 @@ from tb_dlprof_plugin.pages.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.pages.sentences import step_words
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
 from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
-from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.pages.system import SystemItem, system_items
 from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -226,20 +228,17 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         top_ops=op_rows(view, selection)[:_TOP_OPS],
         system=system_items(view),
         findings=[
-            FindingLine(
-                f.id,
-                f.rule,
-                f.severity,
-                f.title,
-                f.saving.expected_ns if f.saving else None,
-                f.saving.low_ns if f.saving else None,
-                f.saving.high_ns if f.saving else None,
-                f.saving.percent if f.saving else None,
+            struct_from(
+                FindingLine,
+                finding,
+                finding.saving,
+                saving_ns=finding.saving.expected_ns if finding.saving else None,
+                saving_percent=finding.saving.percent if finding.saving else None,
             )
-            for f in advise(view, selection).findings
+            for finding in advise(view, selection).findings
         ],
         coverage=coverage_of(view),
-        notes=[NoteItem(n.code, n.text, n.count) for n in profile.notes],
+        notes=note_items(view),
     )
 
 
@@ -297,9 +296,9 @@ def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]
 
 
 def _categories(view: ProfileView) -> list[Category]:
-    known = category_sums(view, slice(None))
+    times = category_sums(view, slice(None))
     return [
-        Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
+        Category(name, label, definition, times[name] is not None) for name, (label, definition) in CATEGORIES.items()
     ]
 
 

@@ -13,26 +13,31 @@ import msgspec
 from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.plan_request import AUTO, PlanError, PlanRequest
-from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
-from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.names.gpu_memory import UnknownGpu
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.plan_rows import (
+    CheckpointRow,
+    PlanRow,
+    batch_rows,
+    checkpoint_rows,
+    gpu_rows,
+    in_mb,
+    in_ms,
+    rate_of,
+    step_or_reason,
+)
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
 from tb_dlprof_plugin.planning.memory.capacity import capacity
-from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, batch_that_fits, planner
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
 from tb_dlprof_plugin.planning.memory.rewrites import changes_of, check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
-from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_MB = 1e6
-_MS = 1e6
-_FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _GPUS = 2
 """Over how many GPUs the tables share the work where the request does not say."""
 _LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
@@ -68,49 +73,6 @@ class HeldRow(msgspec.Struct, frozen=True):
             "planHeld", "Memory that stays from step to step, as asked for; gradients are freed where they can."
         ),
     ]
-
-
-class PlanRow(msgspec.Struct, frozen=True):
-    """One configuration of the tables: a batch size on the run's GPU, or the plan's batch size on another GPU.
-
-    ``verdict`` is "fits", "fits with retries", "does not fit" or "not known".
-    """
-
-    gpu: Annotated[
-        str,
-        Column("GPU", width=150),
-        Definition(
-            "planGpu",
-            "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may "
-            "use other workspaces there.",
-        ),
-    ]
-    batch_size: Annotated[int | None, Column("Batch", "planBatch")]
-    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved")]
-    smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit")]
-    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity")]
-    verdict: Annotated[str, Column("Fits", "planVerdict", width=120)]
-    largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch")]
-    step_ms: Annotated[float | None, Column("Step", "planStep")]
-    samples_per_second: Annotated[float | None, Column("Samples/s", "The batch size over the step time.")]
-
-
-class CheckpointRow(msgspec.Struct, frozen=True):
-    """A set of modules under activation checkpointing: memory against time."""
-
-    modules: Annotated[
-        list[str],
-        Column("Checkpointed", missing="none", width=220),
-        Definition(
-            "planCheckpoints",
-            "Modules whose forward pass is computed again before their backward pass, in place of keeping what it "
-            "made. Each row adds the module that keeps most bytes per time of its forward pass.",
-        ),
-    ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
-    step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 
 class PlanPage(msgspec.Struct, frozen=True):
@@ -197,19 +159,19 @@ def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: b
     check(view, request)
     try:
         room = capacity(view, request.gpu, request.memory_bytes)
-        known = planner(view)
+        memory = planner(view)
     except UnknownGpu as error:
         raise PlanError(str(error)) from None
     except PlanError as error:
         return _nothing(view, ref, request, str(error))
     try:
-        points = _frontier(view, known, request) if tables or to_fit else []
+        points = checkpoint_rows(view, memory, request) if tables or to_fit else []
         if to_fit and room is not None:
-            request = _to_fit(known, request, [row.modules for row in points])
-        found = known.plan(request)
+            request = _to_fit(memory, request, [row.modules for row in points])
+        plan = memory.plan(request)
     except UnknownModule as error:
         raise PlanError(str(error)) from None
-    return _page(view, ref, request, known, found, points, tables)
+    return _page(view, ref, request, memory, plan, points, tables)
 
 
 def refused_page(view: ProfileView, ref: RunRef, why: str) -> PlanPage:
@@ -225,58 +187,58 @@ def _page(
     view: ProfileView,
     ref: RunRef,
     request: PlanRequest,
-    known: MemoryPlanner,
-    found: MemoryPlan,
+    memory: MemoryPlanner,
+    plan: MemoryPlan,
     points: list[CheckpointRow],
     tables: bool,
 ) -> PlanPage:
     unknown: dict[str, str] = {}
     given = input_size(view)
-    step = _step(view, request, unknown)
+    step = step_or_reason(view, request, unknown)
     joules = _joules(view, request, unknown)
     batch = request.batch_size or view.profile.facts.batch_size
-    if found.capacity is None:
+    if plan.capacity is None:
         unknown["capacity_mb"] = unknown["fits"] = "the memory of the run's GPU was not recorded; pass gpu."
-    elif found.fits is None:
+    elif plan.fits is None:
         unknown["fits"] = "the GPU's memory lies within the interval of what is needed."
     if batch is None:
         unknown["largest_batch"] = unknown["samples_per_second"] = _NO_BATCH
-    elif found.largest_batch is None:
+    elif plan.largest_batch is None:
         unknown["largest_batch"] = "no allocation grows with the batch, or the GPU's memory is not known."
     return PlanPage(
         ref=ref,
         model=header_of(view.profile).model,
-        headline=_headline(found, batch),
+        headline=_headline(plan, batch),
         range=selected_range(view, view.selection()),
-        gpu=found.capacity.gpu if found.capacity else "",
+        gpu=plan.capacity.gpu if plan.capacity else "",
         batch_size=batch,
         sequence_length=request.sequence_length or given.length,
         image_size=request.image_size or given.side,
-        verdict=found.verdict,
-        fits=found.fits,
-        peak_allocated_mb=_mb(found.peak_allocated.value),
-        peak_reserved_mb=_mb(found.peak_reserved.value),
-        low_mb=_mb(found.peak_reserved.low),
-        high_mb=_mb(found.peak_reserved.high),
-        smallest_limit_mb=_mb(found.smallest_limit.value),
-        capacity_mb=_mb(found.capacity.least) if found.capacity else None,
-        largest_batch=found.largest_batch,
-        step_ms=_ms(step.ns) if step else None,
-        step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None,
-        samples_per_second=_rate(step, batch, request.accumulate),
+        verdict=plan.verdict,
+        fits=plan.fits,
+        peak_allocated_mb=in_mb(plan.peak_allocated.value),
+        peak_reserved_mb=in_mb(plan.peak_reserved.value),
+        low_mb=in_mb(plan.peak_reserved.low),
+        high_mb=in_mb(plan.peak_reserved.high),
+        smallest_limit_mb=in_mb(plan.smallest_limit.value),
+        capacity_mb=in_mb(plan.capacity.least) if plan.capacity else None,
+        largest_batch=plan.largest_batch,
+        step_ms=in_ms(step.ns) if step else None,
+        step_low_ms=in_ms(step.low_ns) if step else None,
+        step_high_ms=in_ms(step.high_ns) if step else None,
+        samples_per_second=rate_of(step, batch, request.accumulate),
         joules_per_step=joules,
         unknown=unknown,
-        figures=_figures(view, request, found),
-        held=[HeldRow(_HELD[kind], _mb(size)) for kind, size in found.held.items()],
-        batches=_batches(view, known, request) if tables else [],
-        gpus=_gpus(view, known, request) if tables else [],
+        figures=_figures(view, request, plan),
+        held=[HeldRow(_HELD[kind], in_mb(size)) for kind, size in plan.held.items()],
+        batches=batch_rows(view, memory, request) if tables else [],
+        gpus=gpu_rows(view, memory, request) if tables else [],
         checkpoints=points if tables else [],
-        shards=shard_rows(known, request, max(request.gpus, _GPUS)) if tables else [],
-        stages=stage_rows(view, known, request, max(request.gpus, _GPUS)) if tables else [],
-        gpus_needed=gpus_needed(known, request) if tables else None,
-        deepest=depth(known, request, found.capacity) if tables else None,
-        assumptions=found.assumptions,
+        shards=shard_rows(memory, request, max(request.gpus, _GPUS)) if tables else [],
+        stages=stage_rows(view, memory, request, max(request.gpus, _GPUS)) if tables else [],
+        gpus_needed=gpus_needed(memory, request) if tables else None,
+        deepest=depth(memory, request, plan.capacity) if tables else None,
+        assumptions=plan.assumptions,
     )
 
 
@@ -285,7 +247,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
     unknown = dict.fromkeys(
         ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
     )
-    step = _step(view, request, unknown)
+    step = step_or_reason(view, request, unknown)
     joules = _joules(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
@@ -299,37 +261,37 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
         batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
-        fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
+        fits=None, peak_allocated_mb=in_mb(line.peak) if line else None,
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
-        capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
-        step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
-        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch, request.accumulate),
-        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[],
+        capacity_mb=in_mb(room.least) if room else None, largest_batch=line.samples if line else None,
+        step_ms=in_ms(step.ns) if step else None, step_low_ms=in_ms(step.low_ns) if step else None,
+        step_high_ms=in_ms(step.high_ns) if step else None, samples_per_second=rate_of(step, batch, request.accumulate),
+        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=batch_rows(view, None, request), gpus=[],
         checkpoints=[],
         shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
 
-def _headline(found: MemoryPlan, batch: int | None) -> str:
+def _headline(plan: MemoryPlan, batch: int | None) -> str:
     of = f" with batches of {batch:,}" if batch else ""
     takes = (
-        f"tensors hold {_size(found.peak_allocated)} at the peak{of}, the allocator takes "
-        f"{_size(found.peak_reserved)}, and {_size(found.smallest_limit)} would do with retries"
+        f"tensors hold {_size(plan.peak_allocated)} at the peak{of}, the allocator takes "
+        f"{_size(plan.peak_reserved)}, and {_size(plan.smallest_limit)} would do with retries"
     )
-    if found.capacity is None:
+    if plan.capacity is None:
         return f"{takes[0].upper()}{takes[1:]}."
-    of_gpu = f"into {byte_size(found.capacity.least)} of the {found.capacity.gpu.removeprefix('NVIDIA ')}"
+    of_gpu = f"into {byte_size(plan.capacity.least)} of the {plan.capacity.gpu.removeprefix('NVIDIA ')}"
     words = {
         "fits": f"Fits {of_gpu}",
         "fits with retries": f"Fits {of_gpu} only with retries, which wait for the GPU",
         "does not fit": f"Does not fit {of_gpu}",
         "not known": f"May fit {of_gpu}, or not: it lies within the interval",
-    }[found.verdict]
-    most = f" At most {found.largest_batch:,} samples fit." if found.largest_batch else ""
+    }[plan.verdict]
+    most = f" At most {plan.largest_batch:,} samples fit." if plan.largest_batch else ""
     return f"{words}: {takes}.{most}"
 
 
-def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list[PlanFigure]:
+def _figures(view: ProfileView, request: PlanRequest, plan: MemoryPlan) -> list[PlanFigure]:
     changes = changes_of(view, request)
     source = (
         "replay of the recorded step against what was recorded"
@@ -340,78 +302,21 @@ def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list
         )
     )
     rows = (
-        ("peak allocated", found.peak_allocated),
-        ("peak reserved", found.peak_reserved),
-        ("smallest limit", found.smallest_limit),
+        ("peak allocated", plan.peak_allocated),
+        ("peak reserved", plan.peak_reserved),
+        ("smallest limit", plan.smallest_limit),
     )
-    return [PlanFigure(name, _mb(one.value), _mb(one.low), _mb(one.high), source) for name, one in rows]
+    return [PlanFigure(name, in_mb(size.value), in_mb(size.low), in_mb(size.high), source) for name, size in rows]
 
 
-def _batches(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest) -> list[PlanRow]:
-    """Multiples of the recorded batch on the plan's GPU; without a planner their step times alone."""
-    recorded = view.profile.facts.batch_size
-    if not recorded:
-        return []
-    sizes = sorted({max(1, int(recorded * factor)) for factor in _FACTORS} | {request.batch_size or recorded})
-    return [_row(view, known, replace(request, batch_size=size), largest=False) for size in sizes]
-
-
-def _gpus(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
-    """The configuration on GPUs of the table, with the largest batch on each."""
-    return [_row(view, known, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
-
-
-def _row(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:
-    found = known.plan(request, largest) if known is not None else None
-    room = found.capacity if found is not None else capacity(view, request.gpu, request.memory_bytes)
-    step = _step(view, request, {})
-    batch = request.batch_size or view.profile.facts.batch_size
-    return PlanRow(
-        gpu=room.gpu if room else "",
-        batch_size=batch,
-        peak_allocated_mb=_mb(found.peak_allocated.value) if found else None,
-        peak_reserved_mb=_mb(found.peak_reserved.value) if found else None,
-        smallest_limit_mb=_mb(found.smallest_limit.value) if found else None,
-        capacity_mb=_mb(room.least) if room else None,
-        verdict=found.verdict if found else "not known",
-        largest_batch=found.largest_batch if found else None,
-        step_ms=_ms(step.ns) if step else None,
-        samples_per_second=_rate(step, batch, request.accumulate),
-    )
-
-
-def _frontier(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[CheckpointRow]:
-    """Of the recorded step with the request's other changes."""
-    other = replace(request, checkpoint=())
-    found = frontier(view, known.changed(other), known.settings(other))
-    return [
-        CheckpointRow(
-            list(point.modules),
-            _mb(point.peak_allocated),
-            _mb(point.peak_reserved),
-            _ms(step.ns) if (step := _step(view, replace(request, checkpoint=point.modules), {})) else None,
-        )
-        for point in found
-    ]
-
-
-def _to_fit(known: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
+def _to_fit(memory: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
     """With the first set of modules, from none on, with which it fits; the last where none does."""
     tried = request
     for modules in sets:
         tried = replace(request, checkpoint=tuple(modules))
-        if known.plan(tried, largest=False).verdict == "fits":
+        if memory.plan(tried, largest=False).verdict == "fits":
             break
     return tried
-
-
-def _step(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> StepTime | None:
-    try:
-        return step_time(view, request)
-    except NoStepTime as error:
-        unknown["step_ms"] = str(error)
-        unknown.setdefault("samples_per_second", str(error))
-        return None
 
 
 def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> float | None:
@@ -422,17 +327,5 @@ def _joules(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) ->
         return None
 
 
-def _rate(step: StepTime | None, batch: int | None, accumulate: int = 1) -> float | None:
-    return round(accumulate * batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
-
-
-def _mb(size: float) -> float:
-    return round(size / _MB, 3)
-
-
 def _size(figure: Bytes) -> str:
     return byte_size(figure.value)
-
-
-def _ms(ns: float) -> float:
-    return round(ns / _MS, 4)

@@ -8,8 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.plan_request import SHARES, PlanError, PlanRequest
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.module_choices import most_layers, pipeline, repeated_module, units
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
@@ -71,58 +70,58 @@ class Depth(msgspec.Struct, frozen=True):
     ]  # fmt: skip
 
 
-def shard_rows(known: MemoryPlanner, request: PlanRequest, gpus: int) -> list[ShardRow]:
+def shard_rows(memory: MemoryPlanner, request: PlanRequest, gpus: int) -> list[ShardRow]:
     """Each way over so many GPUs that is possible: none where the parameters' sizes are not known."""
     rows = []
     for shard in SHARES:
         try:
-            found = known.plan(replace(request, shard=shard, gpus=gpus), largest=False)
+            plan = memory.plan(replace(request, shard=shard, gpus=gpus), largest=False)
         except PlanError:
             continue
-        allocated, reserved = found.peak_allocated.value, found.peak_reserved.value
-        rows.append(ShardRow(shard, gpus, round(allocated / _MB, 3), round(reserved / _MB, 3), found.verdict))
+        allocated, reserved = plan.peak_allocated.value, plan.peak_reserved.value
+        rows.append(ShardRow(shard, gpus, round(allocated / _MB, 3), round(reserved / _MB, 3), plan.verdict))
     return rows
 
 
-def gpus_needed(known: MemoryPlanner, request: PlanRequest) -> int | None:
+def gpus_needed(memory: MemoryPlanner, request: PlanRequest) -> int | None:
     """The least number of GPUs, of 1, 2, 4 ... 64, with which the configuration fits under its kind of sharding, FSDP2
     where it names none; None where none is enough, or the memory is not known."""
     shard = request.shard or "fsdp2"
     for gpus in _RANKS:
         try:
-            one = replace(request, shard=shard if gpus > 1 else None, gpus=gpus)
-            found = known.plan(one, largest=False)
+            sharded = replace(request, shard=shard if gpus > 1 else None, gpus=gpus)
+            plan = memory.plan(sharded, largest=False)
         except PlanError:
             return None
-        if found.capacity is None:
+        if plan.capacity is None:
             return None
-        if found.fits:
+        if plan.fits:
             return gpus
     return None
 
 
-def stage_rows(view: ProfileView, known: MemoryPlanner, request: PlanRequest, gpus: int) -> list[StageRow]:
+def stage_rows(view: ProfileView, memory: MemoryPlanner, request: PlanRequest, gpus: int) -> list[StageRow]:
     """The model cut over so many GPUs."""
-    program = known.changed(replace(request, shard=None, gpus=1))
+    program = memory.changed(replace(request, shard=None, gpus=1))
     chosen = {unit.module for unit in units(view, program)}
     modules = [module for module in modules_of(program) if module in chosen]
     return [
-        StageRow(list(one.modules), round(one.peak_allocated / _MB, 3), round(one.peak_reserved / _MB, 3))
-        for one in pipeline(program, known.settings(request), modules, gpus)
+        StageRow(list(stage.modules), round(stage.peak_allocated / _MB, 3), round(stage.peak_reserved / _MB, 3))
+        for stage in pipeline(program, memory.settings(request), modules, gpus)
     ]
 
 
-def depth(known: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> Depth | None:
+def depth(memory: MemoryPlanner, request: PlanRequest, room: Capacity | None) -> Depth | None:
     """How deep the network can be on the plan's GPU; None where no module is repeated, or the memory is not known."""
-    program = known.changed(request)
+    program = memory.changed(request)
     module = repeated_module(program)
     if module is None or room is None:
         return None
-    spread = spread_of([*changes_of(known.view, request), "layers"]).allocated
+    spread = spread_of([*changes_of(memory.view, request), "layers"]).allocated
     try:
-        more = most_layers(program, known.settings(request), module, int(room.least / (1 + spread)))
+        more = most_layers(program, memory.settings(request), module, int(room.least / (1 + spread)))
     except UnknownModule:
         return None
     parent = module.rpartition(".")[0]
-    now = sum(one.rpartition(".")[0] == parent for one in modules_of(program))
+    now = sum(path.rpartition(".")[0] == parent for path in modules_of(program))
     return Depth(module, now, more)

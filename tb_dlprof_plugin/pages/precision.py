@@ -17,8 +17,8 @@ from tb_dlprof_plugin.metrics.precision_mode import (
 )
 from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.pages.common import Slice, Verdict
-from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 
 

@@ -88,7 +88,7 @@ def rank_lines_page(
     matched = match_alike(facts) or match(facts)
     alignment = align(facts, matched)
     names = StringTable()
-    found = [_Line(facts[index], index, number, alignment) for index in chosen]
+    found = [_StepOfRank(facts[index], index, number, alignment) for index in chosen]
     waiting, collective = _members(facts, matched, chosen)
     begin = min(line.begin for line in found)
     lines = [line.drawn(begin, waiting, collective, names) for line in found]
@@ -101,7 +101,7 @@ def rank_lines_page(
     )
 
 
-class _Line:
+class _StepOfRank:
     """The rows of a rank in one step, and their times on the common clock."""
 
     def __init__(self, facts: RankFacts, index: int, number: int, alignment: Alignment) -> None:

@@ -10,12 +10,13 @@ import msgspec
 from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
-from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, interval
 from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.common import OpText, struct_from
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.forecast_text import LIMITS
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 _MS = 1e6
 _OUTCOMES = {"within": "within the interval", "shorter": "shorter than forecast", "longer": "longer than forecast"}
@@ -29,7 +30,7 @@ _WORTH_TELLING = 1.05
 """A recorded step this many times as long as the timed one is explained."""
 
 
-class KeptOpRow(msgspec.Struct, frozen=True):
+class ForecastCheckOp(msgspec.Struct, frozen=True):
     """Kernel time of one op of the base per iteration (ms), casts left out.
 
     ``measured_ms`` is that in the candidate, None if the op is missing there. ``error_percent`` is how much longer than
@@ -54,7 +55,7 @@ class KeptOpRow(msgspec.Struct, frozen=True):
     ]
 
 
-class KeptPart(msgspec.Struct, frozen=True):
+class ForecastCheckPart(msgspec.Struct, frozen=True):
     """One measure of the step: as forecast and as measured (ms), and the forecast's error."""
 
     key: str
@@ -64,7 +65,7 @@ class KeptPart(msgspec.Struct, frozen=True):
     error_percent: float | None
 
 
-class KeptForecastPanel(msgspec.Struct, frozen=True):
+class ForecastCheckPanel(msgspec.Struct, frozen=True):
     """The forecast from the base alone, compared with the candidate; times per step in ms.
 
     ``step_ms`` is the candidate's step without the profiler, ``step_low_ms`` to ``step_high_ms`` its interval;
@@ -89,12 +90,12 @@ class KeptForecastPanel(msgspec.Struct, frozen=True):
     limited_by: str
     limit_text: str
     note: str
-    parts: list[KeptPart]
-    ops: list[KeptOpRow]
+    parts: list[ForecastCheckPart]
+    ops: list[ForecastCheckOp]
     total_rows: int
 
 
-class KeptSavingRow(msgspec.Struct, frozen=True):
+class RealisedSavingRow(msgspec.Struct, frozen=True):
     """A saving that a rule predicted for the base, and the measured one (ns per step).
 
     ``realised_low_ns`` to ``realised_high_ns`` is the 95 % interval from the two steps, None if unknown.
@@ -114,17 +115,17 @@ class KeptSavingRow(msgspec.Struct, frozen=True):
     text: str
 
 
-class KeptPromises(msgspec.Struct, frozen=True):
+class PredictionCheck(msgspec.Struct, frozen=True):
     """``forecast`` is None if none applies to the two runs; if one applies but fails, ``refusal`` gives the reason."""
 
-    forecast: KeptForecastPanel | None
+    forecast: ForecastCheckPanel | None
     refusal: str
-    savings: list[KeptSavingRow]
+    savings: list[RealisedSavingRow]
 
 
-def kept_promises(
+def prediction_check(
     comparison: Comparison, a: ProfileView, b: ProfileView, of_a: Selection, of_b: Selection
-) -> KeptPromises | None:
+) -> PredictionCheck | None:
     """Compares the predictions for ``b`` from ``a`` alone with the measurements; None without a prediction."""
     refusal, panel = "", None
     try:
@@ -134,10 +135,10 @@ def kept_promises(
     else:
         panel = _panel(found, a) if found else None
     savings = [_saving(kept) for kept in realised_savings(comparison, a, b, of_a, of_b)]
-    return KeptPromises(panel, refusal, savings) if panel or refusal or savings else None
+    return PredictionCheck(panel, refusal, savings) if panel or refusal or savings else None
 
 
-def _panel(found: ForecastCheck, base: ProfileView) -> KeptForecastPanel:
+def _panel(found: ForecastCheck, base: ProfileView) -> ForecastCheckPanel:
     made, step = found.forecast, found.step
     parts = [
         ("kernels", "GPU work", made.gpu_ns, found.kernel_ns),
@@ -150,7 +151,7 @@ def _panel(found: ForecastCheck, base: ProfileView) -> KeptForecastPanel:
         note = _ESTIMATED.format(recorded=recorded, low=low, high=high)
     elif step.recorded_ns > _WORTH_TELLING * step.ns:
         note = _TIMED.format(words=step.words, recorded=duration(step.recorded_ns))
-    return KeptForecastPanel(
+    return ForecastCheckPanel(
         precision=made.target.precision,
         headline=_headline(found),
         outcome=found.outcome,
@@ -169,7 +170,7 @@ def _panel(found: ForecastCheck, base: ProfileView) -> KeptForecastPanel:
         limit_text=LIMITS[made.limited_by],
         note=note,
         parts=[
-            KeptPart(key, label, _ms(said), _ms(was), _error(said, was))
+            ForecastCheckPart(key, label, _ms(said), _ms(was), _error(said, was))
             for key, label, said, was in parts
             if key == "kernels" or said or was
         ],
@@ -190,19 +191,15 @@ def _headline(found: ForecastCheck) -> str:
     )
 
 
-def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
+def _ops(found: ForecastCheck, base: ProfileView) -> list[ForecastCheckOp]:
     """As many as fit into a response, by falling error."""
-    groups, strings = base.groups, base.profile.strings
     rows = []
     for op in found.ops:
-        said, group = op.forecast, op.forecast.group
+        said = op.forecast
         rows.append(
-            KeptOpRow(
-                id=groups.ids[group],
-                name=op_name(strings[groups.module[group]], strings[groups.op_type[group]]),
-                module=strings[groups.module[group]],
-                op_type=strings[groups.op_type[group]],
-                direction=direction_of(int(groups.role[group])),
+            struct_from(
+                ForecastCheckOp,
+                OpText(base, said.group),
                 before_ms=_ms(said.measured_ns),
                 predicted_ms=_ms(said.predicted_ns),
                 measured_ms=None if op.measured_ns is None else _ms(op.measured_ns),
@@ -215,19 +212,15 @@ def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
     return rows[:_MOST_OPS]
 
 
-def _saving(kept: RealisedSaving) -> KeptSavingRow:
-    return KeptSavingRow(
-        rule=kept.finding.rule,
-        title=kept.finding.title,
-        change=kept.change,
-        low_ns=kept.saving.low_ns,
-        expected_ns=kept.saving.expected_ns,
-        high_ns=kept.saving.high_ns,
+def _saving(kept: RealisedSaving) -> RealisedSavingRow:
+    return struct_from(
+        RealisedSavingRow,
+        kept,
+        kept.finding,
+        kept.saving,
         realised_ns=round(kept.realised_ns),
         realised_low_ns=None if kept.realised_low_ns is None else round(kept.realised_low_ns),
         realised_high_ns=None if kept.realised_high_ns is None else round(kept.realised_high_ns),
-        estimated=kept.estimated,
-        outcome=kept.outcome,
         text=_text(kept),
     )
 

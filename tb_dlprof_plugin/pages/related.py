@@ -10,12 +10,11 @@ from typing import Annotated, Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.model.direction import direction_of, with_direction
-from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.common import ROLES
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.pages.common import ROLES, KernelText, OpText
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 SubjectKind = Literal["op", "op_type", "kernel", "module"]
@@ -55,7 +54,7 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectO
         wanted = kernel_row(view, id)
         mine = np.zeros(len(view.groups), dtype=np.bool_)
         mine[groups[kernels == wanted]] = True
-        name = short_kernel_name(view.profile.strings[view.profile.kernels.name[wanted]])
+        name = KernelText(view, wanted).short_name
         launched = [wanted]
     else:
         mine, name = groups_of(view, kind, id)
@@ -102,14 +101,12 @@ def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:
     group = view.groups.ids.index(subject)
     mine = np.zeros(len(view.groups), dtype=np.bool_)
     mine[group] = True
-    strings, groups = view.profile.strings, view.groups
-    name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-    return mine, with_direction(name, direction_of(int(groups.role[group])))
+    op = OpText(view, group)
+    return mine, with_direction(op.name, op.direction)
 
 
 def _op_type(view: ProfileView, subject: str) -> tuple[Bools, str]:
-    strings = view.profile.strings
-    mine = np.array([strings[name] == subject for name in view.groups.op_type.tolist()], dtype=np.bool_)
+    mine = view.strings_where(subject.__eq__)[view.groups.op_type]
     if not mine.any():
         raise KeyError(subject)
     return mine, subject

@@ -8,14 +8,13 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
-from tb_dlprof_plugin.model.direction import Direction, direction_of
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
-from tb_dlprof_plugin.pages.roofs import Roof, roofs, why_above_roof
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.names.gpu_peaks import Ceilings
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import OpText, SelectedRange, Verdict, selected_range, struct_from
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 Bound = Literal["compute", "memory", "unknown"]
@@ -106,59 +105,49 @@ class RooflinePage(msgspec.Struct, frozen=True):
 
 def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> RooflinePage:
     """The matrix ops of the selected iterations against the roofs of the GPU."""
-    found = roofline(view, selection)
+    totals = roofline(view, selection)
     has_gpu = view.profile.has_gpu
-    ceilings = found.ceilings
-    flops = found.flops if found.calls > found.unknown_calls else None
-    known = [row for row in found.rows if row.flops is not None]
-    known_ns = sum(row.time_ns for row in known)
-    overall = _overall(found.rows)
+    ceilings = totals.ceilings
+    flops = totals.flops if totals.calls > totals.unknown_calls else None
+    counted = [row for row in totals.rows if row.flops is not None]
+    known_ns = sum(row.time_ns for row in counted)
+    overall = _overall(totals.rows)
     return RooflinePage(
         ref=ref,
-        headline=_headline(view, found, has_gpu, flops, selection.count, overall),
+        headline=_headline(view, totals, has_gpu, flops, selection.count, overall),
         range=selected_range(view, selection),
         has_gpu=has_gpu,
-        gpu=found.gpu,
+        gpu=totals.gpu,
         source=ceilings.source if ceilings else "",
         bytes_per_second=ceilings.bytes_per_second if ceilings else None,
-        roofs=roofs(found.rows, ceilings) if ceilings else [],
-        calls=found.calls,
-        unknown_calls=found.unknown_calls,
+        roofs=roofs(totals.rows, ceilings) if ceilings else [],
+        calls=totals.calls,
+        unknown_calls=totals.unknown_calls,
         flops=flops,
         flops_per_iteration=None if flops is None else flops / selection.count,
-        flops_per_second=sum(row.flops or 0 for row in known) * 1e9 / known_ns if known_ns else None,
-        matrix_ns=found.time_ns if has_gpu else None,
-        unknown_ns=found.unknown_ns if has_gpu else None,
-        unknown_percent=percent(found.unknown_ns, found.time_ns) if has_gpu else None,
+        flops_per_second=sum(row.flops or 0 for row in counted) * 1e9 / known_ns if known_ns else None,
+        matrix_ns=totals.time_ns if has_gpu else None,
+        unknown_ns=totals.unknown_ns if has_gpu else None,
+        unknown_percent=percent(totals.unknown_ns, totals.time_ns) if has_gpu else None,
         percent_of_ceiling=overall,
-        ops=[_op(view, row) for row in found.rows[:_MAX_ROWS]],
-        total_rows=len(found.rows),
+        ops=[_op(view, row) for row in totals.rows[:_MAX_ROWS]],
+        total_rows=len(totals.rows),
     )
 
 
 def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
-    groups, strings, _ops = view.groups, view.profile.strings, view.profile.ops
-    module, op_type = strings[groups.module[row.group]], strings[groups.op_type[row.group]]
-    return RooflineOp(
-        id=groups.ids[row.group],
-        name=op_name(module, op_type),
-        module=module,
-        op_type=op_type,
-        direction=direction_of(int(groups.role[row.group])),
-        calls=row.calls,
+    return struct_from(
+        RooflineOp,
+        OpText(view, row.group),
+        row,
         gpu_ns=row.time_ns,
-        flops=row.flops,
-        bytes=row.bytes,
         flops_per_second=row.rate,
         flops_per_byte=row.intensity,
-        precision=row.precision,
         tensor_cores="unknown" if row.tensor_cores is None else "yes" if row.tensor_cores else "no",
         ceiling_flops_per_second=row.ceiling,
         percent_of_ceiling=row.percent,
         bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
         why_above_roof=why_above_roof(row),
-        measured=row.measured,
-        possible_precision=row.possible_precision,
         percent_of_possible=row.possible_percent,
         shapes=shapes_text(view.profile.shapes_of(row.op)),
         dtypes=dtypes_text(view.profile.dtypes_of(row.op)),
@@ -166,9 +155,9 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
 
 
 def _overall(rows: list[RooflineRow]) -> float | None:
-    known = [(row.percent, row.time_ns) for row in rows if row.percent is not None]
-    time = sum(ns for _, ns in known)
-    return sum(share * ns for share, ns in known) / time if time else None
+    shares = [(row.percent, row.time_ns) for row in rows if row.percent is not None]
+    time = sum(ns for _, ns in shares)
+    return sum(share * ns for share, ns in shares) / time if time else None
 
 
 def _headline(
@@ -194,3 +183,82 @@ def _headline(
     text = f"{amount}; matrix kernels reach {overall:.0f} % of what {found.gpu} can in the precision they ran in"
     share = percent(found.unknown_ns, found.time_ns) or 0.0
     return text + (f"; {share:.0f} % of their time has unknown FLOPs." if share > _NOTABLE_UNKNOWN else ".")
+
+
+_CUDA_CORES = ("fp32", False)
+_HALF = ("fp16", "bf16")
+
+
+class Roof(msgspec.Struct, frozen=True):
+    """A peak rate of the GPU; ``precision`` and ``tensor_cores`` are those of the ops below it.
+
+    ``reached`` is True if an op ran in that precision, False for a roof that a change of precision would lead to. FP16
+    and BF16 at one rate are one roof, whose ``precision`` is the one that most time ran in.
+    """
+
+    precision: str
+    tensor_cores: bool
+    label: str
+    flops_per_second: float
+    reached: bool
+
+
+def precision_label(precision: str, tensor_cores: bool) -> str:
+    """Such as "TF32", or "FP32 without Tensor Cores"; "" where unknown."""
+    if not precision:
+        return ""
+    return precision.upper().replace("X", "x") + ("" if tensor_cores else " without Tensor Cores")
+
+
+def roofs(rows: list[RooflineRow], ceilings: Ceilings) -> list[Roof]:
+    """The roofs of the precisions that the ops ran in, could run in or are advised to run in, the highest first.
+
+    FP32 ops off the Tensor Cores have TF32 above them, where the GPU has it: one setting leads there. The FP32 rate of
+    the CUDA cores is drawn with any of them, as what mixed precision and TF32 are compared with.
+    """
+    time_ns: dict[tuple[str, bool], int] = {}
+    for row in rows:
+        if row.tensor_cores is None:
+            continue
+        ran = (row.precision, row.tensor_cores)
+        time_ns[ran] = time_ns.get(ran, 0) + row.time_ns
+        if row.possible_precision:
+            time_ns.setdefault((row.possible_precision, True), 0)
+        if ran == _CUDA_CORES and row.possible_precision in _HALF:
+            time_ns.setdefault(("tf32", True), 0)
+    if time_ns:
+        time_ns.setdefault(_CUDA_CORES, 0)
+    if any((half, True) in time_ns for half in _HALF):
+        for half in _HALF:
+            time_ns.setdefault((half, True), 0)
+    found = [
+        Roof(precision, tensor_cores, precision_label(precision, tensor_cores), rate, time > 0)
+        for (precision, tensor_cores), time in time_ns.items()
+        if (rate := ceilings.flops_per_second(precision, tensor_cores)) is not None
+    ]
+    return sorted(_halves_merged(found, time_ns), key=lambda roof: (-roof.flops_per_second, roof.label))
+
+
+def _halves_merged(found: list[Roof], time_ns: dict[tuple[str, bool], int]) -> list[Roof]:
+    halves = [roof for roof in found if roof.precision in _HALF and roof.tensor_cores]
+    if len(halves) < len(_HALF) or len({roof.flops_per_second for roof in halves}) > 1:
+        return found
+    most = max(_HALF, key=lambda half: time_ns[half, True])
+    merged = Roof(most, True, "FP16 and BF16", halves[0].flops_per_second, any(roof.reached for roof in halves))
+    return [roof for roof in found if roof not in halves] + [merged]
+
+
+_FEWER_PRODUCTS = {
+    "convolution.winograd": "Winograd kernels multiply less often than the FLOPs say",
+    "convolution.fft": "FFT kernels multiply less often than the FLOPs say",
+    "attention": "under a causal mask attention skips products that the FLOPs count",
+}
+_CACHED = "data was still in the L2 cache"
+_UNSEEN = "the algorithm multiplies less often than the FLOPs say, or data was still in the L2 cache"
+
+
+def why_above_roof(row: RooflineRow) -> str:
+    """Why an op is faster than its roof, as far as the names of its kernels show it; "" if it is not faster."""
+    if row.percent is None or row.percent <= 100:
+        return ""
+    return _FEWER_PRODUCTS.get(row.saves_products) or (_CACHED if row.memory_bound else _UNSEEN)

@@ -9,8 +9,8 @@ import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -165,24 +165,21 @@ def many_runs_page(
 
 def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]) -> RunRow:
     figures, setup, gained = recorded.run.figures, recorded.run.figures.setup, compared.speedup
-    return RunRow(
+    return struct_from(
+        RunRow,
+        figures,
+        setup,
         ref=recorded.ref,
         model=model_label(setup.model, setup.parameters, ambiguous),
         precision=precision_label(setup.precision),
         precision_key=computed_in(setup.precision),
-        batch_size=setup.batch_size,
-        workers=setup.workers,
         gpu=setup.gpu or "",
-        gpus=setup.gpus,
-        iterations=figures.iterations,
         step_ns=round(figures.step.ns),
         step_low_ns=round(figures.step.low_ns),
         step_high_ns=round(figures.step.high_ns),
         step_source=figures.step.source,
         step_words=figures.step.words,
         recorded_ns=round(figures.step.recorded_ns),
-        deviation_ns=figures.deviation_ns,
-        samples_per_second=figures.samples_per_second,
         base=compared.base.name if compared.base else "",
         no_base=compared.why,
         changes=changes_text(compared.differs, setup, compared.base.figures.setup, ambiguous) if compared.base else [],
@@ -191,16 +188,6 @@ def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]
         high=gained.high if gained else None,
         by_samples=gained is not None and gained.of == "samples_per_second",
         change=gained.change if gained else "unknown",
-        gpu_utilization=figures.gpu_utilization,
-        tensor_core_utilization=figures.tensor_core_utilization,
-        tensor_core_share=figures.tensor_core_share,
-        peak_memory_bytes=figures.peak_memory_bytes,
-        peak_memory_of=figures.peak_memory_of,
-        joules_per_step=figures.joules_per_step,
-        joules_per_sample=figures.joules_per_sample,
-        watts=figures.watts,
-        flops=figures.flops,
-        launches=figures.launches,
         advice=recorded.advice[0] if recorded.advice else None,
     )
 

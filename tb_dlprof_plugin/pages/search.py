@@ -12,15 +12,14 @@ import numpy as np
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.topics import topic_of
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
-from tb_dlprof_plugin.metrics.modules import module_totals, module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import module_totals
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.direction import direction_words
-from tb_dlprof_plugin.model.formatting import short_kernel_name
-from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.common import ROLES
+from tb_dlprof_plugin.pages.common import ROLES, KernelText
 from tb_dlprof_plugin.pages.report_titles import TITLES
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 HitKind = Literal["op", "module", "kernel", "rule", "report"]
@@ -113,13 +112,13 @@ def _fit(text: str, words: list[str]) -> int:
 
 @per_selection
 def _op_names(view: ProfileView, selection: Selection) -> list[_Name]:
-    groups, strings = view.groups, view.profile.strings
+    groups = view.groups
     totals = op_totals(view, selection)
     weight = totals.gpu_ns if view.profile.has_gpu else totals.cpu_total_ns
     called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0) | (totals.kernel_calls > 0))
     return [
         _Name(
-            f"{op_name(strings[groups.module[g]], strings[groups.op_type[g]])}\n"
+            f"{group_name(view, g)}\n"
             f"{direction_words(int(groups.role[g]))} {ROLES[int(groups.role[g])]} {groups.ids[g]}".lower(),
             int(weight[g]),
             g,
@@ -129,11 +128,10 @@ def _op_names(view: ProfileView, selection: Selection) -> list[_Name]:
 
 
 def _op_hit(view: ProfileView, selection: Selection, group: int, fit: int) -> SearchHit:
-    groups, strings = view.groups, view.profile.strings
+    groups = view.groups
     totals, role = op_totals(view, selection), int(groups.role[group])
     weight = totals.gpu_ns if view.profile.has_gpu else totals.cpu_total_ns
-    label = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-    return SearchHit("op", groups.ids[group], label, ROLES[role], int(weight[group]), fit)
+    return SearchHit("op", groups.ids[group], group_name(view, group), ROLES[role], int(weight[group]), fit)
 
 
 @per_selection
@@ -158,22 +156,17 @@ def _module_hit(view: ProfileView, selection: Selection, node: int, fit: int) ->
 
 @per_selection
 def _kernel_names(view: ProfileView, selection: Selection) -> list[_Name]:
-    kernels, strings = view.profile.kernels, view.profile.strings
     totals = kernel_totals(view, selection)
-    found = []
-    for kernel in np.flatnonzero(totals.calls > 0).tolist():
-        name, family = strings[kernels.name[kernel]], strings[kernels.family[kernel]]
-        text = f"{short_kernel_name(name)}\n{name} {family}".lower()
-        found.append(_Name(text, int(totals.total_ns[kernel]), kernel))
-    return found
+    texts = (KernelText(view, kernel) for kernel in np.flatnonzero(totals.calls > 0).tolist())
+    return [
+        _Name(f"{text.short_name}\n{text.name} {text.family}".lower(), int(totals.total_ns[text.kernel]), text.kernel)
+        for text in texts
+    ]
 
 
 def _kernel_hit(view: ProfileView, selection: Selection, kernel: int, fit: int) -> SearchHit:
-    kernels, strings = view.profile.kernels, view.profile.strings
-    name, kind = strings[kernels.name[kernel]], KernelKind(int(kernels.kind[kernel])).name.lower()
-    total = int(kernel_totals(view, selection).total_ns[kernel])
-    detail = strings[kernels.family[kernel]] or kind
-    return SearchHit("kernel", kernel_id(view, kernel), short_kernel_name(name), detail, total, fit)
+    text, total = KernelText(view, kernel), int(kernel_totals(view, selection).total_ns[kernel])
+    return SearchHit("kernel", text.id, text.short_name, text.family or text.kind, total, fit)
 
 
 def _rule_hits(words: list[str]) -> list[SearchHit]:

@@ -1,6 +1,6 @@
 """The sentences on numbers that several fields or pages show, and on parts of a figure: the tooltips of their labels.
 
-A number of one field has its sentence there (`pages.field_definition`). The formulas are in docs/metrics.md.
+A number of one field has its sentence there (`pages.columns`). The formulas are in docs/metrics.md.
 """
 
 from __future__ import annotations

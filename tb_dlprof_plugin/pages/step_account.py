@@ -14,13 +14,13 @@ from tb_dlprof_plugin.model.formatting import duration, share
 from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
-from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.ops import op_rows
+from tb_dlprof_plugin.pages.sentences import idle_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 KERNELS_LABEL = "Kernels, on Tensor Cores or not"
 """Of all kernels where it is unknown which of them use Tensor Cores."""
-_PARTS = {
+ROLE_LABELS = {
     Role.FORWARD: "Forward",
     Role.BACKWARD: "Backward",
     Role.OPTIMIZER: "Optimizer",
@@ -60,8 +60,12 @@ def account_slices(view: ProfileView, selection: Selection) -> list[Slice]:
 
 def part_labels(view: ProfileView, parts: dict[Role, int | None]) -> dict[Role, str]:
     """The names of the parts of a step; the rest holds the forward pass where its ops are unknown."""
-    loader = {Role.DATALOADER: loader_title(view.profile.source.framework)}
-    return _PARTS | loader | ({Role.OTHER: "Forward and other"} if parts[Role.FORWARD] is None else {})
+    return role_labels(view) | ({Role.OTHER: "Forward and other"} if parts[Role.FORWARD] is None else {})
+
+
+def role_labels(view: ProfileView) -> dict[Role, str]:
+    """The same where the forward pass is known, in words of the framework that was recorded."""
+    return ROLE_LABELS | {Role.DATALOADER: loader_title(view.profile.source.framework)}
 
 
 def headline(view: ProfileView, selection: Selection) -> str:

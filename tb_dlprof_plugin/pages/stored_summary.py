@@ -33,13 +33,13 @@ _BYTES_OF_JSON = 25
 """Of memory for each byte of JSON, at most; that of a real run has 3 to 20 kB."""
 
 
-class _Stored(msgspec.Struct):
+class _StoredSummary(msgspec.Struct):
     code_version: str
     figures: RunFigures
     advice: list[RunAdvice]
 
 
-_STORED = msgspec.json.Decoder(_Stored)
+_STORED = msgspec.json.Decoder(_StoredSummary)
 
 
 def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
@@ -100,7 +100,7 @@ def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None]:
 
 def encode_summary(recorded: RecordedRun) -> bytes:
     """The bytes to store."""
-    stored = _Stored(code_version(), recorded.run.figures, recorded.advice)
+    stored = _StoredSummary(code_version(), recorded.run.figures, recorded.advice)
     return gzip.compress(msgspec.json.encode(stored), compresslevel=6, mtime=0)
 
 

@@ -96,22 +96,25 @@ class SweepPage(msgspec.Struct, frozen=True):
     failed: list[FailedRun]
 
 
-MEASURES: dict[str, tuple[str, SweepUnit]] = {
-    "step_time": ("Step time", "ns"),
-    "samples_per_second": ("Samples per second", "per_second"),
-    "gpu_utilization": ("GPU utilization", "percent"),
-    "tensor_core_utilization": ("Tensor Core Kernel Utilization", "percent"),
-    "tensor_core_share": ("Kernel time on Tensor Cores", "percent"),
-    "share": ("Share of the GPU time", "percent"),
-    "flops": ("FLOPs per step", "flops"),
-    "flops_rate": ("FLOP/s of the step", "flops_per_second"),
-    "memory": ("Peak memory", "bytes"),
-    "launches": ("Launches per step", "count"),
-    "energy": ("Energy per step", "joules"),
-    "energy_per_sample": ("Energy per sample", "joules"),
-    "power": ("Power", "watts"),
-}
-"""Label and unit of everything that can be drawn over a fact."""
+_Read = Callable[[RunFigures], float | None]
+MEASURES: dict[str, tuple[str, SweepUnit, _Read]] = {
+    "step_time": ("Step time", "ns", lambda run: run.step.ns or None),
+    "samples_per_second": ("Samples per second", "per_second", lambda run: run.samples_per_second),
+    "gpu_utilization": ("GPU utilization", "percent", lambda run: run.gpu_utilization),
+    "tensor_core_utilization": (
+        "Tensor Core Kernel Utilization", "percent", lambda run: run.tensor_core_utilization,
+    ),
+    "tensor_core_share": ("Kernel time on Tensor Cores", "percent", lambda run: run.tensor_core_share),
+    "share": ("Share of the GPU time", "percent", lambda run: None),
+    "flops": ("FLOPs per step", "flops", lambda run: run.flops),
+    "flops_rate": ("FLOP/s of the step", "flops_per_second", lambda run: run.flops_rate),
+    "memory": ("Peak memory", "bytes", lambda run: run.peak_memory_bytes),
+    "launches": ("Launches per step", "count", lambda run: run.launches),
+    "energy": ("Energy per step", "joules", lambda run: run.joules_per_step),
+    "energy_per_sample": ("Energy per sample", "joules", lambda run: run.joules_per_sample),
+    "power": ("Power", "watts", lambda run: run.watts),
+}  # fmt: skip
+"""Label, unit and value of everything that can be drawn over a fact; of "share" an op or kernels are named, too."""
 
 
 @dataclass(frozen=True)
@@ -150,15 +153,15 @@ def sweep_page(
         SweepError: there is no such fact, measure, direction or kernel group, or "share" lacks its op or kernel group.
     """
     runs = list(recorded)
-    named = [one.run for one in runs]
-    found = swept_facts(named)
-    over = request.over or (found[0] if found else "batch_size")
+    named = [run.run for run in runs]
+    swept = swept_facts(named)
+    over = request.over or (swept[0] if swept else "batch_size")
     if over not in FACTS:
         raise SweepError(f"there is no fact {over!r}; the facts are {', '.join(FACTS)}")
     read, label = _reader(request)
     made = sweep(named, over, read, label[0].lower() + label[1:])
     ambiguous = ambiguous_models(runs)
-    refs = {one.run.name: one.ref for one in runs}
+    refs = {run.run.name: run.ref for run in runs}
     xs = in_order({point.x for line in made.lines for point in line.points})
     place = {x: at for at, x in enumerate(xs)}
     curves = [
@@ -175,15 +178,15 @@ def sweep_page(
     done = len(runs) + len(failed)
     unit = MEASURES[request.drawn][1]
     return SweepPage(
-        headline=_headline(made, curves, label, unit, found),
+        headline=_headline(made, curves, label, unit, swept),
         done=done,
         total=done if total is None else total,
         over=over,
         over_label=FACTS[over],
-        overs=[SweepOption(fact, FACTS[fact]) for fact in dict.fromkeys([*found, over])],
+        overs=[SweepOption(fact, FACTS[fact]) for fact in dict.fromkeys([*swept, over])],
         measure=request.drawn,
         measure_label=label,
-        measures=[SweepOption(key, name) for key, (name, _) in MEASURES.items()],
+        measures=[SweepOption(key, name) for key, (name, *_) in MEASURES.items()],
         unit=unit,
         kernel_group=request.kernel_group or "",
         kernel_groups=_kernel_groups(runs),
@@ -199,34 +202,19 @@ def sweep_page(
     )
 
 
-def _reader(request: SweepRequest) -> tuple[Callable[[RunFigures], float | None], str]:
+def _reader(request: SweepRequest) -> tuple[_Read, str]:
     """What is drawn of each run, and its label."""
-    measure = request.drawn
-    if measure not in MEASURES:
-        raise SweepError(f"there is no measure {measure!r}; the measures are {', '.join(MEASURES)}")
-    label = MEASURES[measure][0]
-    if measure == "share":
+    if request.drawn not in MEASURES:
+        raise SweepError(f"there is no measure {request.drawn!r}; the measures are {', '.join(MEASURES)}")
+    if request.drawn == "share":
         return _share(request)
     if request.op or request.kernel_group:
         raise SweepError("an op or a kernel group needs the measure 'share'")
-    readers: dict[str, Callable[[RunFigures], float | None]] = {
-        "step_time": lambda figures: figures.step.ns or None,
-        "samples_per_second": lambda figures: figures.samples_per_second,
-        "gpu_utilization": lambda figures: figures.gpu_utilization,
-        "tensor_core_utilization": lambda figures: figures.tensor_core_utilization,
-        "tensor_core_share": lambda figures: figures.tensor_core_share,
-        "flops": lambda figures: figures.flops,
-        "flops_rate": lambda figures: figures.flops_rate,
-        "memory": lambda figures: figures.peak_memory_bytes,
-        "launches": lambda figures: figures.launches,
-        "energy": lambda figures: figures.joules_per_step,
-        "energy_per_sample": lambda figures: figures.joules_per_sample,
-        "power": lambda figures: figures.watts,
-    }
-    return readers[measure], label
+    label, _, read = MEASURES[request.drawn]
+    return read, label
 
 
-def _share(request: SweepRequest) -> tuple[Callable[[RunFigures], float | None], str]:
+def _share(request: SweepRequest) -> tuple[_Read, str]:
     if request.op and request.kernel_group:
         raise SweepError("a share is of an op or of a kernel group, not of both")
     if request.op:

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import of_forecast, shorter_step
 from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
+from tb_dlprof_plugin.metrics.roofline import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
@@ -104,9 +104,9 @@ class OpReasons:
     @property
     def saved_ns(self) -> int | None:
         """Kernel time that known remedies should save; 0 where nothing is off, None where no remedy is known."""
-        known = [reason.saved_ns for reason in self.reasons if reason.saved_ns is not None]
-        if known:
-            return sum(known)
+        savings = [reason.saved_ns for reason in self.reasons if reason.saved_ns is not None]
+        if savings:
+            return sum(savings)
         return None if self.reasons or self.layout_ns else 0
 
     @property
@@ -118,10 +118,10 @@ class OpReasons:
     def at_most_ns(self) -> int | None:
         """Bound of what remedies without a known factor could save; None without such a remedy, or where unknown."""
         bounds = [reason.at_most_ns for reason in self.reasons if reason.saved_ns is None]
-        known = [bound for bound in bounds if bound is not None]
-        if len(known) < len(bounds) or not (bounds or self.layout_ns):
+        limits = [bound for bound in bounds if bound is not None]
+        if len(limits) < len(bounds) or not (bounds or self.layout_ns):
             return None
-        together = sum(known) + self.layout_at_most_ns
+        together = sum(limits) + self.layout_at_most_ns
         return together if self.gain_ns is None else min(together, self.gain_ns)
 
 
@@ -147,8 +147,8 @@ def reasons_by_group(view: ProfileView, selection: Selection) -> dict[int, OpRea
 
 def _forecast_shares(view: ProfileView, selection: Selection, off: list[OffTime]) -> dict[int, float]:
     """By op group, the share of its FP32 time off the Tensor Cores that TF32 saves by the run's forecast."""
-    found = forecasts(view).get("tf32")
-    if found is None:
+    in_tf32 = forecasts(view).get("tf32")
+    if in_tf32 is None:
         return {}
     times: dict[int, int] = {}
     for item in off:
@@ -156,7 +156,7 @@ def _forecast_shares(view: ProfileView, selection: Selection, off: list[OffTime]
             times[item.group] = times.get(item.group, 0) + item.time_ns
     return {
         op.group: max(0.0, min(1.0, (op.measured_ns - op.predicted_ns) * selection.count / times[op.group]))
-        for op in found.ops
+        for op in in_tf32.ops
         # An op without a new precision is not covered by the forecast: its FLOPs are unknown.
         if op.precision and times.get(op.group)
     }
@@ -233,11 +233,11 @@ def step_saving(view: ProfileView, selection: Selection) -> SavingItem | None:
 
     Where TF32 is the only one, that is the run's forecast, if there is one.
     """
-    known = [item for item in off_tensor_cores(view, selection).off if item.eligible and item.reason.remedy]
-    if not known or not len(view.profile.iterations):
+    repairable = [item for item in off_tensor_cores(view, selection).off if item.eligible and item.reason.remedy]
+    if not repairable or not len(view.profile.iterations):
         return None
     times: dict[str, int] = {}
-    for item in known:
+    for item in repairable:
         remedy = str(item.reason.remedy)
         times[remedy] = times.get(remedy, 0) + item.time_ns // selection.count
     context = RuleContext(view, selection)
@@ -250,7 +250,7 @@ def step_saving(view: ProfileView, selection: Selection) -> SavingItem | None:
         f"{_FACTORS[remedy].expected:g}) times as fast with {_REMEDIES[remedy]}"
         for remedy, time in times.items()
     )
-    low, expected, high = (_faster(context, known, which) for which in ("low", "expected", "high"))
+    low, expected, high = (_faster(context, repairable, which) for which in ("low", "expected", "high"))
     saving = shorter_step(context, low, expected, high, f"{derivation}.")
     return None if saving.unknown_because else saving.item
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import OpTotals, input_precisions, op_totals
@@ -15,14 +16,22 @@ from tb_dlprof_plugin.metrics.tensor_activity import MeasuredActivity, measured_
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
-from tb_dlprof_plugin.model.profile import Bools, KernelKind
+from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import NO_GPU, VERDICTS, SelectedRange, Slice, Verdict, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
-from tb_dlprof_plugin.pages.measured_text import measured_sentences
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import (
+    NO_GPU,
+    VERDICTS,
+    KernelText,
+    SelectedRange,
+    Slice,
+    Verdict,
+    selected_range,
+    struct_from,
+)
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
+from tb_dlprof_plugin.pages.sentences import measured_sentences
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,
     OpReasons,
@@ -33,7 +42,7 @@ from tb_dlprof_plugin.pages.tensor_core_reasons import (
     reasons_by_group,
     step_saving,
 )
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "unknown"]
@@ -181,30 +190,28 @@ def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> T
     """Tensor Core use of the eligible ops of the selected iterations."""
     profile = view.profile
     totals = op_totals(view, selection)
-    sums = tensor_core_totals(totals)
+    use = tensor_core_totals(totals)
     by_group = reasons_by_group(view, selection)
-    by_reason = reason_totals(view, by_group, sums.eligible_ns)
+    by_reason = reason_totals(view, by_group, use.eligible_ns)
     ops = _ops(view, selection, totals, by_group)
     has_gpu = profile.has_gpu
     measured = measured_activity(view, selection)
-    return TensorCoresPage(
+    return struct_from(
+        TensorCoresPage,
+        use if has_gpu else None,
         ref=ref,
-        headline=_headline(view, selection, sums, ops, by_reason),
+        headline=_headline(view, selection, use, ops, by_reason),
         range=selected_range(view, selection),
         has_gpu=has_gpu,
         supported_precisions=list(supported_precisions(view)),
-        utilization_percent=sums.utilization,
-        eligible_ns=sums.eligible_ns if has_gpu else None,
-        using_ns=sums.using_ns if has_gpu else None,
-        not_using_ns=sums.not_using_ns if has_gpu else None,
-        unknown_ns=sums.unknown_ns if has_gpu else None,
-        by_precision=_by_precision(view, selection, sums) if has_gpu else [],
+        utilization_percent=use.utilization,
+        by_precision=_by_precision(view, selection, use) if has_gpu else [],
         by_reason=by_reason,
         saving=step_saving(view, selection) if has_gpu else None,
         measured=measured_sentences(view, selection, measured) if measured is not None else [],
         ops=ops,
         total_rows=len(ops),
-        kernels=_kernels(view, selection, sums.eligible_ns, measured),
+        kernels=_kernels(view, selection, use.eligible_ns, measured),
         ineligible=ineligible_work(view, selection),
     )
 
@@ -231,15 +238,11 @@ def _ops(
         tc = int(totals.tensor_core_ns[group])
         unknown = int(totals.eligible_unknown_ns[group])
         result.append(
-            TensorCoreOp(
-                id=row.id,
-                name=row.name,
-                module=row.module,
-                op_type=row.op_type,
-                direction=row.direction,
+            struct_from(
+                TensorCoreOp,
+                row,
+                why,
                 using_tc=using_tensor_cores(totals, group),
-                precision=row.precision,
-                calls=row.calls,
                 gpu_ns=gpu,
                 tc_ns=tc,
                 non_tc_ns=int(totals.eligible_non_tensor_core_ns[group]),
@@ -248,15 +251,8 @@ def _ops(
                 tc_kernels=_short(names["yes"]),
                 non_tc_kernels=_short(names["no"]),
                 unknown_kernels=_short(names["unknown"]),
-                dtypes=row.dtypes,
-                shapes=row.shapes,
                 possible_precisions=list(possible_precisions(inputs[group], view.compute_capability)),
                 reason=why.reasons[0].text if why.reasons else "",
-                reasons=why.reasons,
-                layout_ns=why.layout_ns,
-                helpers_ns=why.helpers_ns,
-                saved_ns=why.saved_ns,
-                at_most_ns=why.at_most_ns,
                 could_save_ns=_together(why),
                 could_save=_could_save(why),
             )
@@ -284,14 +280,8 @@ def _could_save(why: OpReasons) -> CouldSave:
 
 
 def _in_eligible_ops(view: ProfileView, selection: Selection) -> Bools:
-    kernels = view.profile.kernels
-    rows: Bools = (
-        view.selected_launches(selection)
-        & (view.launch_group >= 0)
-        & view.launch_in_matrix_op
-        & (kernels.kind[view.profile.launches.kernel] == KernelKind.KERNEL)
-    )
-    return rows
+    owned = view.selected_launches(selection) & (view.launch_group >= 0)
+    return owned & view.launch_in_matrix_op & view.launch_is_kernel
 
 
 def eligible_kernel_names(view: ProfileView, selection: Selection) -> dict[str, dict[Verdict, list[str]]]:
@@ -316,19 +306,15 @@ def _kernels(
     view: ProfileView, selection: Selection, eligible_ns: int, measured: MeasuredActivity | None
 ) -> list[TensorCoreKernel]:
     busy = {one.kernel: one.active_percent for one in measured.kernels} if measured is not None else {}
-    kernels, launches, strings = view.profile.kernels, view.profile.launches, view.profile.strings
+    kernels, launches = view.profile.kernels, view.profile.launches
     rows = _in_eligible_ops(view, selection)
     calls = np.bincount(launches.kernel[rows], minlength=len(kernels))
-    time = np.bincount(launches.kernel[rows], weights=launches.duration_ns[rows], minlength=len(kernels))
-    time = time.astype(np.int64)
+    time = sums(launches.kernel[rows], launches.duration_ns[rows], len(kernels))
     return [
-        TensorCoreKernel(
-            id=kernel_id(view, kernel),
-            name=short_kernel_name(strings[kernels.name[kernel]]),
-            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
-            precision=strings[kernels.precision[kernel]],
-            rule=strings[kernels.rule[kernel]],
-            family=strings[kernels.family[kernel]],
+        struct_from(
+            TensorCoreKernel,
+            text,
+            name=text.short_name,
             calls=int(calls[kernel]),
             total_ns=int(time[kernel]),
             percent=percent(int(time[kernel]), eligible_ns),
@@ -336,10 +322,11 @@ def _kernels(
         )
         for kernel in np.argsort(-time, kind="stable").tolist()
         if calls[kernel]
+        for text in (KernelText(view, kernel),)
     ]
 
 
-def _by_precision(view: ProfileView, selection: Selection, sums: TensorCoreTotals) -> list[Slice]:
+def _by_precision(view: ProfileView, selection: Selection, totals: TensorCoreTotals) -> list[Slice]:
     profile, launches, kernels = view.profile, view.profile.launches, view.profile.kernels
     rows = (
         view.selected_launches(selection)
@@ -347,16 +334,14 @@ def _by_precision(view: ProfileView, selection: Selection, sums: TensorCoreTotal
         & (view.launch_group >= 0)
         & (kernels.tensor_core[launches.kernel] == Verdicts.YES)
     )
-    time = np.bincount(
-        kernels.precision[launches.kernel[rows]], weights=launches.duration_ns[rows], minlength=len(profile.strings)
-    ).astype(np.int64)
+    time = sums(kernels.precision[launches.kernel[rows]], launches.duration_ns[rows], len(profile.strings))
     parts = [
         (profile.strings[i] or "tensor_core", profile.strings[i].upper() or "precision unknown", int(time[i]))
         for i in np.argsort(-time, kind="stable").tolist()
         if time[i] > 0
     ]
-    parts += [("none", "not on Tensor Cores", sums.not_using_ns), ("unknown", "unknown", sums.unknown_ns)]
-    return [Slice(key, label, value, percent(value, sums.eligible_ns)) for key, label, value in parts if value]
+    parts += [("none", "not on Tensor Cores", totals.not_using_ns), ("unknown", "unknown", totals.unknown_ns)]
+    return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts if value]
 
 
 def _headline(

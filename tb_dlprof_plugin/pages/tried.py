@@ -10,8 +10,8 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -113,14 +113,12 @@ class TriedPage(msgspec.Struct, frozen=True):
 
 def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPage:
     """Of the run; the selected iterations change nothing."""
-    trial = view.profile.trial
-    if trial is None:
-        return _none(ref)
+    trial = view.profile.trial or TrialResult()
     best = trial.best
     measured = [row for row in trial.rows if row.gain_percent is not None]
     return TriedPage(
         ref=ref,
-        headline=headline(trial),
+        headline=headline(trial) if view.profile.trial else "No remedy was tried with this run as the baseline.",
         command=" ".join(trial.command),
         device=trial.device,
         baseline_ns=_ns(trial.baseline_ms),
@@ -168,49 +166,11 @@ def _interval(one: BestSet) -> str:
 
 
 def tried_row(row: TriedRemedy) -> TriedRow:
-    return TriedRow(
-        remedy=row.remedy,
-        title=row.title,
-        before_ns=_ns(row.before_ms),
-        after_ns=_ns(row.after_ms),
-        gain_percent=row.gain_percent,
-        low_percent=row.low_percent,
-        high_percent=row.high_percent,
-        is_gain=row.is_gain,
-        forecast_percent=row.forecast_percent,
-        verdict=row.verdict or "unknown",
-        verdict_text=row.verdict_text,
-        start_s=row.start_s,
-        memory_bytes=row.memory_bytes,
-        joules=row.joules,
-        changes=row.changes,
-        code=row.code,
-        run=row.run,
+    """A remedy that was measured, or a set of them."""
+    return struct_from(
+        TriedRow, row, before_ns=_ns(row.before_ms), after_ns=_ns(row.after_ms), verdict=row.verdict or "unknown"
     )
 
 
 def _ns(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else _NS * milliseconds
-
-
-def _none(ref: RunRef) -> TriedPage:
-    return TriedPage(
-        ref=ref,
-        headline="No remedy was tried with this run as the baseline.",
-        command="",
-        device="",
-        baseline_ns=None,
-        best=[],
-        best_gain_percent=None,
-        best_low_percent=None,
-        best_high_percent=None,
-        best_verdict="",
-        patch="",
-        by_hand=[],
-        rows=[],
-        sets=[],
-        not_tried=[],
-        seeds_differ="",
-        seconds=None,
-        notes=[],
-    )

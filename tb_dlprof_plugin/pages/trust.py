@@ -46,11 +46,11 @@ class TrustPage(msgspec.Struct, frozen=True):
 
 def trust_verdict(view: ProfileView, selection: Selection) -> TrustVerdict:
     """Of the selected iterations."""
-    found = trust(view, selection)
-    return TrustVerdict(found.verdict, [TrustReasonText(r.code, r.severity, r.sentence) for r in found.reasons])
+    judged = trust(view, selection)
+    return TrustVerdict(judged.verdict, [TrustReasonText(r.code, r.severity, r.sentence) for r in judged.reasons])
 
 
 def trust_page(view: ProfileView, ref: RunRef, selection: Selection) -> TrustPage:
     """Of the selected iterations."""
-    found = trust_verdict(view, selection)
-    return TrustPage(ref, found.verdict, found.reasons)
+    judged = trust_verdict(view, selection)
+    return TrustPage(ref, judged.verdict, judged.reasons)

@@ -2,94 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
-from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.roofline import RooflineRow, roofline
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
-from tb_dlprof_plugin.model.direction import Direction, direction_of
-from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
-from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import VERDICTS, OpRow, SelectedRange, Verdict, selected_range
-from tb_dlprof_plugin.pages.field_definition import Definition
-from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
+from tb_dlprof_plugin.pages.columns import Definition
+from tb_dlprof_plugin.pages.common import (
+    VERDICTS,
+    OpRow,
+    SelectedRange,
+    Verdict,
+    selected_range,
+)
+from tb_dlprof_plugin.pages.iteration_bins import bars_note
 from tb_dlprof_plugin.pages.ops import eligibility_reason, op_rows
 from tb_dlprof_plugin.pages.related import IdOption, SubjectKind, SubjectOption, groups_of, kernel_row
-from tb_dlprof_plugin.pages.roofline import Bound
-from tb_dlprof_plugin.pages.roofs import precision_label
+from tb_dlprof_plugin.pages.roofline import Bound, precision_label
 from tb_dlprof_plugin.pages.tensor_core_reasons import most_time_off
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
+from tb_dlprof_plugin.pages.work_rows import (
+    OpKernel,
+    OpShapes,
+    SelectedWork,
+    WorkIteration,
+    WorkOp,
+    iterations_of,
+    kernels_of,
+    ops_of,
+    shapes_of,
+)
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 MOST_ROWS = 100
 """Kernels and sets of shapes in an answer, those of most time; an op has few, the whole model may have thousands."""
 _MOST_OPS = 10
-
-
-class OpShapes(msgspec.Struct, frozen=True):
-    """The calls with one set of input shapes and data types."""
-
-    shapes: Annotated[str, Column("Shapes", "shapes", width=240)]
-    dtypes: Annotated[str, Column("Types", "dtypes", width=140)]
-    calls: Annotated[int, Column("Calls", "calls", sums=True)]
-    gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", sums=True)]
-    cpu_total_ns: Annotated[int, Column("CPU total", "cpuTotal", sums=True)]
-
-
-class OpKernel(msgspec.Struct, frozen=True):
-    """A kernel that was launched; ``percent`` is its share of all that was."""
-
-    id: str
-    name: Annotated[str, Column("Kernel", "kernelName", width=190)]
-    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
-    percent: Annotated[float | None, Column("%", "Share of the kernel in the GPU time of what is selected.")]
-    tensor_core: Annotated[Verdict, Column("On TC", "kernelTc", width=80)]
-    precision: Annotated[str, Column("Precision", "kernelPrecision", absent=("tensor_core", "no"), width=80)]
-    average_ns: Annotated[int, Column("Mean", "averageTime")]
-    calls: Annotated[int, Column("Calls", "calls", sums=True)]
-    family: Annotated[str, Column("Family", "kernelFamily", width=110)]
-    bytes: Annotated[int | None, Column("Bytes", "bytes", sums=True, missing="–")]
-    short_name: str
-    rule: str
-
-
-class WorkOp(msgspec.Struct, frozen=True):
-    """An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time."""
-
-    id: str
-    name: Annotated[str, Column("Op", "opName", width=280)]
-    time_ns: Annotated[int, Column("Time", "Time in calls by the op.", sums=True)]
-    percent: Annotated[float | None, Column("%", "Share of the op in all the time of what is selected.")]
-    direction: Direction
-
-
-class WorkIteration(msgspec.Struct, frozen=True):
-    """Times in one iteration, or their means over ``index`` to ``last`` where these are several iterations.
-
-    ``shortest_ns`` and ``longest_ns`` are of single iterations, GPU time or, without a GPU, CPU time. ``calls`` are
-    those of the ops, of a kernel its launches; ``cpu_total_ns`` is None for a kernel.
-    """
-
-    index: int
-    last: int
-    number: int
-    last_number: int
-    calls: float
-    cpu_total_ns: int | None
-    gpu_ns: int | None
-    shortest_ns: int
-    longest_ns: int
 
 
 class WorkRate(msgspec.Struct, frozen=True):
@@ -191,33 +149,6 @@ class WorkDetail(msgspec.Struct, frozen=True):
     bars_note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The outermost calls and the launches of the recording that belong to what was selected.
-
-    Attributes:
-        view: of the profile.
-        selection: the iterations that times are of.
-        groups: which rows of `ProfileView.groups` they belong to.
-        calls: per row of `Profile.calls`; none for a kernel.
-        launches: per row of `Profile.launches`.
-    """
-
-    view: ProfileView
-    selection: Selection
-    groups: Bools
-    calls: Bools
-    launches: Bools
-
-    def called(self) -> Ints:
-        """Rows of the calls in the selection."""
-        return np.flatnonzero(self.calls & self.view.selected_calls(self.selection))
-
-    def launched(self) -> Ints:
-        """Rows of the launches in the selection."""
-        return np.flatnonzero(self.launches & self.view.selected_launches(self.selection))
-
-
 def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectOption, id: IdOption) -> WorkDetail:
     """One op or kernel (by id), op type (by name) or module (by key).
 
@@ -233,7 +164,7 @@ def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: Subj
         raise KeyError(id)
     has_gpu = view.profile.has_gpu
     reason = eligibility_reason(view, selection, int(work.groups.argmax()), row.tc_eligible) if row else ""
-    kernels, shapes, ops = _kernels(view, launched), _shapes(work), _ops(work)
+    kernels, shapes, ops = kernels_of(view, launched), shapes_of(work), ops_of(work)
     return WorkDetail(
         ref=ref,
         range=selected_range(view, selection),
@@ -254,12 +185,12 @@ def work_detail(view: ProfileView, ref: RunRef, selection: Selection, kind: Subj
         total_shapes=len(shapes),
         kernels=kernels[:MOST_ROWS] if kind != "kernel" else [],
         total_kernels=len(kernels),
-        iterations=_iterations(work, kind),
+        iterations=iterations_of(work, kind),
         bars_note=bars_note(len(view.profile.iterations)),
     )
 
 
-def _work_of(view: ProfileView, selection: Selection, kind: SubjectKind, subject: str) -> tuple[_Work, str]:
+def _work_of(view: ProfileView, selection: Selection, kind: SubjectKind, subject: str) -> tuple[SelectedWork, str]:
     profile = view.profile
     if kind == "kernel":
         wanted = kernel_row(view, subject)
@@ -268,24 +199,23 @@ def _work_of(view: ProfileView, selection: Selection, kind: SubjectKind, subject
         by = view.launch_group[launches]
         groups[by[by >= 0]] = True
         name = short_kernel_name(profile.strings[profile.kernels.name[wanted]])
-        return _Work(view, selection, groups, np.zeros(len(profile.calls), dtype=np.bool_), launches), name
+        return SelectedWork(view, selection, groups, np.zeros(len(profile.calls), dtype=np.bool_), launches), name
     groups, name = groups_of(view, kind, subject)
     # The last entry is what belongs to no op, at index -1.
     member = np.append(groups, False)
     calls = member[view.call_group] & profile.ops.top[profile.calls.op]
-    return _Work(view, selection, groups, calls, member[view.launch_group]), name
+    return SelectedWork(view, selection, groups, calls, member[view.launch_group]), name
 
 
 def _tensor_cores(
-    work: _Work, kind: SubjectKind, launched: Ints, row: OpRow | None, reason: str
+    work: SelectedWork, kind: SubjectKind, launched: Ints, row: OpRow | None, reason: str
 ) -> WorkTensorCores | None:
     """None without a GPU."""
     view = work.view
     if not view.profile.has_gpu:
         return None
     launches, kernels = view.profile.launches, view.profile.kernels
-    is_kernel = kernels.kind[launches.kernel[launched]] == KernelKind.KERNEL
-    rows = launched[is_kernel & view.launch_in_matrix_op[launched]]
+    rows = launched[(view.launch_is_kernel & view.launch_in_matrix_op)[launched]]
     verdict, time = kernels.tensor_core[launches.kernel[rows]], launches.duration_ns[rows]
     eligible_ns, using_ns, unknown_ns = (
         int(time.sum()),
@@ -310,7 +240,7 @@ def _tensor_cores(
     )
 
 
-def _reason(work: _Work, kind: SubjectKind, launched: Ints, eligible_ns: int, using_ns: int) -> str:
+def _reason(work: SelectedWork, kind: SubjectKind, launched: Ints, eligible_ns: int, using_ns: int) -> str:
     """Why a kernel, an op type or a module is on or off the Tensor Cores."""
     profile = work.view.profile
     decided = ""
@@ -321,24 +251,24 @@ def _reason(work: _Work, kind: SubjectKind, launched: Ints, eligible_ns: int, us
         return f"{decided}No kernel of it is in an op that Tensor Cores could compute."
     if using_ns == eligible_ns:
         return f"{decided}All kernel time that could use Tensor Cores does."
-    found = most_time_off(work.view, work.selection, work.groups)
-    return f"{decided}Most time off them: {found}" if found else decided.strip()
+    reason = most_time_off(work.view, work.selection, work.groups)
+    return f"{decided}Most time off them: {reason}" if reason else decided.strip()
 
 
-def _rate(work: _Work) -> WorkRate | None:
+def _rate(work: SelectedWork) -> WorkRate | None:
     rows = [row for row in roofline(work.view, work.selection).rows if work.groups[row.group]]
     if not rows:
         return None
     counted = [row for row in rows if row.flops is not None]
     labels = {precision_label(row.precision, bool(row.tensor_cores)) for row in rows if row.tensor_cores is not None}
-    known = [row for row in counted if row.percent is not None]
-    time_ns, least_ns = sum(row.time_ns for row in known), sum(map(_least_ns, known))
-    by_memory = sum(_least_ns(row) for row in known if row.memory_bound)
-    bound: Bound = "unknown" if not known else "memory" if by_memory > least_ns - by_memory else "compute"
+    rated = [row for row in counted if row.percent is not None]
+    time_ns, least_ns = sum(row.time_ns for row in rated), sum(map(_least_ns, rated))
+    by_memory = sum(_least_ns(row) for row in rated if row.memory_bound)
+    bound: Bound = "unknown" if not rated else "memory" if by_memory > least_ns - by_memory else "compute"
     counted_ns = sum(row.time_ns for row in counted)
     return WorkRate(
         flops_per_second=sum(row.flops or 0 for row in counted) * 1e9 / counted_ns if counted_ns else None,
-        ceiling_flops_per_second=sum(row.flops or 0 for row in known) * 1e9 / least_ns if least_ns else None,
+        ceiling_flops_per_second=sum(row.flops or 0 for row in rated) * 1e9 / least_ns if least_ns else None,
         percent_of_ceiling=100 * least_ns / time_ns if time_ns else None,
         bound=bound,
         roof=labels.pop() if len(labels) == 1 else "",
@@ -350,9 +280,9 @@ def _least_ns(row: RooflineRow) -> float:
     return (row.percent or 0.0) / 100 * row.time_ns
 
 
-def _launches(work: _Work, launched: Ints) -> WorkLaunches:
+def _launches(work: SelectedWork, launched: Ints) -> WorkLaunches:
     delays = launch_columns(work.view, work.view.selection()).delay_ns[launched]
-    known = delays[delays >= 0]
+    delayed = delays[delays >= 0]
     waits = waited_ns = 0
     if work.view.profile.has_gpu:
         gaps = idle_gaps(work.view, work.selection)
@@ -360,9 +290,9 @@ def _launches(work: _Work, launched: Ints) -> WorkLaunches:
         waits, waited_ns = int(before.sum()), int(gaps.duration_ns[before].sum())
     return WorkLaunches(
         launches=len(launched),
-        timed=len(known),
-        mean_delay_ns=round(float(known.mean())) if len(known) else None,
-        max_delay_ns=int(known.max()) if len(known) else None,
+        timed=len(delayed),
+        mean_delay_ns=round(float(delayed.mean())) if len(delayed) else None,
+        max_delay_ns=int(delayed.max()) if len(delayed) else None,
         waits=waits,
         waited_ns=waited_ns,
     )
@@ -386,21 +316,21 @@ def _memory_at_peak(view: ProfileView, selection: Selection) -> tuple[str, int, 
     group = view.call_group[memory.call[alive]]
     alive, group = alive[group >= 0], group[group >= 0]
     count = len(view.groups)
-    held = np.bincount(group, weights=memory.bytes[alive], minlength=count).astype(np.int64)
+    held = sums(group, memory.bytes[alive], count)
     device = "cpu" if devices[0] == CPU else str(devices[0])
     return device, peak.allocated, held, np.bincount(group, minlength=count).astype(np.int64)
 
 
-def _memory(work: _Work) -> WorkMemory | None:
-    found = _memory_at_peak(work.view, work.selection)
-    if found is None:
+def _memory(work: SelectedWork) -> WorkMemory | None:
+    at_peak = _memory_at_peak(work.view, work.selection)
+    if at_peak is None:
         return None
-    device, allocated, held, allocations = found
+    device, allocated, held, allocations = at_peak
     mine = int(held[work.groups].sum())
     return WorkMemory(device, mine, percent(mine, allocated), int(allocations[work.groups].sum()))
 
 
-def _longest(work: _Work, launched: Ints) -> WorkSpot | None:
+def _longest(work: SelectedWork, launched: Ints) -> WorkSpot | None:
     profile, strings = work.view.profile, work.view.profile.strings
     rows = launched if len(launched) else work.called()
     if not len(rows):
@@ -420,115 +350,3 @@ def _longest(work: _Work, launched: Ints) -> WorkSpot | None:
         name=name,
         duration_ns=int(table.duration_ns[row]),
     )
-
-
-def _ops(work: _Work) -> list[WorkOp]:
-    """By falling time, those without any left out where others have some."""
-    view, groups, strings = work.view, work.view.groups, work.view.profile.strings
-    count, rows = len(groups), work.launched()
-    if view.profile.has_gpu:
-        known = rows[view.launch_group[rows] >= 0]
-        time = _sums(view.launch_group[known], view.profile.launches.duration_ns[known], count)
-    else:
-        time = np.where(work.groups, op_totals(view, work.selection).cpu_self_ns, 0)
-    whole = int(time.sum())
-    order = np.argsort(-time, kind="stable")
-    return [
-        WorkOp(
-            id=groups.ids[group],
-            name=op_name(strings[groups.module[group]], strings[groups.op_type[group]]),
-            direction=direction_of(int(groups.role[group])),
-            time_ns=int(time[group]),
-            percent=percent(int(time[group]), whole),
-        )
-        for group in order[time[order] > 0].tolist()
-    ]
-
-
-def _shapes(work: _Work) -> list[OpShapes]:
-    """By falling GPU time, then CPU time. Ops of the same shapes are one row."""
-    view, profile = work.view, work.view.profile
-    called, launched, count = work.called(), work.launched(), len(work.view.profile.ops)
-    op = profile.calls.op[called]
-    calls, cpu = np.bincount(op, minlength=count), _sums(op, profile.calls.duration_ns[called], count)
-    of_launch = profile.calls.op[view.call_top[profile.launches.call[launched]]] if len(called) else launched[:0]
-    gpu = _sums(of_launch, profile.launches.duration_ns[launched[: len(of_launch)]], count)
-    texts: dict[tuple[str, str], list[int]] = {}
-    for row in np.unique(op).tolist():
-        key = (shapes_text(profile.shapes_of(row)), dtypes_text(profile.dtypes_of(row)))
-        texts.setdefault(key, []).append(row)
-    result = [
-        OpShapes(
-            shapes=shapes,
-            dtypes=dtypes,
-            calls=int(calls[rows].sum()),
-            cpu_total_ns=int(cpu[rows].sum()),
-            gpu_ns=int(gpu[rows].sum()) if profile.has_gpu else None,
-        )
-        for (shapes, dtypes), rows in texts.items()
-    ]
-    return sorted(result, key=lambda item: (-(item.gpu_ns or 0), -item.cpu_total_ns))
-
-
-def _kernels(view: ProfileView, launched: Ints) -> list[OpKernel]:
-    """By falling time."""
-    profile, strings = view.profile, view.profile.strings
-    launches, kernels = profile.launches, profile.kernels
-    used, place = np.unique(launches.kernel[launched], return_inverse=True)
-    place = place.reshape(-1)
-    total = _sums(place, launches.duration_ns[launched], len(used))
-    moved = _sums(place, np.maximum(launches.bytes[launched], 0), len(used))
-    calls = np.bincount(place, minlength=len(used))
-    whole = int(total.sum())
-    return [
-        OpKernel(
-            id=kernel_id(view, kernel),
-            name=strings[kernels.name[kernel]],
-            short_name=short_kernel_name(strings[kernels.name[kernel]]),
-            family=strings[kernels.family[kernel]],
-            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
-            precision=strings[kernels.precision[kernel]],
-            rule=strings[kernels.rule[kernel]],
-            calls=int(calls[at]),
-            total_ns=int(total[at]),
-            average_ns=int(total[at] // calls[at]),
-            percent=percent(int(total[at]), whole),
-            bytes=int(moved[at]) or None,
-        )
-        for at in np.argsort(-total, kind="stable").tolist()
-        for kernel in (int(used[at]),)
-    ]
-
-
-def _iterations(work: _Work, kind: SubjectKind) -> list[WorkIteration]:
-    view, profile = work.view, work.view.profile
-    total = len(profile.iterations)
-    called = np.flatnonzero(work.calls & (view.call_iteration >= 0))
-    launched = np.flatnonzero(work.launches & (view.launch_iteration >= 0))
-    cpu = _sums(view.call_iteration[called], profile.calls.duration_ns[called], total)
-    gpu = _sums(view.launch_iteration[launched], profile.launches.duration_ns[launched], total)
-    counted = called[~profile.ops.continuation[profile.calls.op[called]]]
-    of_kernel = kind == "kernel"
-    calls = np.bincount(view.launch_iteration[launched] if of_kernel else view.call_iteration[counted], minlength=total)
-    time = gpu if profile.has_gpu else cpu
-    number = profile.iterations.number
-
-    def iteration(first: int, last: int) -> WorkIteration:
-        rows = slice(first, last + 1)
-        return WorkIteration(
-            index=first,
-            last=last,
-            number=int(number[first]),
-            last_number=int(number[last]),
-            calls=float(calls[rows].mean()),
-            cpu_total_ns=None if of_kernel else round(cpu[rows].mean()),
-            gpu_ns=round(gpu[rows].mean()) if profile.has_gpu else None,
-            shortest_ns=int(time[rows].min()),
-            longest_ns=int(time[rows].max()),
-        )
-
-    return [iteration(*span) for span in bar_spans(total)]
-
-
-def _sums(place: Ints, values: Ints, count: int) -> Ints:
-    return np.bincount(place, weights=values, minlength=count).astype(np.int64)

@@ -7,10 +7,9 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.op_kernels import op_kernels
 from tb_dlprof_plugin.model.direction import Direction
-from tb_dlprof_plugin.model.formatting import short_kernel_name
-from tb_dlprof_plugin.pages.common import VERDICTS, SelectedRange, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import KernelText, SelectedRange, Verdict, selected_range, struct_from
 from tb_dlprof_plugin.pages.ops import op_rows, time_of
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 MOST_OPS = 3_000
@@ -54,7 +53,7 @@ class WorkTree(msgspec.Struct, frozen=True):
 
 def work_tree(view: ProfileView, ref: RunRef, selection: Selection) -> WorkTree:
     """The ops of the selected iterations with their kernels."""
-    profile, strings, has_gpu = view.profile, view.profile.strings, view.profile.has_gpu
+    has_gpu = view.profile.has_gpu
     rows = sorted(op_rows(view, selection), key=lambda row: -time_of(row, has_gpu))
     found = op_kernels(view, selection)
     groups = len(view.groups)
@@ -70,28 +69,11 @@ def work_tree(view: ProfileView, ref: RunRef, selection: Selection) -> WorkTree:
         range=selected_range(view, selection),
         has_gpu=has_gpu,
         ops=[
-            TreeOp(
-                id=row.id,
-                name=row.name,
-                module=row.module,
-                op_type=row.op_type,
-                direction=row.direction,
-                tc_eligible=row.tc_eligible,
-                time_ns=time_of(row, has_gpu),
-                kernels=kernels,
-                kernel_ns=kernel_ns,
-            )
+            struct_from(TreeOp, row, time_ns=time_of(row, has_gpu), kernels=kernels, kernel_ns=kernel_ns)
             for row in rows[:MOST_OPS]
             for kernels, kernel_ns in (of_op.get(row.id, ([], [])),)
             if time_of(row, has_gpu)
         ],
         total_ops=len(rows),
-        kernels=[
-            TreeKernel(
-                id=kernel_id(view, kernel),
-                short_name=short_kernel_name(strings[profile.kernels.name[kernel]]),
-                tensor_core=VERDICTS[int(profile.kernels.tensor_core[kernel])],
-            )
-            for kernel in used.tolist()
-        ],
+        kernels=[struct_from(TreeKernel, KernelText(view, kernel)) for kernel in used.tolist()],
     )

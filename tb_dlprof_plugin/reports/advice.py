@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.advice.finding import (
-    Confidence,
-    EvidenceRow,
-    FindingItem,
-    Peer,
-    Reading,
-    Reference,
-    Severity,
-)
+from tb_dlprof_plugin.advice.finding import Confidence, EvidenceRow, FindingItem, Peer, Reading, Reference, Severity
 from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
-from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures
+from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, struct_from
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MS = 1e6
@@ -75,12 +67,9 @@ class AdviceReport(msgspec.Struct, frozen=True):
 def advice_report(page: AdvicePage) -> AdviceReport:
     """The report of a page."""
     whole = page.combined
-    return AdviceReport(
-        ref=page.ref,
-        title=page.title,
-        headline=page.headline,
-        range=page.range,
-        step=page.step,
+    return struct_from(
+        AdviceReport,
+        page,
         findings=[_entry(finding, page.step.ms) for finding in page.findings],
         combined=None
         if whole is None
@@ -93,30 +82,18 @@ def advice_report(page: AdvicePage) -> AdviceReport:
             findings=whole.findings,
             text=page.combined_text,
         ),
-        rules=page.rules,
     )
 
 
 def _entry(finding: FindingItem, step_ms: float) -> FindingEntry:
     saving = finding.saving
-    return FindingEntry(
-        rule=finding.rule,
-        severity=finding.severity,
-        confidence=finding.confidence,
-        title=finding.title,
+    return struct_from(
+        FindingEntry,
+        finding,
         saving_ms=saving.expected_ns / _MS if saving else None,
         saving_low_ms=saving.low_ns / _MS if saving else None,
         saving_high_ms=saving.high_ns / _MS if saving else None,
         saving_percent=saving.percent if saving else None,
         step_ms=step_ms,
         derivation=saving.derivation if saving else "",
-        saving_unknown_because=finding.saving_unknown_because,
-        seen=finding.seen,
-        readings=finding.readings,
-        evidence=finding.evidence,
-        change=finding.change,
-        code=finding.code,
-        confirm=finding.confirm,
-        references=finding.references,
-        peers=finding.peers,
     )

@@ -6,9 +6,10 @@ severity and confidence, what was seen and what a second run should show.
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.reports.table import Cell, Report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
@@ -20,24 +21,13 @@ KEYS = {"Saving": "saving_ns", "Saving Low": "saving_low_ns", "Saving High": "sa
 
 def expert_systems_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
     """One row per finding, in the order of the Advice page."""
-    return Report(
-        COLUMNS,
-        [
-            (
-                finding.title,
-                finding.change,
-                finding.saving.expected_ns if finding.saving else None,
-                finding.saving.low_ns if finding.saving else None,
-                finding.saving.high_ns if finding.saving else None,
-                finding.saving.percent if finding.saving else None,
-                finding.severity,
-                finding.confidence,
-                finding.seen,
-                finding.code,
-                finding.confirm,
-                finding.rule,
-            )
-            for finding in advice_page(view, ref, selection).findings
-        ],
-        KEYS,
-    )
+    return Report(COLUMNS, [_cells(finding) for finding in advice_page(view, ref, selection).findings], KEYS)
+
+
+def _cells(finding: FindingItem) -> tuple[Cell, ...]:
+    saving = finding.saving
+    amounts = (saving.expected_ns, saving.low_ns, saving.high_ns, saving.percent) if saving else (None,) * 4
+    return (
+        finding.title, finding.change, *amounts, finding.severity, finding.confidence, finding.seen, finding.code,
+        finding.confirm, finding.rule,
+    )  # fmt: skip

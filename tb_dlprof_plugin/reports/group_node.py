@@ -7,7 +7,8 @@ those that PyTorch adds.
 from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.group_nodes import group_node_waits
-from tb_dlprof_plugin.metrics.modules import Spread, module_totals, module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import ModuleSpread, module_totals
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import TIMES
@@ -57,7 +58,7 @@ def group_node_report(view: ProfileView, ref: RunRef, selection: Selection) -> R
     return Report(COLUMNS, rows, notes=() if has_gpu else (_NO_GPU,))
 
 
-def _cells(spread: Spread | None, node: int, iterations: int) -> tuple[Cell, ...]:
+def _cells(spread: ModuleSpread | None, node: int, iterations: int) -> tuple[Cell, ...]:
     """Total, average, least and most of an iteration."""
     if spread is None:
         return (None,) * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import byte_size, duration
@@ -13,18 +14,18 @@ from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.reports.table import Cell, Report, json_key
+from tb_dlprof_plugin.reports.table import Cell, Report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Row = dict[str, Cell]
 
-_PAGES: dict[str, Callable[[ProfileView, RunRef, Selection], str]] = {
-    "summary": lambda view, ref, selection: overview(view, ref, selection).headline,
-    "detail": lambda view, ref, selection: ops_page(view, ref, selection).headline,
-    "kernel": lambda view, ref, selection: kernels_page(view, ref, selection).headline,
-    "tensor": lambda view, ref, selection: tensor_cores_page(view, ref, selection).headline,
-    "group_node": lambda view, ref, selection: modules_page(view, ref, selection).headline,
-    "expert_systems": lambda view, ref, selection: advice_page(view, ref, selection).headline,
+_PAGES: dict[str, Callable[[ProfileView, RunRef, Selection], Any]] = {
+    "summary": overview,
+    "detail": ops_page,
+    "kernel": kernels_page,
+    "tensor": tensor_cores_page,
+    "group_node": modules_page,
+    "expert_systems": advice_page,
 }
 
 
@@ -39,11 +40,10 @@ def report_headline(name: str, report: Report, view: ProfileView, ref: RunRef, s
         selection: the iterations that the report adds up.
     """
     if name in _PAGES:
-        return _PAGES[name](view, ref, selection)
+        return str(_PAGES[name](view, ref, selection).headline)
     if not report.rows:
         return _EMPTY[name]
-    keys = [report.keys.get(column) or json_key(column) for column in report.columns]
-    return _LEADS[name]([dict(zip(keys, row, strict=True)) for row in report.rows])
+    return _LEADS[name]([dict(zip(report.json_keys(), row, strict=True)) for row in report.rows])
 
 
 def _number(cell: Cell) -> float:

@@ -10,10 +10,9 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.op_inputs import inputs_of_calls
 from tb_dlprof_plugin.metrics.unattributed_ops import activity_iteration, all_ops, selected_activities
-from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import CallKind, Ints
-from tb_dlprof_plugin.pages.common import VERDICTS
+from tb_dlprof_plugin.pages.common import KernelText
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import ANSWERS
 from tb_dlprof_plugin.reports.kernel import NO_GPU
@@ -73,13 +72,11 @@ class _KernelCells(dict[int, tuple[str, str, bool | None, str | None]]):
     """By row of `Profile.kernels` the cells that describe the kernel, created on first use."""
 
     def __init__(self, view: ProfileView) -> None:
-        self._kernels, self._strings = view.profile.kernels, view.profile.strings
+        self._view = view
 
     def __missing__(self, kernel: int) -> tuple[str, str, bool | None, str | None]:
-        name = self._strings[self._kernels.name[kernel]]
-        uses = ANSWERS[VERDICTS[int(self._kernels.tensor_core[kernel])]]
-        precision = self._strings[self._kernels.precision[kernel]] or None
-        self[kernel] = short_kernel_name(name), name, uses, precision
+        text = KernelText(self._view, kernel)
+        self[kernel] = text.short_name, text.name, ANSWERS[text.tensor_core], text.precision or None
         return self[kernel]
 
 

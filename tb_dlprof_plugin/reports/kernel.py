@@ -6,9 +6,7 @@ Copies and sets are rows, too. DLProf's columns are followed by those that PyTor
 from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.op_kernels import op_kernels
-from tb_dlprof_plugin.model.formatting import short_kernel_name
-from tb_dlprof_plugin.model.profile import KernelKind
-from tb_dlprof_plugin.pages.common import VERDICTS
+from tb_dlprof_plugin.pages.common import KernelText
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import ANSWERS
 from tb_dlprof_plugin.reports.op_names import op_names
@@ -26,29 +24,15 @@ NO_GPU = "The report has no rows: nothing ran on a GPU."
 
 def kernel_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
     """One row per kernel and op of the selected iterations, by falling GPU time."""
-    profile, strings, kernels = view.profile, view.profile.strings, view.profile.kernels
     names, found = op_names(view), op_kernels(view, selection)
     rows = []
     for row in range(len(found)):
-        kernel, op = int(found.kernel[row]), names[int(found.op[row])]
-        name = strings[kernels.name[kernel]]
+        kernel, op = KernelText(view, int(found.kernel[row])), names[int(found.op[row])]
         rows.append(
             (
-                short_kernel_name(name),
-                op.id,
-                op.name,
-                op.direction,
-                ANSWERS[VERDICTS[int(kernels.tensor_core[kernel])]],
-                *found.gpu.of(row),
-                *found.api.of(row),
-                int(found.launches[row]),
-                KernelKind(int(kernels.kind[kernel])).name.lower(),
-                strings[kernels.family[kernel]],
-                strings[kernels.precision[kernel]] or None,
-                found.occupancy_percent[row],
-                int(found.bytes[row]) or None,
-                op.module,
-                name,
+                kernel.short_name, op.id, op.name, op.direction, ANSWERS[kernel.tensor_core], *found.gpu.of(row),
+                *found.api.of(row), int(found.launches[row]), kernel.kind, kernel.family, kernel.precision or None,
+                found.occupancy_percent[row], int(found.bytes[row]) or None, op.module, kernel.name,
             )
-        )
-    return Report(COLUMNS, list(rows), notes=() if profile.has_gpu else (NO_GPU,))
+        )  # fmt: skip
+    return Report(COLUMNS, list(rows), notes=() if view.profile.has_gpu else (NO_GPU,))

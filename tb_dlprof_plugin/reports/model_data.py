@@ -13,9 +13,9 @@ import numpy as np
 
 from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
-from tb_dlprof_plugin.model.profile import CallKind, KernelKind
+from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.tree import nearest
-from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, KernelText, Role, Verdict, struct_from
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -151,10 +151,5 @@ def _op(view: ProfileView, row: int) -> ModelOp:
 
 
 def _kernel(view: ProfileView, row: int) -> ModelKernel:
-    kernels, strings = view.profile.kernels, view.profile.strings
-    return ModelKernel(
-        name=strings[kernels.name[row]],
-        kind=KernelKind(int(kernels.kind[row])).name.lower(),
-        uses_tc=VERDICTS[int(kernels.tensor_core[row])],
-        precision=strings[kernels.precision[row]],
-    )
+    text = KernelText(view, row)
+    return struct_from(ModelKernel, text, uses_tc=text.tensor_core)

@@ -14,8 +14,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.column_docs import meaning
 from tb_dlprof_plugin.reports.headlines import report_headline
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
-from tb_dlprof_plugin.reports.table import Cell, Report, csv_cells, json_key
-from tb_dlprof_plugin.reports.tables import TablesReport
+from tb_dlprof_plugin.reports.table import Cell, Report, TablesReport, csv_cells, json_key
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 ReportUnit = Literal["text", "ns", "percent", "bytes", "count"]

@@ -9,10 +9,8 @@ import importlib
 import importlib.util
 import io
 import json
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tb_dlprof_plugin.reports.table import Cell, Report
+from collections.abc import Sequence
+from typing import Any
 
 MISSING = (
     "Parquet files need pyarrow, which is not installed: pip install 'tb_dlprof_plugin[parquet]', or choose csv or json"
@@ -27,12 +25,12 @@ def has_pyarrow() -> bool:
     return importlib.util.find_spec("pyarrow") is not None
 
 
-def parquet_bytes(report: Report) -> bytes:
-    """The file.
+def parquet_bytes(names: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str]) -> bytes:
+    """The file of a table, with the names that its columns have in JSON.
 
-    Columns have the names that they have in JSON. Integers are int64, numbers with decimals (and integers beyond 64
+    Integers are int64, numbers with decimals (and integers beyond 64
     bits) double, lists of texts lists, all else strings. A column whose values are all unknown has the type of its
-    unit. The schema's metadata has the report's notes as a JSON list, "notes"; a column's has its "unit".
+    unit. The schema's metadata has the notes as a JSON list, "notes"; a column's has its "unit".
 
     Raises:
         ModuleNotFoundError: pyarrow is not installed; the message says how to get it.
@@ -42,13 +40,13 @@ def parquet_bytes(report: Report) -> bytes:
     arrow: Any = importlib.import_module("pyarrow")
     writer: Any = importlib.import_module("pyarrow.parquet")
     fields, columns = [], []
-    for place, name in enumerate(report.json_keys()):
-        values = [row[place] for row in report.rows]
+    for place, name in enumerate(names):
+        values = [row[place] for row in rows]
         unit = unit_of(name)
         kind = _type(arrow, values, unit)
         fields.append(arrow.field(name, kind, metadata={"unit": unit} if unit else None))
         columns.append(arrow.array(_of_type(arrow, values, kind), type=kind))
-    schema = arrow.schema(fields, metadata={"notes": json.dumps(report.notes)} if report.notes else None)
+    schema = arrow.schema(fields, metadata={"notes": json.dumps(notes)} if notes else None)
     out = io.BytesIO()
     writer.write_table(arrow.table(columns, schema=schema), out)
     return out.getvalue()
@@ -59,7 +57,7 @@ def unit_of(name: str) -> str:
     return next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), "")
 
 
-def _type(arrow: Any, values: list[Cell], unit: str) -> Any:
+def _type(arrow: Any, values: list[Any], unit: str) -> Any:
     known = [value for value in values if value is not None]
     if not known:
         return arrow.int64() if unit in _WHOLE_UNITS else arrow.float64() if unit else arrow.string()
@@ -73,7 +71,7 @@ def _type(arrow: Any, values: list[Cell], unit: str) -> Any:
     return arrow.list_(arrow.string()) if kinds == {list} else arrow.string()
 
 
-def _of_type(arrow: Any, values: list[Cell], kind: Any) -> list[Any]:
+def _of_type(arrow: Any, values: list[Any], kind: Any) -> list[Any]:
     if kind == arrow.float64():
         return [None if value is None else float(value) for value in values if not isinstance(value, list)]
     if kind == arrow.string():

@@ -1,22 +1,21 @@
-"""Every report by its name in DLProf's ``--reports``, and those that DLProf did not have."""
+"""Every report by its name in DLProf's ``--reports``, and those that DLProf did not have; all of them as files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.reports.api import api_report
-from tb_dlprof_plugin.reports.averages import averages_report
-from tb_dlprof_plugin.reports.copies import copies_report
+from tb_dlprof_plugin.reports.additional import api_report, averages_report, copies_report, kernel_groups_report
 from tb_dlprof_plugin.reports.detail import detail_report
 from tb_dlprof_plugin.reports.expert_systems import expert_systems_report
 from tb_dlprof_plugin.reports.group_node import group_node_report
 from tb_dlprof_plugin.reports.iteration import iteration_report
 from tb_dlprof_plugin.reports.kernel import kernel_report
-from tb_dlprof_plugin.reports.kernel_groups import kernel_groups_report
 from tb_dlprof_plugin.reports.op_type import op_type_report
 from tb_dlprof_plugin.reports.summary import summary_report
-from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.reports.table import FORMATS, Report
 from tb_dlprof_plugin.reports.tensor import tensor_report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -36,6 +35,8 @@ REPORTS: dict[str, Callable[[ProfileView, RunRef, Selection], Report]] = {
 }
 """In the order of DLProf's guide, then ours."""
 
+BASE_NAME = "dlprof"
+"""What the names of files begin with."""
 ALIASES = {"node_op": "op_type", "detailed": "detail"}
 """Other names that the guide has for a report."""
 
@@ -59,3 +60,28 @@ def make_report(
     if make is summary_report:
         return summary_report(view, ref, selection, profile_name)
     return make(view, ref, selection)
+
+
+def write_reports(
+    reports: Mapping[str, Report], formats: Sequence[str], folder: Path, base_name: str = BASE_NAME
+) -> Iterator[Path]:
+    """Writes each report in each format and yields the paths; files and links of the same names are replaced.
+
+    Args:
+        reports: by the names that the files have.
+        formats: keys of `FORMATS`.
+        folder: is made where it does not exist.
+        base_name: what the file names begin with; blanks become underscores, as with DLProf.
+
+    Raises:
+        OSError: the folder or a file cannot be written.
+        ModuleNotFoundError: a format needs a package that is not installed; the message says which.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, report in reports.items():
+        for kind in formats:
+            path = folder / f"{base_name.replace(' ', '_')}_{name}.{kind}"
+            content = FORMATS[kind](report)
+            with whole_file(path) as file:
+                file.write(content)
+            yield path

@@ -21,8 +21,7 @@ from tb_dlprof_plugin.pages.common import coverage_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
 from tb_dlprof_plugin.reports.detail import detail_report
-from tb_dlprof_plugin.reports.table import Cell
-from tb_dlprof_plugin.reports.tables import NamedRows, TablesReport, report_of
+from tb_dlprof_plugin.reports.table import Cell, NamedRows, TablesReport, report_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _DURATIONS = {
@@ -100,13 +99,13 @@ def _system(view: ProfileView, profile_name: str | None) -> dict[str, Cell]:
 def _summary(view: ProfileView, selection: Selection) -> dict[str, Cell]:
     steps, facts = step_totals(view, selection), view.profile.facts
     tensor_cores = tensor_core_totals(op_totals(view, selection))
-    known = time_split(view, selection).tensor_cores_known
+    tensor_cores_known = time_split(view, selection).tensor_cores_known
     return {
         "Wall Clock Time (ns)": steps.wall_ns,
         "Tensor Core Kernel Utilization %": tensor_cores.utilization if view.profile.has_gpu else None,
         "GPU Utilization %": steps.gpu_utilization,
         **{label: percent(steps.category_ns[name], steps.wall_ns) for name, label in _DURATIONS.items()},
-        **({} if known else {_DURATIONS[name]: None for name in ("tensor_core", "other_kernels")}),
+        **({} if tensor_cores_known else {_DURATIONS[name]: None for name in ("tensor_core", "other_kernels")}),
         "Samples per Second": steps.samples_per_second(facts.batch_size),
         "Recorded Wall Clock Time (ns)": steps.recorded_wall_ns,
         "Added by the Recorder (ns)": steps.recorder_ns,
@@ -116,15 +115,15 @@ def _summary(view: ProfileView, selection: Selection) -> dict[str, Cell]:
 
 def _iterations(view: ProfileView, selection: Selection) -> dict[str, Cell]:
     iterations, steps = view.profile.iterations, step_totals(view, selection)
-    found = iterations.found_by != "none"
+    marked = iterations.found_by != "none"
     return {
-        "Total Iterations": len(iterations) if found else 0,
+        "Total Iterations": len(iterations) if marked else 0,
         "Aggregated Iterations": selection.count,
         "Start Iteration": int(iterations.number[selection.first]),
         "Stop Iteration": int(iterations.number[selection.last]),
         "Average Iteration Time (ns)": steps.average_ns,
         "Iteration Time Standard Deviation (ns)": steps.deviation_ns,
-        "Iterations Found By": iterations.found_by.replace("_", " ") if found else None,
+        "Iterations Found By": iterations.found_by.replace("_", " ") if marked else None,
         "Average Iteration Time, Low (ns)": round(steps.estimate.low_ns),
         "Average Iteration Time, High (ns)": round(steps.estimate.high_ns),
         "Average Iteration Time Is": steps.estimate.words,
@@ -170,15 +169,15 @@ def _sum(cells: Iterable[Cell]) -> int:
 
 def _all_kernels(view: ProfileView, selection: Selection) -> NamedRows:
     """The rows of the Kernel Report, each kernel in one row below the first."""
-    kernels, found, has_gpu = view.profile.kernels, op_kernels(view, selection), view.profile.has_gpu
-    memory = kernels.kind[found.kernel] != KernelKind.KERNEL
-    verdict = kernels.tensor_core[found.kernel]
+    kernels, launched, has_gpu = view.profile.kernels, op_kernels(view, selection), view.profile.has_gpu
+    memory = kernels.kind[launched.kernel] != KernelKind.KERNEL
+    verdict = kernels.tensor_core[launched.kernel]
 
     def row(chosen: Bools) -> tuple[Cell, ...]:
         if not has_gpu:
             return None, None, 0
-        different = len(np.unique(found.kernel[chosen]))
-        return int(found.gpu.total[chosen].sum()), int(found.api.total[chosen].sum()), different
+        different = len(np.unique(launched.kernel[chosen]))
+        return int(launched.gpu.total[chosen].sum()), int(launched.api.total[chosen].sum()), different
 
     return NamedRows(
         ("GPU Time (ns)", "CPU Time (ns)", "# Kernels"),
@@ -196,11 +195,11 @@ def _coverage(view: ProfileView) -> dict[str, Cell]:
     """How much of all recorded GPU time is attributed to ops, for any selection."""
     if not view.profile.has_gpu:
         return {}
-    found = coverage_of(view)
+    time = coverage_of(view)
     return {
-        "GPU Time (ns)": found.total_ns,
-        "In Ops (ns)": found.linked_ns,
-        "In Ops outside every Iteration (ns)": found.outside_ns,
-        "Launched before the Recording (ns)": found.orphan_ns,
-        "Outside every Op (ns)": found.unattributed_ns,
+        "GPU Time (ns)": time.total_ns,
+        "In Ops (ns)": time.linked_ns,
+        "In Ops outside every Iteration (ns)": time.outside_ns,
+        "Launched before the Recording (ns)": time.orphan_ns,
+        "Outside every Op (ns)": time.unattributed_ns,
     }

@@ -1,4 +1,4 @@
-"""A report as a table, and its file formats."""
+"""A report as a table, or several as DLProf's Summary Report is, and its file formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import html
 import importlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +65,7 @@ class Report:
         Raises:
             ModuleNotFoundError: pyarrow is not installed; the message says how to get it.
         """
-        return parquet_bytes(self)
+        return parquet_bytes(self.json_keys(), self.rows, self.notes)
 
     def to_dicts(self) -> list[dict[str, Cell]]:
         """One mapping from heading to cell for each row."""
@@ -157,4 +157,53 @@ def to_json(report: Report) -> bytes:
     return report.to_json().encode()
 
 
-FORMATS: dict[str, Callable[[Report], bytes]] = {"csv": to_csv, "json": to_json, "parquet": parquet_bytes}
+FORMATS: dict[str, Callable[[Report], bytes]] = {"csv": to_csv, "json": to_json, "parquet": Report.to_parquet}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """Rows with a name each; ``columns`` are the headings of their cells, none where a row has one value."""
+
+    columns: tuple[str, ...]
+    rows: dict[str, tuple[Cell, ...]]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TablesReport(Report):
+    """Several tables; ``columns`` and ``rows`` hold them all with one value a row, for a spreadsheet or pandas."""
+
+    tables: dict[str, NamedRows] = field(default_factory=dict)
+
+    def to_csv(self) -> str:
+        """One table below the other: its name, its headings where it has any, its rows, an empty line."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        for name, table in self.tables.items():
+            out.write("\n" if out.tell() else "")
+            writer.writerow([name])
+            if table.columns:
+                writer.writerow(["", *table.columns])
+            writer.writerows(csv_cells((row, *cells)) for row, cells in table.rows.items())
+        return out.getvalue()
+
+    def to_json(self) -> str:
+        """An object with one object per table, all names in snake_case with their unit; notes are a list of texts."""
+        document: dict[str, object] = {}
+        for name, table in self.tables.items():
+            keys = [json_key(column) for column in table.columns]
+            document[json_key(name)] = {
+                json_key(row): dict(zip(keys, cells, strict=True)) if keys else cells[0]
+                for row, cells in table.rows.items()
+            }
+        return pretty(document | {"notes": list(self.notes)})
+
+
+def report_of(tables: dict[str, NamedRows], notes: Sequence[str]) -> TablesReport:
+    """The report of these tables."""
+    rows = [
+        (name, row, column, cell)
+        for name, table in tables.items()
+        for row, cells in table.rows.items()
+        for column, cell in zip(table.columns or ("",), cells, strict=True)
+    ]
+    return TablesReport(("Table", "Row Name", "Column Name", "Value"), list(rows), {}, tuple(notes), tables)

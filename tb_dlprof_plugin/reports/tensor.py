@@ -13,6 +13,7 @@ from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS
 from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, eligible_kernel_names, tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.reports.detail import ANSWERS
 from tb_dlprof_plugin.reports.table import Cell, Report, json_key
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -30,7 +31,6 @@ KEYS = {
     )
 }  # fmt: skip
 _NO_GPU = "The report has no rows: nothing ran on a GPU, so no op launched a kernel."
-_USES = {"yes": True, "no": False, "unknown": None}
 
 
 def tensor_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
@@ -44,23 +44,7 @@ def tensor_report(view: ProfileView, ref: RunRef, selection: Selection) -> Repor
 
 def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]], op_gpu_ns: int) -> tuple[Cell, ...]:
     return (
-        op.id,
-        op.name,
-        DLPROF_DIRECTIONS[op.direction],
-        op.op_type,
-        _USES[op.using_tc],
-        op.gpu_ns,
-        op.tc_ns,
-        op.non_tc_ns,
-        op.utilization_percent,
-        sum(len(names) for names in kernels.values()),
-        len(kernels["yes"]),
-        kernels["yes"],
-        len(kernels["no"]),
-        kernels["no"],
-        op.unknown_ns,
-        op.reason,
-        op.saved_ns,
-        op.at_most_ns,
-        op_gpu_ns,
-    )
+        op.id, op.name, DLPROF_DIRECTIONS[op.direction], op.op_type, ANSWERS[op.using_tc], op.gpu_ns, op.tc_ns,
+        op.non_tc_ns, op.utilization_percent, sum(map(len, kernels.values())), len(kernels["yes"]), kernels["yes"],
+        len(kernels["no"]), kernels["no"], op.unknown_ns, op.reason, op.saved_ns, op.at_most_ns, op_gpu_ns,
+    )  # fmt: skip

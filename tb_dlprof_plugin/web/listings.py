@@ -62,9 +62,9 @@ class Listing:
     @cached_property
     def _series(self) -> list[Series]:
         began = time.monotonic()
-        found = list(self._source.series())
+        series = list(self._source.series())
         self._took_s += time.monotonic() - began
-        return found
+        return series
 
     def content(self, runs: Iterable[str] | None = None) -> Hashable:
         """What changes with the profiles of these runs, or of any."""
@@ -75,10 +75,10 @@ class Listing:
 
     @cached_property
     def _revision(self) -> str:
-        found = hashlib.blake2s(digest_size=16)
+        digest = hashlib.blake2s(digest_size=16)
         for blob in self.blobs():
-            found.update(repr((blob.ref.run, blob.key)).encode("utf-8", "surrogatepass"))
-        return found.hexdigest()
+            digest.update(repr((blob.ref.run, blob.key)).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
 
 class Listings:

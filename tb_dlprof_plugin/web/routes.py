@@ -89,7 +89,7 @@ _ALL = (
     Route(
         "timeline_events",
         "up to 20,000 of the other events",
-        "pages.timeline.chunk:timeline_chunk",
+        "pages.timeline.columns:timeline_chunk",
         lacks=_NOT_IN_ITERATION,
         in_file="later",
     ),

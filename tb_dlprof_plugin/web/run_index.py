@@ -14,13 +14,14 @@ import msgspec
 
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.readers.log_directory import sessions_below
 from tb_dlprof_plugin.store.header import parse_header
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.web.open_runs import OpenRuns
 from tb_dlprof_plugin.web.run_source import Series
 
+_FACTS = ("model", "precision", "device", "created_unix_ns", "iterations", "world_size")
 INDEX_ENTRIES = 3_000
 """In one answer, where no name is very long; what does not fit is asked for again."""
 
@@ -85,17 +86,52 @@ def _revision(series: list[Series], held: list[_Held]) -> str:
 
 def _entry(series: Series, held: _Held) -> RunEntry:
     header: Any = parse_header(series.header)
-    return RunEntry(
+    # What was not recorded is 0 or "" in a header.
+    facts = {name: header and (getattr(header, name) or None) for name in _FACTS}
+    return struct_from(
+        RunEntry,
+        held,
+        series.tag,
         run=series.run,
-        session=series.tag.session,
-        rank=series.tag.rank,
-        cycles=held.cycles,
-        unreadable=held.unreadable,
-        model=(header.model or None) if header else None,
-        precision=(header.precision or None) if header else None,
-        device=(header.device or None) if header else None,
-        created_unix_ns=(header.created_unix_ns or None) if header else None,
-        iterations=(header.iterations or None) if header else None,
-        recorded_iteration_ns=(header.average_iteration_ns or None) if header else None,
-        world_size=(header.world_size or None) if header else None,
+        recorded_iteration_ns=header and (header.average_iteration_ns or None),
+        **facts,
     )
+
+
+class RunEntry(msgspec.Struct, frozen=True):
+    """One (run, session, rank); ``cycles`` are ascending. Unknown facts are None.
+
+    ``world_size`` is that of the job, of which not all ranks need be here. ``recorded_iteration_ns`` is the mean
+    recorded step, the profiler's time included. ``unreadable`` says why its last profile cannot be read, where that is
+    known; a page that is not told which run to show takes another.
+    """
+
+    run: str
+    session: str
+    rank: int
+    cycles: list[int]
+    model: str | None
+    precision: str | None
+    device: str | None
+    created_unix_ns: int | None
+    iterations: int | None
+    recorded_iteration_ns: int | None
+    world_size: int | None = None
+    unreadable: str = ""
+
+
+class RunIndex(msgspec.Struct, frozen=True):
+    """``runs`` in natural order of run, then session, rank: from the ``offset``-th on as many as fit into an answer.
+
+    There are ``total``; the page asks for the next ones until it has all. ``revision`` changes with any of them, those
+    beyond this answer too; it is empty in the answers that continue the first. ``import_command`` makes runs of the
+    sessions of TensorFlow's and JAX' profilers that lie in the log directory and are no runs yet; "" without any.
+    """
+
+    plugin_version: str
+    logdir: str
+    runs: list[RunEntry]
+    offset: int
+    total: int
+    revision: str = ""
+    import_command: str = ""

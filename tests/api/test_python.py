@@ -11,7 +11,8 @@ import pytest
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.api.profiles import ReadProfile
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.web.routes import PAGES

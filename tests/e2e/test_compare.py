@@ -9,7 +9,8 @@ from playwright.sync_api import FrameLocator, expect
 from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched
 
-from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare import ComparePage, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP, OTHER = "vgg16/fp32", "vgg16/amp-fp16", "lenet/fp32"

@@ -10,7 +10,8 @@ from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -10,7 +10,7 @@ from support.tensorboard import Server, Watched, holding
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.pages.memory import memory_page
-from tb_dlprof_plugin.pages.sentence import text_of
+from tb_dlprof_plugin.pages.sentences import text_of
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -15,7 +15,8 @@ from support.jupyter import jupyter_lab
 from support.tensorboard import ROOT
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -11,7 +11,8 @@ from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.profile_view import ProfileView

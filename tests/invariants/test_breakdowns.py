@@ -14,7 +14,8 @@ from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.launches import launch_totals
 from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
-from tb_dlprof_plugin.metrics.modules import module_totals, module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import module_totals
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.step_idle import step_idle
 from tb_dlprof_plugin.metrics.step_phases import parts_by_iteration, recorded_parts, step_parts

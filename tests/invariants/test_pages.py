@@ -12,7 +12,8 @@ from invariants.conftest import Recording
 from invariants.properties import Properties
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.kernels import kernels_of_any
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import overview

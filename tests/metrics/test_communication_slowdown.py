@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.metrics.communication_slowdown import communication_slowdown
+from tb_dlprof_plugin.metrics.communication import communication_slowdown
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tests.support.recorded_runs import ROOT

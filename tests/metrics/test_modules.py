@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from support.recorded_runs import recorded_view
 
-from tb_dlprof_plugin.metrics.modules import OUTSIDE_ROLES, ModuleTotals, module_totals, module_tree
+from tb_dlprof_plugin.metrics.module_tree import module_tree
+from tb_dlprof_plugin.metrics.modules import OUTSIDE_ROLES, ModuleTotals, module_totals
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import Role

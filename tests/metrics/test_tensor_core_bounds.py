@@ -9,8 +9,7 @@ import pytest
 from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.metrics.ops import op_totals
-from tb_dlprof_plugin.metrics.roofline import roofline
-from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
+from tb_dlprof_plugin.metrics.roofline import largest_gains, roofline
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 RUNS = [str(path.parent.relative_to(RECORDED)) for path in sorted(RECORDED.glob("*/*/events.*"))]

@@ -12,7 +12,8 @@ from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages import compare as compare_module
-from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare import ComparePage, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.compare_text import explanation
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate

@@ -14,8 +14,9 @@ import pytest
 from definition_files import at_fields, definitions, docs
 
 from tb_dlprof_plugin.model.run_facts import GpuEnergy
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.columns import Definition
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
 from tb_dlprof_plugin.profile_view import ProfileView
 

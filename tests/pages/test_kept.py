@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.forecast import forecast_page
-from tb_dlprof_plugin.pages.realised_savings import KeptPromises
+from tb_dlprof_plugin.pages.realised_savings import PredictionCheck
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -25,7 +26,7 @@ def recorded(run: str) -> CompareInput:
     return CompareInput(view, RunRef(run, "", 0, 0), view.selection())
 
 
-def promises(base: str, candidate: str) -> KeptPromises | None:
+def promises(base: str, candidate: str) -> PredictionCheck | None:
     return compare_page(recorded(base), recorded(candidate)).promises
 
 

@@ -11,7 +11,7 @@ import pytest
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Memory
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
-from tb_dlprof_plugin.pages.sentence import text_of
+from tb_dlprof_plugin.pages.sentences import text_of
 from tb_dlprof_plugin.pages.work_detail import WorkMemory, work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -7,12 +7,14 @@ import pytest
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.common import SelectedRange, Slice
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
-from tb_dlprof_plugin.pages.work_detail import WorkIteration, work_detail
+from tb_dlprof_plugin.pages.work_detail import work_detail
+from tb_dlprof_plugin.pages.work_rows import WorkIteration
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 

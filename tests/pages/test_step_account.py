@@ -10,7 +10,8 @@ import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.step_buckets import CPU_BUCKETS, WAITING
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.launches import launches_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.profile_view import ProfileView

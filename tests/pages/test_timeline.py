@@ -13,7 +13,7 @@ from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.timeline import paging
-from tb_dlprof_plugin.pages.timeline.chunk import timeline_chunk
+from tb_dlprof_plugin.pages.timeline.columns import timeline_chunk
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.events import MOST_LEVELS, timeline_events
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches

@@ -21,7 +21,8 @@ from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
 from tb_dlprof_plugin.metrics.roofline import MOST_OF_ROOF
 from tb_dlprof_plugin.model.plan_request import PlanError
 from tb_dlprof_plugin.pages.by_model import by_model_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare import compare_op, compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.pages.kernels import kernels_of
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
@@ -31,7 +32,7 @@ from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.pages.search import search_page
 from tb_dlprof_plugin.pages.sweep import SweepError, SweepRequest, sweep_page
-from tb_dlprof_plugin.pages.timeline.chunk import timeline_chunk
+from tb_dlprof_plugin.pages.timeline.columns import timeline_chunk
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.work_detail import work_detail

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.metrics.key_node import with_key_node
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
 from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches

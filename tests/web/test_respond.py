@@ -12,14 +12,15 @@ import msgspec
 from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.loader import Loader
-from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.compare import compare_page
+from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.ops import ops_page
-from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, Answer, encode_page, respond_answer, respond_error
+from tb_dlprof_plugin.web.run_index import RunEntry, RunIndex
 
 
 def test_a_page_below_the_limit_goes_out_whole(gpu_view: ProfileView, ref: RunRef) -> None:

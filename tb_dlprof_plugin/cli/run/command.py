@@ -80,7 +80,12 @@ def run(
     if names or options.dump_model_data:
         _make_folder(options.output_path, "--output-path")
     _check_nsys(options)
-    with output_directory(options.logdir, options.run_name, line, options.force) as output:
+    raise typer.Exit(end_like(_recorded(line, options, names, kinds)))
+
+
+def _recorded(command: list[str], options: RunOptions, reports: list[str], formats: list[str]) -> int:
+    """Runs and records the command; its exit status."""
+    with output_directory(options.logdir, options.run_name, command, options.force) as output:
         request = RunRequest(
             run_directory=str(output.directory),
             began_s=time.time(),
@@ -96,14 +101,12 @@ def run(
         folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))
         try:
             if options.nsys:
-                status = NsysRun(line, output, options, request, folder).run()
-            else:
-                status = RunSession(line, output, options, request, folder, names, kinds).run()
+                return NsysRun(command, output, options, request, folder).run()
+            return RunSession(command, output, options, request, folder, reports, formats).run()
         except ScriptError as error:
             refuse(str(error))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    raise typer.Exit(end_like(status))
 
 
 def _check_range(options: RunOptions) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Annotated
 
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames
-from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.model.request import Option, Request
 
 
@@ -18,6 +17,15 @@ class RunMode(str, Enum):
 
     pytorch = "pytorch"
     simple = "simple"
+
+
+class Level(IntEnum):
+    """How much is said on standard error. Failures are reported on each of them."""
+
+    quiet = 0
+    minimal = 1
+    normal = 2
+    verbose = 3
 
 
 class Verbosity(str, Enum):

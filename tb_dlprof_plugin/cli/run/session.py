@@ -12,7 +12,7 @@ import msgspec
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
 from tb_dlprof_plugin.cli.run.framework_recordings import import_recordings
-from tb_dlprof_plugin.cli.run.options import RunOptions
+from tb_dlprof_plugin.cli.run.options import Level, RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import (
     Written,
@@ -23,13 +23,11 @@ from tb_dlprof_plugin.cli.run.results import (
 )
 from tb_dlprof_plugin.cli.run.script import Script
 from tb_dlprof_plugin.cli.run.summary import TOP_FINDINGS, print_details, print_summary, print_totals, print_where
-from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.model.whole_file import whole_file
-from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.model_data import model_data
-from tb_dlprof_plugin.reports.registry import make_report
+from tb_dlprof_plugin.reports.registry import BASE_NAME, make_report, write_reports
 
 _LOOK_EVERY_S = 0.5
 _OVERDUE_S = 60.0

@@ -9,8 +9,8 @@ from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
 from tb_dlprof_plugin.cli.run.results import Written
+from tb_dlprof_plugin.cli.summary import trust_lines
 from tb_dlprof_plugin.cli.terminal import tell
-from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.model.formatting import short_kernel_name

@@ -23,12 +23,11 @@ import msgspec
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.run.options import RunOptions
+from tb_dlprof_plugin.cli.run.options import Level, RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import Written, read_written, why_nothing
 from tb_dlprof_plugin.cli.run.script import environment
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
-from tb_dlprof_plugin.cli.run.verbosity import Level
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.stored_summary import write_run

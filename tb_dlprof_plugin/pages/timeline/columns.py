@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.pages.timeline.events import TimelineEvents
+from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, timeline_events
+from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import EventKind
-from tb_dlprof_plugin.pages.timeline.paging import Segments
+from tb_dlprof_plugin.pages.timeline.paging import Segments, paging
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
 class TimelineName(msgspec.Struct, frozen=True):
@@ -106,3 +110,31 @@ def _by_lane(track: Ints, level: Ints, rows: Ints) -> Iterator[Ints]:
 def _differences(values: Ints) -> list[int]:
     result: list[int] = np.diff(values, prepend=0).tolist()
     return result
+
+
+class TimelineEventsPage(msgspec.Struct, frozen=True):
+    """Chunk ``chunk`` of `TimelinePage.chunks`."""
+
+    chunk: int
+    names: list[TimelineName]
+    lanes: list[TimelineLane]
+
+
+def timeline_chunk(
+    view: ProfileView,
+    selection: Selection,
+    iteration: IterationOption = None,
+    chunk: Annotated[int, Option("Number of a part of the events.")] = 0,
+) -> TimelineEventsPage:
+    """One chunk.
+
+    Raises:
+        KeyError: the iteration has no chunk of this number.
+        ValueError: there is no such iteration.
+    """
+    one = one_iteration(view, selection, iteration)
+    dealt = paging(view, one)
+    if chunk >= len(dealt.chunks):
+        raise KeyError(f"part {chunk}")
+    events, rows = timeline_events(view, one), dealt.chunks[chunk]
+    return TimelineEventsPage(chunk, names_of(events, rows), lanes_of(events, rows))

@@ -10,16 +10,17 @@ import numpy as np
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
-from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Slice, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, KernelText, OpText, Role, Slice, Verdict
 from tb_dlprof_plugin.pages.idle_causes import DEFINITIONS, IdleActivity, activity_rows, cause_slices
+from tb_dlprof_plugin.pages.kernels import launch_shape
 from tb_dlprof_plugin.pages.launches import gap_kind_label
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, find, spot, spots_of
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import call_label
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
@@ -81,20 +82,20 @@ class TimelineEvent(msgspec.Struct, frozen=True):
     iteration: int | None
     previous: TimelineSpot | None
     next: TimelineSpot | None
-    inside: TimelineSpot | None
-    around: list[TimelineSpot]
-    op: str
-    op_id: str
-    module: str
-    role: Role
-    shapes: str
-    dtypes: str
-    self_ns: int | None
-    launched: list[TimelineSpot]
-    launched_total: int
-    launched_ns: int
-    gpu: TimelineGpuWork | None
-    gap: TimelineGap | None
+    inside: TimelineSpot | None = None
+    around: list[TimelineSpot] = []
+    op: str = ""
+    op_id: str = ""
+    module: str = ""
+    role: Role = "other"
+    shapes: str = ""
+    dtypes: str = ""
+    self_ns: int | None = None
+    launched: list[TimelineSpot] = []
+    launched_total: int = 0
+    launched_ns: int = 0
+    gpu: TimelineGpuWork | None = None
+    gap: TimelineGap | None = None
 
 
 _LAUNCHED = 100
@@ -113,8 +114,8 @@ def timeline_event(
         KeyError: the window has no such event.
         ValueError: there is no such iteration.
     """
-    one = one_iteration(view, selection, iteration)
-    events = timeline_events(view, one)
+    shown = one_iteration(view, selection, iteration)
+    events = timeline_events(view, shown)
     at = find(events, id)
     row, source = int(events.row[at]), events.tracks[int(events.track[at])].source
     same_lane = np.flatnonzero((events.track == events.track[at]) & (events.level == events.level[at]))
@@ -124,30 +125,16 @@ def timeline_event(
         spot=spot(events, at),
         name=events.labels[int(events.name[at])],
         track=events.tracks[int(events.track[at])].label,
-        iteration=_number(view, one.first),
+        iteration=_number(view, shown.first),
         previous=spot(events, int(same_lane[place - 1])) if place else None,
         next=spot(events, int(same_lane[place + 1])) if place + 1 < len(same_lane) else None,
-        inside=None,
-        around=[],
-        op="",
-        op_id="",
-        module="",
-        role="other",
-        shapes="",
-        dtypes="",
-        self_ns=None,
-        launched=[],
-        launched_total=0,
-        launched_ns=0,
-        gpu=None,
-        gap=None,
     )
     if source == "c":
         return _of_call(view, events, basis, row)
     if source == "g":
         return _of_launch(view, events, basis, row)
     if source == "i":
-        return _of_gap(view, one, events, basis, row)
+        return _of_gap(view, shown, events, basis, row)
     return basis
 
 
@@ -178,27 +165,24 @@ def _of_call(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, ro
 
 def _of_launch(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, row: int) -> TimelineEvent:
     profile = view.profile
-    launches, kernels, configs, strings = profile.launches, profile.kernels, profile.launch_configs, profile.strings
-    kernel, config, call = int(launches.kernel[row]), int(launches.config[row]), int(launches.call[row])
+    launches, configs, strings = profile.launches, profile.launch_configs, profile.strings
+    text, config, call = KernelText(view, int(launches.kernel[row])), int(launches.config[row]), int(launches.call[row])
     moved, time = _known(launches.bytes[row]), int(launches.duration_ns[row])
     around = _around(view, events, call)
     role = ROLES[int(profile.ops.role[profile.calls.op[call]])] if call >= 0 else "other"
     module = strings[profile.ops.module[profile.calls.op[call]]] if call >= 0 else ""
     return msgspec.structs.replace(
         basis,
-        name=strings[kernels.name[kernel]],
+        name=text.name,
         iteration=_number(view, int(view.launch_iteration[row])),
         around=around,
         role=role,
         gpu=TimelineGpuWork(
-            kernel_id=kernel_id(view, kernel),
-            kind=("kernel", "copy", "set")[int(kernels.kind[kernel])],
-            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
-            precision=strings[kernels.precision[kernel]],
-            grid=_dimensions(configs.grid[config]),
-            block=_dimensions(configs.block[config]),
-            registers_per_thread=_known(configs.registers_per_thread[config]),
-            shared_memory_bytes=_known(configs.shared_memory_bytes[config]),
+            kernel_id=text.id,
+            kind={"memcpy": "copy", "memset": "set"}.get(text.kind, text.kind),
+            tensor_core=text.tensor_core,
+            precision=text.precision,
+            **launch_shape(profile, config),
             # Kineto writes 0 without an estimate.
             occupancy_percent=_known(configs.occupancy_percent[config]) or None,
             bytes=moved,
@@ -226,7 +210,7 @@ def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: Ti
     following = int(gaps.next[row])
     ended_by = spots_of(view, events, "g", np.array([following]))[0] if following >= 0 else None
     times = gaps.activity_ns[row]
-    found = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
+    op = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
     gap = TimelineGap(
         causes=[part for part in cause_slices(view, times) if part.value_ns],
         activities=activity_rows(view, times),
@@ -234,7 +218,7 @@ def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: Ti
         launched=gap_kind_label(int(gaps.kind[row])),
         ended_by=ended_by,
     )
-    return msgspec.structs.replace(basis, gap=gap, **found)
+    return msgspec.structs.replace(basis, gap=gap, **op)
 
 
 def _around(view: ProfileView, events: TimelineEvents, call: int) -> list[TimelineSpot]:
@@ -256,13 +240,8 @@ def _subtree_end(view: ProfileView, row: int) -> int:
 def _op(view: ProfileView, group: int, module: str) -> dict[str, str]:
     if group < 0:
         return {"op": "", "op_id": "", "module": module}
-    groups, strings = view.groups, view.profile.strings
-    path = strings[groups.module[group]]
-    return {
-        "op": op_name(path, strings[groups.op_type[group]]),
-        "op_id": groups.ids[group],
-        "module": path or module,
-    }
+    op = OpText(view, group)
+    return {"op": op.name, "op_id": op.id, "module": op.module or module}
 
 
 def _number(view: ProfileView, index: int) -> int | None:
@@ -271,7 +250,3 @@ def _number(view: ProfileView, index: int) -> int | None:
 
 def _known(value: np.int64) -> int | None:
     return None if value < 0 else int(value)
-
-
-def _dimensions(values: Ints) -> str:
-    return "" if (values < 0).any() else "×".join(str(v) for v in values.tolist())

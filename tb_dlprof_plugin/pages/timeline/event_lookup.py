@@ -47,11 +47,11 @@ def spots_of(view: ProfileView, events: TimelineEvents, source: Source, rows: In
     """Some rows of a source, whether they are drawn or not."""
     drawn = places(events, source)
     order = np.argsort(events.row[drawn], kind="stable")
-    known = events.row[drawn][order]
+    rows_drawn = events.row[drawn][order]
     result = []
     for row in rows.tolist():
-        at = int(np.searchsorted(known, row))
-        inside = at < len(known) and known[at] == row
+        at = int(np.searchsorted(rows_drawn, row))
+        inside = at < len(rows_drawn) and rows_drawn[at] == row
         result.append(spot(events, int(drawn[order[at]])) if inside else _outside(view, events, source, row))
     return result
 
@@ -66,10 +66,10 @@ def find(events: TimelineEvents, event_id: str) -> int:
     if letter not in ("c", "g", "i", "p") or not number.isascii() or not number.isdigit() or len(number) > 18:
         raise KeyError(f"event {event_id!r}")
     rows = places(events, letter)  # type: ignore[arg-type]
-    found = rows[events.row[rows] == int(number)]
-    if not len(found):
+    matching = rows[events.row[rows] == int(number)]
+    if not len(matching):
         raise KeyError(f"event {event_id!r}")
-    return int(found[0])
+    return int(matching[0])
 
 
 def places(events: TimelineEvents, source: Source) -> Ints:

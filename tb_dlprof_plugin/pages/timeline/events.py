@@ -6,6 +6,7 @@ ahead, so the window also holds work of the iterations around: it is drawn in pa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal
@@ -15,18 +16,18 @@ import numpy as np
 from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import share
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, cause_labels, largest_causes
+from tb_dlprof_plugin.pages.step_account import role_labels
+from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import (
     IDLE_KINDS,
-    ROLE_KINDS,
     EventKind,
     Named,
     named_calls,
     named_launches,
-    role_labels,
 )
-from tb_dlprof_plugin.pages.timeline.parts import Stretches, cpu_stretches, gpu_stretches
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 TrackKind = Literal["parts", "idle", "stream", "thread"]
@@ -36,6 +37,8 @@ Source = Literal["c", "g", "i", "p"]
 MOST_LEVELS = 48
 """Calls nested deeper are left out of the drawing, and counted: recursion can go half a million deep."""
 _MOST_STREAM_LEVELS = 8
+HEADINGS = ("id", "row", "level", "name", "kind", "start_ns", "duration_ns", "of_iteration")
+"""Of `event_rows`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class TimelineEvents:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TrackEvents:
     """The events of one track."""
 
     track: Track
@@ -115,7 +118,7 @@ def _touching(start_ns: Ints, duration_ns: Ints, begin: int, end: int) -> Ints:
     return np.flatnonzero((start_ns < end) & ((stop > begin) | ((duration_ns == 0) & (start_ns >= begin))))
 
 
-def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
+def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_TrackEvents]:
     device = view.profile.launches.device
     tracks: list[tuple[str, str, int | None, Stretches]] = [
         ("p:cpu", "CPU works on", None, cpu_stretches(view, called)),
@@ -124,7 +127,7 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
             for gpu in view.profile.iterations.gpu_ids
         ),
     ]
-    parts: list[_Part] = []
+    parts: list[_TrackEvents] = []
     labels = role_labels(view)
     count = 0
     for key, label, gpu, (start, stop, role) in tracks:
@@ -135,14 +138,14 @@ def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
         rows = count + np.arange(len(start))
         count += len(start)
         own = np.ones(len(start), dtype=np.bool_)
-        named = Named(role, [labels[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
+        named = Named(role, [labels[part] for part in Role], [ROLES[part] for part in Role])
         track = Track(key, "parts", "p", label, detail, gpu, 1)
-        parts.append(_Part(track, _zeros(len(start)), rows, start, stop - start, named, own))
+        parts.append(_TrackEvents(track, _zeros(len(start)), rows, start, stop - start, named, own))
     return parts
 
 
-def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Part]:
-    launches, kernels = view.profile.launches, view.profile.kernels
+def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_TrackEvents]:
+    launches = view.profile.launches
     gaps = idle_gaps(view, selection)
     gpus = view.profile.iterations.gpu_ids
     parts = []
@@ -153,7 +156,7 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
         busy = np.bincount(time.reshape(-1), weights=launches.duration_ns[here], minlength=len(streams))
         for stream in streams[np.argsort(-busy, kind="stable")].tolist():
             rows = here[launches.stream[here] == stream]
-            kernel = int((kernels.kind[launches.kernel[rows]] == KernelKind.KERNEL).sum())
+            kernel = int(view.launch_is_kernel[rows].sum())
             level = _levels(launches.start_ns[rows], launches.duration_ns[rows])
             track = Track(
                 key=f"g:{gpu}:{stream}",
@@ -166,11 +169,13 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
             )
             named = named_launches(view, rows)
             own = view.launch_iteration[rows] == selection.first
-            parts.append(_Part(track, level, rows, launches.start_ns[rows], launches.duration_ns[rows], named, own))
+            parts.append(
+                _TrackEvents(track, level, rows, launches.start_ns[rows], launches.duration_ns[rows], named, own)
+            )
     return parts
 
 
-def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _Part:
+def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _TrackEvents:
     rows = np.flatnonzero(gaps.gpu == place)
     labels, kinds = list(cause_labels(view).values()), [IDLE_KINDS[cause] for cause in CAUSES]
     detail = _counts((len(rows), "gap", "gaps"))
@@ -180,10 +185,10 @@ def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _Par
     track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", detail, gpu, 1)
     named = Named(largest_causes(gaps.activity_ns[rows]), labels, kinds)
     own = np.ones(len(rows), dtype=np.bool_)
-    return _Part(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)
+    return _TrackEvents(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)
 
 
-def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:
+def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_TrackEvents]:
     calls = view.profile.calls
     threads = np.unique(calls.thread[called])
     parts = []
@@ -201,7 +206,7 @@ def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:
             levels=int(calls.depth[rows].max(initial=0)) + 1,
         )
         own = view.call_iteration[rows] == index
-        part = _Part(track, calls.depth[rows], rows, calls.start_ns[rows], calls.duration_ns[rows], named, own)
+        part = _TrackEvents(track, calls.depth[rows], rows, calls.start_ns[rows], calls.duration_ns[rows], named, own)
         parts.append((weight, part))
     return [part for _, part in sorted(parts, key=lambda item: item[0])]
 
@@ -245,7 +250,7 @@ def _levels(start_ns: Ints, duration_ns: Ints) -> Ints:
     return level
 
 
-def _together(parts: list[_Part], origin: int, end: int, deeper: int) -> TimelineEvents:
+def _together(parts: list[_TrackEvents], origin: int, end: int, deeper: int) -> TimelineEvents:
     labels: list[str] = []
     kinds: list[EventKind] = []
     places: dict[tuple[str, EventKind], int] = {}
@@ -289,3 +294,58 @@ def _counts(*counted: tuple[int, str, str]) -> str:
 
 def _zeros(count: int) -> Ints:
     return np.zeros(count, dtype=np.int64)
+
+
+def event_rows(view: ProfileView, selection: Selection, iteration: int | None) -> Iterator[tuple[str | int, ...]]:
+    """A plain table for scripts: one row per event under `HEADINGS`, by track, level and start.
+
+    ``start_ns`` counts from the window's start. ``of_iteration`` is 1 for the iteration's own events, 0 for others.
+
+    Raises:
+        ValueError: there is no such iteration.
+    """
+    events = timeline_events(view, one_iteration(view, selection, iteration))
+    columns = (events.track, events.level, events.row, events.name, events.start_ns, events.duration_ns, events.own)
+    for track, level, row, name, start, duration, own in zip(*(column.tolist() for column in columns), strict=True):
+        on = events.tracks[track]
+        label, kind = events.labels[name], events.kinds[name]
+        yield (f"{on.source}{row}", on.label, level, label, kind, start, duration, int(own))
+
+
+Stretches = tuple[Ints, Ints, Ints]
+"""Start and stop (ns) and `Role` of each stretch, in order of time. A stretch reaches from the first to the last of the
+events of one part between which no event of another part begins."""
+
+
+def cpu_stretches(view: ProfileView, rows: Ints) -> Stretches:
+    """The parts on the CPU, from the outermost of the calls ``rows`` with a part."""
+    calls, ops = view.profile.calls, view.profile.ops
+    role = ops.role[calls.op]
+    parent = view.call_parent[rows]
+    inside = (parent >= 0) & (role[np.maximum(parent, 0)] != Role.OTHER)
+    chosen = rows[(role[rows] != Role.OTHER) & ~inside]
+    return _stretches(calls.start_ns[chosen], calls.duration_ns[chosen], role[chosen])
+
+
+def gpu_stretches(view: ProfileView, rows: Ints) -> Stretches:
+    """The parts on a GPU: the part that launched its work, if known."""
+    profile = view.profile
+    launches = profile.launches
+    rows = rows[launches.call[rows] >= 0]
+    role = profile.ops.role[profile.calls.op[launches.call[rows]]]
+    known = role != Role.OTHER
+    rows = rows[known]
+    return _stretches(launches.start_ns[rows], launches.duration_ns[rows], role[known])
+
+
+def _stretches(start_ns: Ints, duration_ns: Ints, role: Ints) -> Stretches:
+    order = np.argsort(start_ns, kind="stable")
+    start_ns, role = start_ns[order], role[order]
+    stop_ns = start_ns + duration_ns[order]
+    if not len(start_ns):
+        return start_ns, stop_ns, role
+    first = np.flatnonzero(np.append(True, role[1:] != role[:-1]))
+    stop = np.maximum.reduceat(stop_ns, first)
+    # A part ends where the next one begins.
+    stop[:-1] = np.minimum(stop[:-1], start_ns[first[1:]])
+    return start_ns[first], stop, role[first]

@@ -9,10 +9,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from tb_dlprof_plugin.model.formatting import short_kernel_name
-from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS, SETS
 from tb_dlprof_plugin.names.ops import short_op_name
+from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.idle_causes import IdleCause
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import launching_calls
@@ -20,27 +20,10 @@ from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.store.header import header_of
 
 EventKind = Literal[
-    "forward",
-    "backward",
-    "optimizer",
-    "dataloader",
-    "other",
-    "launch",
-    "wait",
-    "copy",
-    "runtime",
-    "module",
-    "annotation",
-    "overhead",
-    "tensor_core",
-    "other_kernels",
-    "unknown_kernels",
-    "memory",
-    "idle_dataloader",
-    "idle_cpu_launch",
-    "idle_python",
-    "idle_other",
-]
+    "forward", "backward", "optimizer", "dataloader", "other", "launch", "wait", "copy", "runtime", "module",
+    "annotation", "overhead", "tensor_core", "other_kernels", "unknown_kernels", "memory", "idle_dataloader",
+    "idle_cpu_launch", "idle_python", "idle_other",
+]  # fmt: skip
 """Ops by their part of the step, other calls by what they do, GPU work as on every page, idle gaps by their
 cause, as in the account of a step."""
 
@@ -49,27 +32,6 @@ NUMBER: dict[EventKind, int] = {kind: number for number, kind in enumerate(KINDS
 
 LABEL_LENGTH = 90
 """Characters of a label: more than a wide screen shows of one event. The whole name is in the event's details."""
-
-ROLE_KINDS: dict[Role, EventKind] = {
-    Role.FORWARD: "forward",
-    Role.BACKWARD: "backward",
-    Role.OPTIMIZER: "optimizer",
-    Role.DATALOADER: "dataloader",
-    Role.OTHER: "other",
-}
-ROLE_LABELS = {
-    Role.FORWARD: "Forward",
-    Role.BACKWARD: "Backward",
-    Role.OPTIMIZER: "Optimizer",
-    Role.DATALOADER: "DataLoader",
-    Role.OTHER: "Other",
-}
-
-
-def role_labels(view: ProfileView) -> dict[Role, str]:
-    """Names of the parts of a step in words of the framework that was recorded."""
-    return ROLE_LABELS | {Role.DATALOADER: loader_title(view.profile.source.framework)}
-
 
 IDLE_KINDS: dict[IdleCause, EventKind] = {
     "dataloader": "idle_dataloader",
@@ -130,7 +92,7 @@ def _call_kinds(view: ProfileView) -> Ints:
     calls, ops = view.profile.calls, view.profile.ops
     kind, role = ops.kind[calls.op], ops.role[calls.op]
     by_role = np.zeros(len(Role), dtype=np.int64)
-    for part, name in ROLE_KINDS.items():
+    for part, name in ROLES.items():
         by_role[part] = NUMBER[name]
     runtime = kind == CallKind.RUNTIME
     launch = runtime & (launching_calls(view) | view.is_cuda_call(*LAUNCHES_KERNELS))

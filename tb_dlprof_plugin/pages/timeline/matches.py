@@ -63,7 +63,7 @@ def timeline_matches(
     if op is not None:
         found, first = _of_groups(view, events, np.array([one == op for one in view.groups.ids], dtype=np.bool_))
     elif op_type is not None:
-        found, first = _of_groups(view, events, _of_type(view, op_type))
+        found, first = _of_groups(view, events, view.strings_where(op_type.__eq__)[view.groups.op_type])
     elif kernel is not None:
         found = _of_kernel(view, events, kernel)
         first = _longest(events, found)
@@ -94,18 +94,12 @@ def _of_groups(view: ProfileView, events: TimelineEvents, wanted: Bools) -> tupl
     return np.sort(np.concatenate((outermost, work))), _longest(events, work if len(work) else outermost)
 
 
-def _of_type(view: ProfileView, op_type: str) -> Bools:
-    strings = view.profile.strings
-    return np.array([strings[name] == op_type for name in view.groups.op_type.tolist()], dtype=np.bool_)
-
-
 def _of_kernel(view: ProfileView, events: TimelineEvents, kernel: str) -> Ints:
     rows = places(events, "g")
     rows = rows[events.own[rows]]
     of = view.profile.launches.kernel[events.row[rows]]
     same = [value for value in np.unique(of).tolist() if kernel_id(view, value) == kernel]
-    result: Ints = rows[np.isin(of, same)]
-    return result
+    return rows[np.isin(of, same)]
 
 
 def _with_text(view: ProfileView, events: TimelineEvents, text: str) -> Ints:

@@ -10,7 +10,8 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.step_phases import recorded_parts
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints, Role
-from tb_dlprof_plugin.pages.common import ROLES, SelectedRange, Slice, selected_range
+from tb_dlprof_plugin.pages.common import ROLES, OpText, SelectedRange, Slice, selected_range, struct_from
+from tb_dlprof_plugin.pages.step_account import ROLE_LABELS, role_labels
 from tb_dlprof_plugin.pages.timeline.columns import (
     TimelineLane,
     TimelineName,
@@ -22,9 +23,9 @@ from tb_dlprof_plugin.pages.timeline.columns import (
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, TrackKind, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
-from tb_dlprof_plugin.pages.timeline.kinds import KINDS, ROLE_LABELS, EventKind, cut, role_labels
+from tb_dlprof_plugin.pages.timeline.kinds import KINDS, EventKind, cut
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -122,22 +123,22 @@ def timeline_page(
     Raises:
         ValueError: there is no such iteration.
     """
-    one = one_iteration(view, selection, iteration)
-    events, dealt = timeline_events(view, one), paging(view, one)
+    shown = one_iteration(view, selection, iteration)
+    events, dealt = timeline_events(view, shown), paging(view, shown)
     rest = np.concatenate(dealt.chunks) if dealt.chunks else np.zeros(0, dtype=np.int64)
     coarse = segments(events, np.sort(rest))
     return TimelinePage(
         ref=ref,
-        headline=_headline(view, one, iteration is None and selection.count > 1),
+        headline=_headline(view, shown, iteration is None and selection.count > 1),
         range=selected_range(view, selection),
-        iteration=_iteration(view, one, events),
-        iterations=_choices(view, one.first),
+        iteration=_iteration(view, shown, events),
+        iterations=_choices(view, shown.first),
         window_ns=events.length_ns,
         has_gpu=view.profile.has_gpu,
         events=len(events),
         deeper=events.deeper,
-        parts=_parts(view, one),
-        tracks=[TimelineTrack(t.key, t.kind, t.source, t.label, t.detail, t.gpu, t.levels) for t in events.tracks],
+        parts=_parts(view, shown),
+        tracks=[struct_from(TimelineTrack, track) for track in events.tracks],
         names=names_of(events, dealt.first),
         lanes=lanes_of(events, dealt.first),
         kinds=list(KINDS),
@@ -147,9 +148,9 @@ def timeline_page(
             TimelineChunk(start, stop, len(rows))
             for (start, stop), rows in zip(dealt.bounds, dealt.chunks, strict=True)
         ],
-        longest_gaps=_longest(view, one, events, places(events, "i"), longest),
-        longest_gpu=_longest(view, one, events, places(events, "g"), longest),
-        longest_ops=_longest(view, one, events, _outermost(view, events), longest),
+        longest_gaps=_longest(view, shown, events, places(events, "i"), longest),
+        longest_gpu=_longest(view, shown, events, places(events, "g"), longest),
+        longest_ops=_longest(view, shown, events, _outermost(view, events), longest),
     )
 
 
@@ -185,18 +186,17 @@ def _outermost(view: ProfileView, events: TimelineEvents) -> Ints:
     profile = view.profile
     rows = places(events, "c")
     rows = rows[events.own[rows]]
-    result: Ints = rows[profile.ops.top[profile.calls.op[events.row[rows]]]]
-    return result
+    return rows[profile.ops.top[profile.calls.op[events.row[rows]]]]
 
 
 def _longest(view: ProfileView, one: Selection, events: TimelineEvents, rows: Ints, count: int) -> list[LongEvent]:
     rows = rows[events.own[rows]]
     whole = int(view.profile.iterations.duration_ns[one.first])
-    found = []
+    events_shown = []
     for at in rows[np.argsort(-events.duration_ns[rows], kind="stable")[:count]].tolist():
         op, module = _op_of(view, one, events, at)
-        found.append(LongEvent(spot(events, at), op, module, percent(int(events.duration_ns[at]), whole)))
-    return found
+        events_shown.append(LongEvent(spot(events, at), op, module, percent(int(events.duration_ns[at]), whole)))
+    return events_shown
 
 
 def _op_of(view: ProfileView, one: Selection, events: TimelineEvents, at: int) -> tuple[str, str]:
@@ -209,9 +209,8 @@ def _op_of(view: ProfileView, one: Selection, events: TimelineEvents, at: int) -
     group = int(view.call_group[row] if source == "c" else view.launch_group[row])
     if group < 0:
         return "", ""
-    groups, strings = view.groups, view.profile.strings
-    module = strings[groups.module[group]]
-    return cut(op_name(module, strings[groups.op_type[group]])), cut(module)
+    op = OpText(view, group)
+    return cut(op.name), cut(op.module)
 
 
 def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
@@ -224,8 +223,8 @@ def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
         text += f" while recorded (a step takes {duration(estimate.ns)} without the profiler)"
     gaps = idle_gaps(view, one)
     if not gaps.window_ns.size:
-        known = [(value, ROLE_LABELS[role].lower()) for role, value in recorded_parts(view, one).items() if value]
-        largest = sorted((item for item in known if item[1] != ROLE_LABELS[Role.OTHER].lower()), reverse=True)[:2]
+        parts = [(value, ROLE_LABELS[role].lower()) for role, value in recorded_parts(view, one).items() if value]
+        largest = sorted((item for item in parts if item[1] != ROLE_LABELS[Role.OTHER].lower()), reverse=True)[:2]
         if not largest:
             return f"{text} on the CPU; nothing ran on a GPU."
         shares = ", ".join(f"{percent(value, length) or 0:.0f} % {name}" for value, name in largest)

@@ -1,7 +1,7 @@
 /** What was predicted from the base alone and what was measured: the forecast, and the savings that the advice stated. */
 import { useState } from "preact/hooks";
 import * as columns from "../../api/columns";
-import type { ComparePage, KeptForecastPanel, KeptOpRow, KeptSavingRow } from "../../api/types";
+import type { ComparePage, ForecastCheckPanel, ForecastCheckOp, RealisedSavingRow } from "../../api/types";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
@@ -46,7 +46,7 @@ export function PredictedSavings({ data }: { data: ComparePage }) {
   );
 }
 
-const SAVINGS: Column<KeptSavingRow>[] = [
+const SAVINGS: Column<RealisedSavingRow>[] = [
   text("Rule", (saving) => saving.rule),
   text("Change", (saving) => saving.change),
   number("Predicted", "ns", (saving) => saving.expected_ns, DEFINITIONS.saving),
@@ -83,7 +83,7 @@ function ErrorPercent({ value }: { value: number | null }) {
   );
 }
 
-function Forecast({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
+function Forecast({ panel, data }: { panel: ForecastCheckPanel; data: ComparePage }) {
   const colour = colourOf(panel.precision, 0, "ran_in");
   const max = 1.05 * Math.max(panel.high_ms, panel.step_high_ms, panel.base_ms);
   const measured = { low: panel.step_low_ms, value: panel.step_ms, high: panel.step_high_ms };
@@ -178,14 +178,14 @@ function Forecast({ panel, data }: { panel: KeptForecastPanel; data: ComparePage
   );
 }
 
-const COLUMNS = tableColumns(columns.KeptOpRow, {
+const COLUMNS = tableColumns(columns.ForecastCheckOp, {
   error_percent: { cell: (op) => <ErrorPercent value={op.error_percent} /> },
   precision: { value: (op) => op.precision.toUpperCase() || null },
 });
 
-function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
+function Ops({ panel, data }: { panel: ForecastCheckPanel; data: ComparePage }) {
   const [shown, setShown] = useState(false);
-  const open = (row: KeptOpRow): void => {
+  const open = (row: ForecastCheckOp): void => {
     const pair = data.ops.find((op) => op.a_id === row.id);
     drill(data, pairModuleParam.to(keyOfModule(row.module)), pairParam.to(pair?.id ?? null));
     document.querySelector('[data-testid="compare-drill"]')?.scrollIntoView?.({ block: "start" });
@@ -209,7 +209,7 @@ function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
   );
 }
 
-const OUTCOMES: Record<KeptSavingRow["outcome"], string> = {
+const OUTCOMES: Record<RealisedSavingRow["outcome"], string> = {
   kept: "as predicted",
   more: "more than predicted",
   less: "less than predicted",
@@ -217,7 +217,7 @@ const OUTCOMES: Record<KeptSavingRow["outcome"], string> = {
   shared: "several changes at once",
 };
 
-function Saving({ saving }: { saving: KeptSavingRow }) {
+function Saving({ saving }: { saving: RealisedSavingRow }) {
   const low = saving.realised_low_ns ?? saving.realised_ns;
   const high = saving.realised_high_ns ?? saving.realised_ns;
   const max = 1.05 * Math.max(saving.high_ns, high, 1);

@@ -1,13 +1,13 @@
 /** What a kernel's row holds, for its pane: its full name, what decided its verdict, how it was launched. */
 import type { ComponentChildren } from "preact";
-import type { KernelCounters, KernelRow } from "../../api/types";
+import type { MeasuredCounters, KernelRow } from "../../api/types";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Term } from "../../components/Term";
 import { Sum, Text, Value } from "../../components/Value";
 
 /** Nsight Compute's counters, where they were imported. */
-function measured(counters: KernelCounters): [ComponentChildren, ComponentChildren][] {
+function measured(counters: MeasuredCounters): [ComponentChildren, ComponentChildren][] {
   return [
     [<Term of="measuredDram">DRAM, measured</Term>, <Sum value={counters.dram_bytes} unit="bytes" />],
     [<Term of="measuredFlops">FLOPs, measured</Term>, <Sum value={counters.flops} unit="flops" />],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
-from tb_dlprof_plugin.metrics.communication_slowdown import communication_slowdown
+from tb_dlprof_plugin.metrics.communication import communication_slowdown
 
 COMMUNICATION_SLOWDOWN = SpeedupRange(0.15, 0.27, 0.5)
 """Time that a collective adds to other kernels for each time that it runs in parallel with them, where a recording does
