@@ -2,9 +2,9 @@
 
     python -m lab.memory_plan.compare_inputs_and_splits DIRECTORY
 
-Forecasts come from DIRECTORY/<model>/base, or for models of `record` from those of `tests/data/memory_plan`, in `recorded/`
-and `held_out/`. Prints for each configuration what was measured, the forecast, its error, and whether the truth lies
-within its interval; for the largest batch the most samples that ran and the fewest that did not.
+Forecasts come from DIRECTORY/<model>/base, or for models of `record` from `recorded/` and `held_out/` in
+`tests/data/memory_plan`. Prints for each configuration what was measured, the forecast, its error, and whether the
+truth lies within its interval; for the largest batch the most samples that ran and the fewest that did not.
 """
 
 from __future__ import annotations
