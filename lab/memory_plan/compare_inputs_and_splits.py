@@ -2,9 +2,9 @@
 
     python -m lab.memory_plan.compare_inputs_and_splits DIRECTORY
 
-Forecasts come from DIRECTORY/<model>/base, or for models of `record` from `recorded/` and `held_out/` of
-`tests/data/memory_plan`. Prints for each configuration what was measured, the forecast, its error, and whether the truth lies
-within its interval; for the largest batch the most samples that ran and the fewest that did not.
+Forecasts come from DIRECTORY/<model>/base, or for models of `record` from `recorded/` and `held_out/` in
+`tests/data/memory_plan`. Prints for each configuration what was measured, the forecast, its error, and whether the
+truth lies within its interval; for the largest batch the most samples that ran and the fewest that did not.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
+from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 

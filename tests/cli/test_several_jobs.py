@@ -40,7 +40,7 @@ def test_fail_on_is_about_the_job_and_not_about_the_one_it_is_compared_with() ->
 
 
 def test_scaling_says_what_it_does_not_know_and_refuses_jobs_of_one_size() -> None:
-    run = str(RANKS.parents[1] / "demo" / "recorded" / "lenet" / "fp32")
+    run = str(RANKS.parents[2] / "demo" / "recorded" / "lenet" / "fp32")
     code, text, _ = _run("scaling", run, EVEN)
     assert code == 0
     assert "1 GPU" in text
