@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -84,7 +84,7 @@ def _revision(series: list[Series], held: list[_Held]) -> str:
 
 
 def _entry(series: Series, held: _Held) -> RunEntry:
-    header: Any = parse_header(series.header)
+    header = parse_header(series.header)
     return RunEntry(
         run=series.run,
         session=series.tag.session,
