@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import TypeAlias, get_args
 
@@ -13,7 +12,7 @@ from tb_dlprof_plugin.model.column import Between, RowsOf
 from tb_dlprof_plugin.model.process_groups import MEMBER_BYTES
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.allowance import ENTRY_BYTES
-from tb_dlprof_plugin.store.layout import fields_of
+from tb_dlprof_plugin.store.layout import fields_of, kept_by_type
 from tb_dlprof_plugin.store.validation import columns_of
 
 Table: TypeAlias = Steps | Collectives | KernelTimes | Gradients
@@ -68,8 +67,8 @@ def check(facts: Sequence[RankFacts]) -> None:
         raise ValueError("a step ends before it begins")
 
 
-@functools.cache
-def _bounded(kind: type[Table]) -> list[tuple[str, RowsOf | Between]]:
+@kept_by_type
+def _bounded(kind: type) -> list[tuple[str, RowsOf | Between]]:
     """The columns whose numbers have other bounds than those of sums."""
     return [
         (name, meaning)
@@ -78,8 +77,8 @@ def _bounded(kind: type[Table]) -> list[tuple[str, RowsOf | Between]]:
     ]
 
 
-@functools.cache
-def _summed(kind: type[Table]) -> list[str]:
+@kept_by_type
+def _summed(kind: type) -> list[str]:
     return [name for name, meaning in columns_of(kind).items() if isinstance(meaning, Between) and meaning.total]
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import types
 import typing
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy as np
 from tb_dlprof_plugin.model.column import PLAIN, Edges, FieldNumber, Form, InOldFiles, Meaning, Packing, PerRow
 
 _SCALARS = (int, bool, float, str, bytes)
+_D = typing.TypeVar("_D")
+_R = typing.TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,12 @@ class Field:
         return self.many is not None and self.kind in (int, bool)
 
 
-@functools.cache
+def kept_by_type(function: Callable[[type], _R]) -> Callable[[type], _R]:
+    """`functools.cache` of a function of a type."""
+    return functools.cache(function)
+
+
+@kept_by_type
 def fields_of(kind: type) -> tuple[Field, ...]:
     """The fields of a struct, in its order.
 
@@ -132,9 +140,6 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
         return hint, False
     (kind,) = (one for one in typing.get_args(hint) if one is not types.NoneType)
     return kind, True
-
-
-_D = typing.TypeVar("_D")
 
 
 def _declared(declared: tuple[Any, ...], kind: type[_D]) -> _D | None:

@@ -37,7 +37,7 @@ _S = TypeVar("_S")
 _NO_NUMBERS = WireColumn()
 
 
-def message_of(content: Any) -> bytes:
+def message_of(content: object) -> bytes:
     """The bytes of a struct."""
     parts: list[bytes] = []
     for field in sorted(fields_of(type(content)), key=lambda field: field.number):
@@ -217,7 +217,8 @@ def _numbers(kind: type, field: Field, values: Values) -> Any:
         numbers = np.repeat(numbers, lengths)
     if not field.is_column:
         facts = _is_facts(kind)
-        return field.many(one for one in numbers.tolist() if not facts or is_possible(field.name, one))
+        entries = (one for one in numbers.tolist() if not facts or is_possible(field.name, one))
+        return tuple(entries) if field.many is tuple else list(entries)
     if field.kind is bool:
         return numbers.astype(np.bool_)
     if field.per_row is not None:

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.process_groups import MEMBER_BYTES
 from tb_dlprof_plugin.model.profile import Calls, Ints, Iterations, Profile
 from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, Allowance
-from tb_dlprof_plugin.store.layout import fields_of
+from tb_dlprof_plugin.store.layout import fields_of, kept_by_type
 from tb_dlprof_plugin.store.message import Values, entries_of
 
 _MOST_GPUS = 1024
@@ -33,7 +33,7 @@ def tables_of(kind: type, path: str = "") -> Iterator[tuple[str, type]]:
             yield from tables_of(field.kind, f"{path}{field.name}.")
 
 
-@functools.cache
+@kept_by_type
 def columns_of(table: type) -> dict[str, Meaning]:
     """What each column of a table declares.
 
