@@ -35,7 +35,7 @@ def exported_run(name: str, files: Sequence[Path], choice: ProfileChoice) -> tup
     except NoSuchProfile:
         where = "" if choice.session is None else f" in session {choice.session!r}"
         raise ProfileError(f"{files[0].parent} has no profile of that rank and cycle{where}") from None
-    header = header_of(store.profile(chosen)).SerializeToString()
+    header = header_of(store.profile(chosen)).encode()
     ranks = {one.ref.rank: one.blob for one in ranks_together(stored, chosen) or [chosen]}
     ref = chosen.ref
     return ExportedRun(name, ref.session, ref.rank, ref.cycle, header, ranks), _left_out(stored, chosen)
@@ -45,7 +45,7 @@ def _of_trace(name: str, path: Path) -> ExportedRun:
     with Progress(path) as progress:
         profile = analyze_trace(path, progress=progress.update)
     made_by = profile.source
-    header = header_of(profile).SerializeToString()
+    header = header_of(profile).encode()
     return ExportedRun(name, made_by.session, made_by.rank, made_by.cycle, header, {made_by.rank: encode(profile)})
 
 

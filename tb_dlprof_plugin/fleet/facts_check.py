@@ -1,42 +1,38 @@
-"""Whether facts of ranks, which may be anybody's bytes, hold what all that read them rely on."""
+"""Holds facts of ranks, which may be anybody's bytes, to what their tables declare, and measures them."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias, get_args
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Collectives, Gradients, KernelTimes, Operation, RankFacts, Steps
+from tb_dlprof_plugin.fleet.rank_facts import LARGEST, Collectives, Gradients, KernelTimes, RankFacts, Steps
+from tb_dlprof_plugin.model.column import Between, RowsOf
+from tb_dlprof_plugin.model.process_groups import MEMBER_BYTES
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.store.allowance import ENTRY_BYTES
+from tb_dlprof_plugin.store.layout import fields_of, kept_by_type
+from tb_dlprof_plugin.store.validation import columns_of
 
 Table: TypeAlias = Steps | Collectives | KernelTimes | Gradients
-_LARGEST = 2**61
+TABLES: dict[str, type[Table]] = {
+    field.name: field.kind for field in fields_of(RankFacts) if field.is_message and field.kind in get_args(Table)
+}
 _MOST_DIMENSIONS = 64
 """Of a mesh; a large job has five."""
-_NO_QUANTITIES = ("key", "work_hash")
+_RANK_BYTES = 10_000
+"""Of the facts without what is in their tables and lists."""
 
 
-_NAMES: dict[Any, tuple[str, ...]] = {
-    kind: tuple(column.name for column in dataclasses.fields(kind))
-    for kind in (Steps, Collectives, KernelTimes, Gradients)
-}
-
-
-def names_of(kind: type[Table]) -> tuple[str, ...]:
-    """The columns of a table."""
-    return _NAMES[kind]
-
-
-def columns_of(table: Table) -> dict[str, Ints]:
+def numbers_in(table: Table) -> dict[str, Ints]:
     """The columns by name."""
-    return {name: getattr(table, name) for name in names_of(type(table))}
+    return {name: getattr(table, name) for name in columns_of(type(table))}
 
 
 def fits(table: Table) -> bool:
     """Whether all columns have one length."""
-    return len({len(column) for column in columns_of(table).values()}) == 1
+    return len({len(column) for column in numbers_in(table).values()}) == 1
 
 
 def check(facts: Sequence[RankFacts]) -> None:
@@ -45,52 +41,51 @@ def check(facts: Sequence[RankFacts]) -> None:
     Raises:
         ValueError: a row is not there, or a number is out of range.
     """
-    calls = [one.collectives for one in facts]
     for one in facts:
-        if not (fits(one.steps) and fits(one.collectives) and fits(one.kernels) and fits(one.gradients)):
+        if not all(fits(getattr(one, name)) for name in TABLES):
             raise ValueError("columns differ in length")
         if len(one.mesh) > _MOST_DIMENSIONS:
             raise ValueError("its mesh has more dimensions than any")
         if not 0 < one.launch_share <= 1:
             raise ValueError("the share of launching is none")
-        if not abs(one.base_ns) < _LARGEST:
-            raise ValueError("a step ends before it begins")
-        if len(one.gradients):
-            _check_gradients(one)
-    count = [len(each) for each in calls]
-    for columns, rows in (
-        ([each.group for each in calls], [len(one.groups) for one in facts]),
-        ([each.dtype for each in calls], [len(one.strings) for one in facts]),
-        ([each.module for each in calls], [len(one.strings) for one in facts]),
-    ):
-        column = np.concatenate(columns)
-        if len(column) and (column.min() < UNKNOWN or (column >= np.repeat(rows, count)).any()):
-            raise ValueError("a collective names a group, data type or module that is not there")
-    operation = np.concatenate([each.operation for each in calls])
-    if len(operation) and (operation.min() < 0 or operation.max() > max(Operation)):
-        raise ValueError("an operation is none")
-    _check_sums([one.steps for one in facts])
-    _check_sums(calls)
-    _check_sums([one.kernels for one in facts])
-    _check_sums([one.gradients for one in facts])
+        if not abs(one.base_ns) < LARGEST:
+            raise ValueError("its time is out of range")
+    for name, kind in TABLES.items():
+        tables: list[Table] = [getattr(one, name) for one in facts]
+        if not any(map(len, tables)):
+            continue
+        for column, meaning in _bounded(kind):
+            columns = [getattr(table, column) for table in tables]
+            if isinstance(meaning, RowsOf):
+                rows = [len(getattr(one, meaning.table)) for one in facts]
+                _check_range(f"{name}.{column}", columns, meaning.lowest, np.repeat(rows, list(map(len, columns))) - 1)
+            else:
+                _check_range(f"{name}.{column}", columns, meaning.low, meaning.high)
+        _check_sums(tables)
     begins, ends = (np.concatenate([getattr(one.steps, name) for one in facts]) for name in ("start_ns", "end_ns"))
     if (ends < begins).any():
         raise ValueError("a step ends before it begins")
-    for each in (
-        [each.duration_ns for each in calls],
-        [each.work_ns for each in calls],
-        [each.idle_ns for each in calls],
-    ):
-        if np.concatenate(each).min(initial=0) < 0:
-            raise ValueError("a collective lasts less than nothing")
 
 
-def _check_gradients(one: RankFacts) -> None:
-    parts = one.gradients
-    if min(parts.iteration.min(), parts.call.min(), parts.bytes.min()) < 0:
-        raise ValueError("gradients belong to no call")
-    if parts.iteration.max() >= len(one.steps.number):
-        raise ValueError("gradients belong to no step")
+@kept_by_type
+def _bounded(kind: type) -> list[tuple[str, RowsOf | Between]]:
+    """The columns whose numbers have other bounds than those of sums."""
+    return [
+        (name, meaning)
+        for name, meaning in columns_of(kind).items()
+        if isinstance(meaning, RowsOf) or (isinstance(meaning, Between) and meaning.low > -LARGEST)
+    ]
+
+
+@kept_by_type
+def _summed(kind: type) -> list[str]:
+    return [name for name, meaning in columns_of(kind).items() if isinstance(meaning, Between) and meaning.total]
+
+
+def _check_range(path: str, columns: Sequence[Ints], low: int, high: Ints | int) -> None:
+    column = np.concatenate(columns)
+    if column.min(initial=low) < low or (column > high).any():
+        raise ValueError(f"{path} has a number that is not in its range")
 
 
 def _check_sums(tables: Sequence[Table]) -> None:
@@ -100,17 +95,29 @@ def _check_sums(tables: Sequence[Table]) -> None:
         return
     all_numbers = np.concatenate(columns)
     most = max(len(column) for column in columns)
-    if most * max(abs(int(all_numbers.max(initial=0))), abs(int(all_numbers.min(initial=0)))) <= _LARGEST:
+    if most * max(abs(int(all_numbers.max(initial=0))), abs(int(all_numbers.min(initial=0)))) <= LARGEST:
         return
     for column in columns:
-        if float(np.abs(column.astype(np.float64)).sum()) > _LARGEST:
+        if float(np.abs(column.astype(np.float64)).sum()) > LARGEST:
             raise ValueError("a number is out of range")
 
 
 def _quantities(table: Table) -> list[Ints]:
     """The columns that are summed up, without those that take no room."""
-    return [
-        column
-        for name, column in columns_of(table).items()
-        if name not in _NO_QUANTITIES and len(column) and column.strides[0]
-    ]
+    columns = [getattr(table, name) for name in _summed(type(table))]
+    return [column for column in columns if len(column) and column.strides[0]]
+
+
+def sizes_of_parts(facts: RankFacts) -> dict[int, int]:
+    """The bytes of each column, of the members of each group and of the rest, by `id` of the object: parts that several
+    ranks share count once."""
+    texts = (*facts.strings, *facts.notes, facts.host, facts.gpu)
+    entries = len(texts) + len(facts.groups) + len(facts.mesh)
+    sizes = {id(facts): _RANK_BYTES + ENTRY_BYTES * entries + sum(map(len, texts))}
+    for group in facts.groups:
+        sizes[id(group.members)] = MEMBER_BYTES * len(group.members)
+    for name in TABLES:
+        for column in numbers_in(getattr(facts, name)).values():
+            # One number for all rows takes no room.
+            sizes[id(column)] = column.nbytes if any(column.strides) else 0
+    return sizes

@@ -1,30 +1,42 @@
 """Facts of a rank to bytes and back: at most 200 kB for ten iterations of 2,000 collectives.
 
-A column is stored as differences that are small or repeat, byte by byte of equal weight, and deflated. What follows
-from other columns is stored as the difference to it: a call mostly starts when the work and the idle time since the
-call before are over. Calls of each step are deflated by themselves: of a job of thousands of ranks few steps are read.
+The stored facts are an array of `FORMAT` and the fields of `RankFacts` by their numbers; a table is a map of its packed
+columns, as small differences (`facts_differences`), deflated byte by byte of equal weight. Calls of each step are
+deflated by themselves: of a job of thousands of ranks few steps are read.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import zlib
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, ParamSpec, TypeAlias, TypeVar
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.fleet.facts_check import check, columns_of, fits, names_of
-from tb_dlprof_plugin.fleet.facts_size import sizes_of_parts
-from tb_dlprof_plugin.fleet.packed_columns import NO_NUMBERS, PackedColumn, numbers_of, packed, rows_of
+from tb_dlprof_plugin.fleet.facts_check import TABLES, check, fits, numbers_in, sizes_of_parts
+from tb_dlprof_plugin.fleet.facts_differences import (
+    DIFFERENCES,
+    small_calls,
+    small_gradients,
+    whole_calls,
+    whole_gradients,
+)
+from tb_dlprof_plugin.fleet.packed_columns import (
+    NO_NUMBERS,
+    PackedColumn,
+    SharedParts,
+    numbers_of,
+    packed,
+    rows_of,
+    unpacked,
+)
 from tb_dlprof_plugin.fleet.rank_facts import (
-    NO_PATH,
     PATH_COLUMNS,
-    PATHS,
     UNKNOWN,
-    UNPROFILED,
     Collectives,
     Gradients,
     Group,
@@ -38,9 +50,13 @@ from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, NUMBER_BYTES, ZLIB, Allowance, TooLarge
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.layout import Field, fields_of
+from tb_dlprof_plugin.store.validation import columns_of
 
 FORMAT = 4
 """1 had no paths of host and GPU, 1 and 2 were deflated as a whole, 1 to 3 had no gradients."""
+_FIELDS_OF_FORMAT_1 = 16
+"""Numbers of those that every format has."""
 _ZLIB_BEGINS = b"\x78"
 _MOST_COLUMNS = 64
 """Of a table; the largest has 25."""
@@ -48,42 +64,12 @@ _BYTES_OF_ROW, _BYTES_OF_STEP = 4, 40
 """Fewer than any recorded call, and step, has: the least are 6 and 100."""
 _PIECE_BYTES = 2_500
 """Of the columns of one step, without their numbers: a dictionary of those that all steps share and of its own."""
-_SAME_CALLS = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
-_SAME = frozenset((*_SAME_CALLS, "number", "key", "count"))
-"""Columns that are mostly equal on ranks of one program."""
-_DIFFERENCES = ("iteration", "sequence")
-_MOST_SHARED = 1000
 _SMALL_BLOCK = 64
-_PATH_UNIT_NS = 1000
 _LONGEST_MS = 1e12
 """Of a step; 30 years."""
-_NO_PATH = NO_PATH // _PATH_UNIT_NS
-_T = TypeVar("_T", Steps, Collectives, KernelTimes)
 _E = TypeVar("_E")
 _R = TypeVar("_R")
 _P = ParamSpec("_P")
-
-
-@dataclass(slots=True)
-class SharedParts:
-    """Columns and members of groups by what was stored, for equal ones of other ranks: they take room once."""
-
-    columns: dict[Hashable, Ints] = field(default_factory=dict)
-    members: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
-
-    def ids(self) -> set[int]:
-        """Of the objects."""
-        return {id(part) for part in (*self.columns.values(), *self.members.values())}
-
-    def cut(self, columns: int, members: int) -> None:
-        """Leaves as many as there were before."""
-        for parts, count in ((self.columns, columns), (self.members, members)):
-            while len(parts) > count:
-                parts.popitem()
-
-
-_Table: TypeAlias = Annotated[dict[str, PackedColumn], msgspec.Meta(max_length=_MOST_COLUMNS)]
-_COLUMNS: msgspec.msgpack.Decoder[dict[str, PackedColumn]] = msgspec.msgpack.Decoder(_Table)
 
 
 class _Group(msgspec.Struct, array_like=True):
@@ -93,31 +79,37 @@ class _Group(msgspec.Struct, array_like=True):
     dimension: str
 
 
-class _Stored(msgspec.Struct, array_like=True):
-    """Lists are decoded one by one (`_listed`), when it is clear that there is room for them."""
+_Table: TypeAlias = Annotated[dict[str, PackedColumn], msgspec.Meta(max_length=_MOST_COLUMNS)]
+_StepLength: TypeAlias = tuple[float, float, float, str] | None
+_COLUMNS: msgspec.msgpack.Decoder[dict[str, PackedColumn]] = msgspec.msgpack.Decoder(_Table)
+_NUMBERS = msgspec.msgpack.Decoder(list[int])
+_PIECES = msgspec.msgpack.Decoder(list[bytes])
+_LISTS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
+    "groups": msgspec.msgpack.Decoder(list[_Group]),
+    "strings": msgspec.msgpack.Decoder(list[str]),
+    "mesh": msgspec.msgpack.Decoder(list[tuple[str, int]]),
+    "notes": msgspec.msgpack.Decoder(list[str]),
+}
+"""Fields that are decoded one by one (`_listed`), when it is clear that there is room for them."""
 
-    format: int
-    rank: int
-    world_size: int
-    host: str
-    gpu: str
-    device: int
-    base_ns: int
-    framework: str
-    backend: str
-    step_length: tuple[float, float, float, str] | None
-    groups: msgspec.Raw
-    strings: msgspec.Raw
-    mesh: msgspec.Raw
-    notes: msgspec.Raw
-    steps: _Table
-    collectives: _Table
-    kernels: _Table
-    launch_share: float = 1.0
-    batch_size: int = UNKNOWN
-    wrapper: str = ""
-    gradients: _Table = {}
-    bucket_bytes: int = UNKNOWN
+
+def _stored_field(field: Field) -> tuple[Any, ...]:
+    """Name and type of a field as it is stored, with a default where it is not in every format."""
+    if field.name in TABLES:
+        kind: Any = _Table
+    elif field.name in _LISTS:
+        kind = msgspec.Raw
+    else:
+        kind = _StepLength if field.kind is StepLength else field.kind
+    if field.number <= _FIELDS_OF_FORMAT_1:
+        return field.name, kind
+    return field.name, kind, {} if field.name in TABLES else RankFacts.__dataclass_fields__[field.name].default
+
+
+_BY_NUMBER = sorted(fields_of(RankFacts), key=lambda field: field.number)
+_AS_THEY_ARE = [field.name for field in _BY_NUMBER if field.name not in (*TABLES, *_LISTS, "step_length")]
+_Stored: Any = msgspec.defstruct("_Stored", [("format", int), *map(_stored_field, _BY_NUMBER)], array_like=True)
+_STORED = msgspec.msgpack.Decoder(_Stored)
 
 
 class _Steps(msgspec.Struct, array_like=True):
@@ -129,16 +121,16 @@ class _Steps(msgspec.Struct, array_like=True):
     steps: msgspec.Raw
 
 
+_STEPS = msgspec.msgpack.Decoder(_Steps)
+
+
 @dataclass(slots=True)
 class _Opened:
     """The facts of a rank, unpacked; the numbers of its columns are not decoded."""
 
-    stored: _Stored
+    stored: Any
     allowance: Allowance
-    groups: list[_Group]
-    strings: list[str]
-    mesh: list[tuple[str, int]]
-    notes: list[str]
+    lists: dict[str, list[Any]]
     steps: list[bytes]
 
     def members(self, group: _Group, shared: SharedParts) -> tuple[int, ...]:
@@ -152,47 +144,23 @@ class _Opened:
         return members
 
 
-_GROUPS = msgspec.msgpack.Decoder(list[_Group])
-_TEXTS = msgspec.msgpack.Decoder(list[str])
-_PLACES = msgspec.msgpack.Decoder(list[tuple[str, int]])
-_NUMBERS = msgspec.msgpack.Decoder(list[int])
-_PIECES = msgspec.msgpack.Decoder(list[bytes])
-_STEPS = msgspec.msgpack.Decoder(_Steps)
-_STORED = msgspec.msgpack.Decoder(_Stored)
-
-
 class OtherFormat(ProfileError):
     """Facts of an earlier format than is asked for, or of a later one."""
 
 
 def encode_facts(facts: RankFacts) -> bytes:
     """The bytes to store."""
-    length = facts.step_length
-    calls = facts.collectives
-    shared, pieces = _pieces(calls, facts.steps)
+    shared, pieces = _pieces(facts.collectives, facts.steps)
+    groups = [_Group(g.name, g.description, _raw(regular_runs(g.members)), g.dimension) for g in facts.groups]
     stored = _Stored(
         format=FORMAT,
-        rank=facts.rank,
-        world_size=facts.world_size,
-        host=facts.host,
-        gpu=facts.gpu,
-        device=facts.device,
-        base_ns=facts.base_ns,
-        framework=facts.framework,
-        backend=facts.backend,
-        step_length=None if length is None else (length.ms, length.low_ms, length.high_ms, length.source),
-        groups=_raw([_Group(g.name, g.description, _raw(regular_runs(g.members)), g.dimension) for g in facts.groups]),
-        strings=_raw(facts.strings),
-        mesh=_raw(facts.mesh),
-        notes=_raw(facts.notes),
-        steps=packed(columns_of(facts.steps)),
+        step_length=None if facts.step_length is None else dataclasses.astuple(facts.step_length),
+        **{name: _raw(groups if name == "groups" else getattr(facts, name)) for name in _LISTS},
+        **{name: getattr(facts, name) for name in _AS_THEY_ARE},
+        steps=packed(numbers_in(facts.steps)),
         collectives=shared,
-        kernels=packed(columns_of(facts.kernels)),
-        launch_share=facts.launch_share,
-        batch_size=facts.batch_size,
-        wrapper=facts.wrapper,
-        gradients=packed(_small_gradients(facts.gradients)) if len(facts.gradients) else {},
-        bucket_bytes=facts.bucket_bytes,
+        kernels=packed(numbers_in(facts.kernels)),
+        gradients=packed(small_gradients(facts.gradients)) if len(facts.gradients) else {},
     )
     for level in (9, 0):
         head = zlib.compress(msgspec.msgpack.encode(stored), level)
@@ -210,11 +178,11 @@ def _raw(content: object) -> msgspec.Raw:
 def _pieces(calls: Collectives, steps: Steps) -> tuple[dict[str, PackedColumn], list[dict[str, PackedColumn]]]:
     """The packed columns that all steps share, and those of each step; no steps where calls are in no order of them."""
     if (np.diff(calls.iteration) < 0).any():
-        return packed(_small(calls, steps)), []
+        return packed(small_calls(calls, steps)), []
     pieces = []
-    for begin, stop in itertools.pairwise(np.searchsorted(calls.iteration, np.arange(len(steps.number) + 1))):
-        own = {name: column[begin:stop] for name, column in columns_of(calls).items()}
-        pieces.append(packed(_small(Collectives(**own), steps)))
+    for begin, stop in itertools.pairwise(np.searchsorted(calls.iteration, np.arange(len(steps) + 1))):
+        own = {name: column[begin:stop] for name, column in numbers_in(calls).items()}
+        pieces.append(packed(small_calls(Collectives(**own), steps)))
     shared = {name: column for name, column in pieces[0].items() if all(column == piece[name] for piece in pieces)}
     # In order of the columns: equal facts are equal bytes, in whatever process.
     return shared, [{name: column for name, column in piece.items() if name not in shared} for piece in pieces]
@@ -330,15 +298,8 @@ def _opened(data: bytes, oldest: int, allowance: Allowance) -> _Opened:
         allowance.take(NUMBER_BYTES * rows_of(table.values()))
         rows = max((rows_of((column,)) for column in table.values()), default=0)
         allowance.check_rows(rows, _BYTES_OF_STEP if table is stored.steps else _BYTES_OF_ROW)
-    return _Opened(
-        stored,
-        allowance,
-        _listed(stored.groups, _GROUPS, allowance),
-        _listed(stored.strings, _TEXTS, allowance),
-        _listed(stored.mesh, _PLACES, allowance),
-        _listed(stored.notes, _TEXTS, allowance),
-        pieces,
-    )
+    lists = {name: _listed(getattr(stored, name), decoder, allowance) for name, decoder in _LISTS.items()}
+    return _Opened(stored, allowance, lists, pieces)
 
 
 def _listed(raw: msgspec.Raw, decoder: msgspec.msgpack.Decoder[list[_E]], allowance: Allowance) -> list[_E]:
@@ -372,41 +333,46 @@ def _deflated(columns: dict[str, PackedColumn], level: int) -> bytes:
 
 
 def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: SharedParts) -> list[RankFacts]:
-    all_steps = [_table(Steps, columns) for columns in _unpacked([one.stored.steps for one in opened], shared)]
-    all_kernels = _unpacked([one.stored.kernels for one in opened], shared)
-    if not all(fits(steps) and len(steps.number) for steps in all_steps):
+    all_steps = [Steps(**columns) for columns in _tables("steps", opened, shared)]
+    all_kernels = [KernelTimes(**columns) for columns in _tables("kernels", opened, shared)]
+    if not all(fits(steps) and len(steps) for steps in all_steps):
         raise ValueError("its steps differ in number")
     all_calls = _calls(opened, all_steps, numbers, shared)
     return [
         RankFacts(
-            rank=stored.rank,
-            world_size=stored.world_size if is_world_size(stored.world_size) else UNKNOWN,
-            host=stored.host,
-            gpu=stored.gpu,
-            device=stored.device,
-            base_ns=stored.base_ns,
-            framework=stored.framework,
-            backend=stored.backend,
-            steps=steps,
-            step_length=_step_length(stored.step_length),
-            groups=tuple(
-                Group(group.name, group.description, one.members(group, shared), group.dimension)
-                for group in one.groups
-            ),
-            collectives=calls,
-            kernels=_table(KernelTimes, kernels),
-            strings=tuple(one.strings),
-            mesh=tuple(one.mesh),
-            notes=tuple(one.notes),
-            launch_share=stored.launch_share,
-            batch_size=stored.batch_size if stored.batch_size > 0 else UNKNOWN,
-            wrapper=stored.wrapper,
-            gradients=_gradients(stored.gradients),
-            bucket_bytes=stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
+            **{name: getattr(stored, name) for name in _AS_THEY_ARE}
+            | {name: tuple(one.lists[name]) for name in _LISTS}
+            | {
+                "world_size": stored.world_size if is_world_size(stored.world_size) else UNKNOWN,
+                "batch_size": stored.batch_size if stored.batch_size > 0 else UNKNOWN,
+                "bucket_bytes": stored.bucket_bytes if stored.bucket_bytes > 0 else UNKNOWN,
+                "step_length": _step_length(stored.step_length),
+                "groups": tuple(
+                    Group(group.name, group.description, one.members(group, shared), group.dimension)
+                    for group in one.lists["groups"]
+                ),
+                "steps": steps,
+                "collectives": calls,
+                "kernels": kernels,
+                "gradients": _gradients(stored.gradients),
+            }
         )
         for one, steps, kernels, calls in zip(opened, all_steps, all_kernels, all_calls, strict=True)
         for stored in (one.stored,)
     ]
+
+
+def _tables(name: str, opened: Sequence[_Opened], shared: SharedParts) -> list[dict[str, Ints]]:
+    """The columns of a table of each rank."""
+    stored = unpacked([getattr(one.stored, name) for one in opened], shared)
+    return [{column: columns[column] for column in columns_of(TABLES[name])} for columns in stored]
+
+
+def _gradients(stored: dict[str, PackedColumn]) -> Gradients:
+    if not stored:
+        return Gradients()
+    (columns,) = unpacked([stored], SharedParts())
+    return whole_gradients({name: columns[name] for name in columns_of(Gradients)})
 
 
 def _step_length(stored: tuple[float, float, float, str] | None) -> StepLength | None:
@@ -414,23 +380,6 @@ def _step_length(stored: tuple[float, float, float, str] | None) -> StepLength |
     if stored is None or not (0 <= stored[0] < _LONGEST_MS and 0 <= stored[1] <= stored[2] < _LONGEST_MS):
         return None
     return StepLength(*stored)
-
-
-def _small_gradients(gradients: Gradients) -> dict[str, Ints]:
-    """The columns, paths in microseconds."""
-    columns = columns_of(gradients)
-    return {name: column // _PATH_UNIT_NS if name.endswith("_ns") else column for name, column in columns.items()}
-
-
-def _gradients(stored: dict[str, PackedColumn]) -> Gradients:
-    """What `_small_gradients` made."""
-    if not stored:
-        return Gradients()
-    (columns,) = _unpacked([stored])
-    for name in columns:
-        if name.endswith("_ns"):
-            columns[name] = np.where(columns[name] == _NO_PATH, NO_PATH, columns[name] * _PATH_UNIT_NS)
-    return Gradients(**{name: columns[name] for name in names_of(Gradients)})
 
 
 def _calls(
@@ -449,12 +398,12 @@ def _calls(
         alike.setdefault(_names_in(own), []).append(index)
     for names, indices in alike.items():
         joined = _joined(names, [parts[index] for index in indices], shared)
-        result.update(zip(indices, _whole(joined, [all_steps[index] for index in indices]), strict=True))
+        result.update(zip(indices, whole_calls(joined, [all_steps[index] for index in indices]), strict=True))
     for index, one in enumerate(opened):
         if not one.steps and not all(wanted[index]):
             calls = result[index]
             rows = np.flatnonzero(np.array(wanted[index])[calls.iteration])
-            result[index] = Collectives(**{name: column[rows] for name, column in columns_of(calls).items()})
+            result[index] = Collectives(**{name: column[rows] for name, column in numbers_in(calls).items()})
     return [result[index] for index in range(len(opened))]
 
 
@@ -477,7 +426,7 @@ def _parts(opened: _Opened, wanted: list[bool]) -> list[dict[str, PackedColumn]]
 def _names_in(parts: list[dict[str, PackedColumn]]) -> tuple[str, ...]:
     """Columns that all steps have; those that each version stores are taken to be there."""
     return tuple(
-        name for name in names_of(Collectives) if name not in PATH_COLUMNS or all(name in part for part in parts)
+        name for name in columns_of(Collectives) if name not in PATH_COLUMNS or all(name in part for part in parts)
     )
 
 
@@ -490,169 +439,15 @@ def _joined(
     for name, of_ranks in result.items():
         for rank, parts in enumerate(all_parts):
             columns = [part[name] for part in parts]
-            known = _known(shared, name, columns)
+            known = shared.known(name, columns)
             if known is None:
                 unknown.append((name, rank, columns))
             of_ranks.append(NO_NUMBERS if known is None else known)
     numbers = iter(numbers_of([column for _, _, columns in unknown for column in columns]))
     for name, rank, columns in unknown:
         own = list(itertools.islice(numbers, len(columns)))
-        if name in _DIFFERENCES:
+        if name in DIFFERENCES:
             own = [np.cumsum(column) for column in own]
         joined = own[0] if len(own) == 1 else np.concatenate([NO_NUMBERS, *own])
-        result[name][rank] = _kept(shared, name, columns, joined)
+        result[name][rank] = shared.kept(name, columns, joined)
     return result
-
-
-def _known(shared: SharedParts | None, name: str, columns: list[PackedColumn]) -> Ints | None:
-    """What another rank has in this column, if that is equal."""
-    return None if shared is None or name not in _SAME else shared.columns.get(_key(name, columns))
-
-
-def _kept(shared: SharedParts | None, name: str, columns: list[PackedColumn], numbers: Ints) -> Ints:
-    """The numbers, from now on those of equal columns of other ranks."""
-    if shared is None or name not in _SAME or len(shared.columns) >= _MOST_SHARED:
-        return numbers
-    numbers.flags.writeable = False
-    return shared.columns.setdefault(_key(name, columns), numbers)
-
-
-def _key(name: str, columns: list[PackedColumn]) -> Hashable:
-    return (name, *((column.width, column.data) for column in columns))
-
-
-def _table(kind: type[_T], columns: dict[str, Ints]) -> _T:
-    wanted = names_of(kind)
-    return kind(**{name: columns[name] for name in wanted if name in columns or name not in PATH_COLUMNS})
-
-
-def _small(calls: Collectives, steps: Steps) -> dict[str, Ints]:
-    """The columns of the collectives as differences."""
-    columns = columns_of(calls)
-    stop = calls.start_ns + calls.duration_ns
-    since = _since(calls.iteration, steps.start_ns, stop)
-    columns["start_ns"] = calls.start_ns - since - calls.work_ns - calls.idle_ns
-    columns["exposed_ns"] = calls.duration_ns - calls.exposed_ns
-    columns["launched_ns"] = np.where(calls.launched_ns == UNKNOWN, -1, calls.start_ns - calls.launched_ns)
-    for name in ("iteration", "sequence"):
-        columns[name] = np.diff(columns[name], prepend=0)
-    _small_paths(columns)
-    return columns
-
-
-def _whole(of_ranks: dict[str, list[Ints]], all_steps: Sequence[Steps]) -> list[Collectives]:
-    """Of each rank the calls that `_small` made differences of; columns of `_DIFFERENCES` are whole already."""
-    counts = [len(own) for own in of_ranks["iteration"]]
-    if any([len(own) for own in column] != counts for column in of_ranks.values()):
-        raise ValueError("the columns of its collectives differ in length")
-    steps = [len(one.number) for one in all_steps]
-    columns = {name: np.concatenate(column) for name, column in of_ranks.items() if name not in _SAME_CALLS}
-    iteration = np.concatenate(of_ranks["iteration"])
-    if len(iteration) and (iteration.min() < 0 or (iteration >= np.repeat(steps, counts)).any()):
-        raise ValueError("a collective belongs to no step")
-    _whole_paths(columns)
-    begins = np.concatenate([one.start_ns for one in all_steps])
-    numbered = iteration + np.repeat(np.cumsum(steps) - steps, counts)
-    late = columns["start_ns"] + columns["work_ns"] + columns["idle_ns"]
-    start = _starts(numbered, late, columns["duration_ns"], begins)
-    columns["start_ns"] = start
-    columns["exposed_ns"] = columns["duration_ns"] - columns["exposed_ns"]
-    ahead = columns["launched_ns"]
-    columns["launched_ns"] = np.where(ahead == -1, UNKNOWN, start - ahead)
-    edges = np.cumsum([0, *counts]).tolist()
-    same = {name: column for name, column in of_ranks.items() if name in _SAME_CALLS}
-    return [
-        Collectives(
-            **{name: column[rank] for name, column in same.items()},
-            **{name: column[begin:stop] for name, column in columns.items()},
-        )
-        for rank, (begin, stop) in enumerate(itertools.pairwise(edges))
-    ]
-
-
-_USUAL: tuple[tuple[str, Callable[[dict[str, Ints]], Ints]], ...] = (
-    (
-        UNPROFILED + "gpu_after_host_ns",
-        lambda of: of["gpu_after_host_ns"] - of["host_ns"] + of[UNPROFILED + "host_ns"],
-    ),
-    (UNPROFILED + "host_ns", lambda of: of["host_ns"] * 13 // 20),
-    (UNPROFILED + "host_after_gpu_ns", lambda of: of["host_after_gpu_ns"]),
-    (UNPROFILED + "gpu_ns", lambda of: of["gpu_ns"]),
-    ("gpu_after_host_ns", lambda of: of["host_ns"]),
-    ("gpu_ns", lambda of: of["work_ns"] // _PATH_UNIT_NS),
-)
-"""Paths with what they mostly are, by columns that come later."""
-
-
-def _small_paths(columns: dict[str, Ints]) -> None:
-    """Paths in microseconds, as differences to what they mostly are."""
-    for name in PATH_COLUMNS:
-        columns[name] = columns[name] // _PATH_UNIT_NS
-    for name, usual in _USUAL:
-        columns[name] = columns[name] - np.where(columns[name] == _NO_PATH, 0, usual(columns))
-
-
-def _whole_paths(columns: dict[str, Ints]) -> None:
-    """The columns that `_small_paths` made differences of; a format without paths has none of them."""
-    if PATHS[0] not in columns:
-        return
-    for name, usual in reversed(_USUAL):
-        columns[name] = columns[name] + np.where(columns[name] == _NO_PATH, 0, usual(columns))
-    for name in PATH_COLUMNS:
-        nothing = columns[name] == _NO_PATH
-        if nothing.all():
-            # As `Collectives` has it, without room.
-            del columns[name]
-            continue
-        columns[name] = np.where(nothing, NO_PATH, columns[name] * _PATH_UNIT_NS)
-
-
-def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
-    """For each call the latest end of those before it in its iteration, else where the iteration begins."""
-    result = np.empty_like(stop)
-    for own in np.unique(iteration).tolist():
-        rows = np.flatnonzero(iteration == own)
-        result[rows] = np.r_[begin[own], np.maximum.accumulate(stop[rows])[:-1]]
-    return result
-
-
-def _starts(iteration: Ints, late: Ints, duration: Ints, begins: Ints) -> Ints:
-    """When calls start.
-
-    A call moves the latest end of its iteration by what it starts later and lasts, or not at all; the first one, which
-    may end before its iteration begins, by that in any case.
-
-    Args:
-        iteration: of each call; iterations of other ranks have other numbers.
-        late: how much later than `_since` it starts.
-        duration: of each call.
-        begins: of each iteration.
-    """
-    if not len(late):
-        return late
-    order: Ints | slice = slice(None)
-    if (np.diff(iteration) < 0).any():
-        order = np.argsort(iteration, kind="stable")
-    iteration, ends = iteration[order], (late + duration)[order]
-    first = np.flatnonzero(np.concatenate(([True], iteration[1:] != iteration[:-1])))
-    moved = np.maximum(ends, 0)
-    moved[first] = ends[first]
-    before = np.cumsum(moved) - moved
-    base = begins[iteration[first]] - before[first]
-    start = np.empty_like(late)
-    start[order] = before + np.repeat(base, np.diff(np.append(first, len(late)))) + late[order]
-    return start
-
-
-def _unpacked(tables: Sequence[dict[str, PackedColumn]], shared: SharedParts | None = None) -> list[dict[str, Ints]]:
-    """The columns of each table."""
-    result = [{name: _known(shared, name, [column]) for name, column in table.items()} for table in tables]
-    unknown = [
-        (own, name, table[name])
-        for own, table in zip(result, tables, strict=True)
-        for name, known in own.items()
-        if known is None
-    ]
-    for (own, name, column), numbers in zip(unknown, numbers_of([column for *_, column in unknown]), strict=True):
-        own[name] = _kept(shared, name, [column], numbers)
-    return [{name: numbers for name, numbers in own.items() if numbers is not None} for own in result]

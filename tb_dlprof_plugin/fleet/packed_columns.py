@@ -1,14 +1,20 @@
-"""Columns of integers as few bytes, and back: a column is ``width`` bytes a number, zigzag coded, weight by weight."""
+"""Columns of integers as few bytes, and back, once for all ranks that have the same: `pack` and `unpack`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.model.profile import Ints
+
+SAME_CALLS = ("iteration", "group", "operation", "sequence", "bytes", "dtype", "peer", "module", "stream")
+SAME = frozenset((*SAME_CALLS, "number", "key", "count"))
+"""Columns that are mostly equal on ranks of one program."""
+_MOST_SHARED = 1000
 
 
 class PackedColumn(msgspec.Struct, array_like=True):
@@ -81,6 +87,53 @@ def _signed(planes: npt.NDArray[np.uint8]) -> Ints:
         numbers |= planes[:, weight].astype(np.uint64) << np.uint64(8 * weight)
     result: Ints = (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
     return result
+
+
+@dataclass(slots=True)
+class SharedParts:
+    """Columns and members of groups by what was stored, for equal ones of other ranks: they take room once."""
+
+    columns: dict[Hashable, Ints] = field(default_factory=dict)
+    members: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+
+    def ids(self) -> set[int]:
+        """Of the objects."""
+        return {id(part) for part in (*self.columns.values(), *self.members.values())}
+
+    def known(self, name: str, columns: Sequence[PackedColumn]) -> Ints | None:
+        """What another rank has in this column, if that is equal."""
+        return self.columns.get(_key(name, columns)) if name in SAME else None
+
+    def kept(self, name: str, columns: Sequence[PackedColumn], numbers: Ints) -> Ints:
+        """The numbers, from now on those of equal columns of other ranks."""
+        if name not in SAME or len(self.columns) >= _MOST_SHARED:
+            return numbers
+        numbers.flags.writeable = False
+        return self.columns.setdefault(_key(name, columns), numbers)
+
+    def cut(self, columns: int, members: int) -> None:
+        """Leaves as many as there were before."""
+        for parts, count in ((self.columns, columns), (self.members, members)):
+            while len(parts) > count:
+                parts.popitem()
+
+
+def _key(name: str, columns: Sequence[PackedColumn]) -> Hashable:
+    return (name, *((column.width, column.data) for column in columns))
+
+
+def unpacked(tables: Sequence[dict[str, PackedColumn]], shared: SharedParts) -> list[dict[str, Ints]]:
+    """The columns of each table."""
+    result = [{name: shared.known(name, [column]) for name, column in table.items()} for table in tables]
+    unknown = [
+        (own, name, table[name])
+        for own, table in zip(result, tables, strict=True)
+        for name, known in own.items()
+        if known is None
+    ]
+    for (own, name, column), numbers in zip(unknown, numbers_of([column for *_, column in unknown]), strict=True):
+        own[name] = shared.kept(name, [column], numbers)
+    return [{name: numbers for name, numbers in own.items() if numbers is not None} for own in result]
 
 
 NO_NUMBERS: Ints = np.zeros(0, dtype=np.int64)

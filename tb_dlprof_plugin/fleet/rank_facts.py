@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Annotated
 
 import numpy as np
 
+from tb_dlprof_plugin.model.column import Between, FieldNumber, RowsOf, member_of
 from tb_dlprof_plugin.model.profile import Ints
 
 UNKNOWN = -1
@@ -70,6 +72,13 @@ class Group:
 PATH_COLUMNS = (*PATHS, *(UNPROFILED + name for name in PATHS), "behind_ns", "contended_ns")
 
 
+LARGEST = 2**61
+"""Of the numbers of a rank's column, and of their sum."""
+_Quantity = Annotated[Ints, Between(-LARGEST, LARGEST, total=True)]
+_Amount = Annotated[Ints, Between(0, LARGEST, total=True)]
+_Hash = Annotated[Ints, Between(-(2**63), 2**63 - 1)]
+
+
 def _unknown() -> Ints:
     return np.zeros(0, dtype=np.int64)
 
@@ -103,31 +112,31 @@ class Collectives:
         contended_ns: part of ``gpu_ns`` that kernels took longer than usual because communication ran at the same time.
     """
 
-    iteration: Ints
-    group: Ints
-    operation: Ints
-    sequence: Ints
-    bytes: Ints
-    dtype: Ints
-    peer: Ints
-    start_ns: Ints
-    duration_ns: Ints
-    exposed_ns: Ints
-    work_ns: Ints
-    idle_ns: Ints
-    launched_ns: Ints
-    module: Ints
-    stream: Ints
-    gpu_ns: Ints = field(default_factory=_unknown)
-    gpu_after_host_ns: Ints = field(default_factory=_unknown)
-    host_ns: Ints = field(default_factory=_unknown)
-    host_after_gpu_ns: Ints = field(default_factory=_unknown)
-    unprofiled_gpu_ns: Ints = field(default_factory=_unknown)
-    unprofiled_gpu_after_host_ns: Ints = field(default_factory=_unknown)
-    unprofiled_host_ns: Ints = field(default_factory=_unknown)
-    unprofiled_host_after_gpu_ns: Ints = field(default_factory=_unknown)
-    behind_ns: Ints = field(default_factory=_unknown)
-    contended_ns: Ints = field(default_factory=_unknown)
+    iteration: Annotated[Ints, RowsOf("steps")]
+    group: Annotated[Ints, RowsOf("groups", lowest=UNKNOWN)]
+    operation: Annotated[Ints, member_of(Operation)]
+    sequence: _Quantity
+    bytes: _Quantity
+    dtype: Annotated[Ints, RowsOf("strings", lowest=UNKNOWN)]
+    peer: _Quantity
+    start_ns: _Quantity
+    duration_ns: _Amount
+    exposed_ns: _Quantity
+    work_ns: _Amount
+    idle_ns: _Amount
+    launched_ns: _Quantity
+    module: Annotated[Ints, RowsOf("strings", lowest=UNKNOWN)]
+    stream: _Quantity
+    gpu_ns: _Quantity = field(default_factory=_unknown)
+    gpu_after_host_ns: _Quantity = field(default_factory=_unknown)
+    host_ns: _Quantity = field(default_factory=_unknown)
+    host_after_gpu_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_gpu_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_gpu_after_host_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_host_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_host_after_gpu_ns: _Quantity = field(default_factory=_unknown)
+    behind_ns: _Quantity = field(default_factory=_unknown)
+    contended_ns: _Quantity = field(default_factory=_unknown)
 
     def __post_init__(self) -> None:
         for name in PATH_COLUMNS:
@@ -153,18 +162,18 @@ class Gradients:
             before. The last row of a call ends with its launch, so that all of them together are the paths to it.
     """
 
-    iteration: Ints = field(default_factory=_unknown)
-    call: Ints = field(default_factory=_unknown)
-    exchange: Ints = field(default_factory=_unknown)
-    bytes: Ints = field(default_factory=_unknown)
-    gpu_ns: Ints = field(default_factory=_unknown)
-    gpu_after_host_ns: Ints = field(default_factory=_unknown)
-    host_ns: Ints = field(default_factory=_unknown)
-    host_after_gpu_ns: Ints = field(default_factory=_unknown)
-    unprofiled_gpu_ns: Ints = field(default_factory=_unknown)
-    unprofiled_gpu_after_host_ns: Ints = field(default_factory=_unknown)
-    unprofiled_host_ns: Ints = field(default_factory=_unknown)
-    unprofiled_host_after_gpu_ns: Ints = field(default_factory=_unknown)
+    iteration: Annotated[Ints, RowsOf("steps")] = field(default_factory=_unknown)
+    call: _Amount = field(default_factory=_unknown)
+    exchange: _Quantity = field(default_factory=_unknown)
+    bytes: _Amount = field(default_factory=_unknown)
+    gpu_ns: _Quantity = field(default_factory=_unknown)
+    gpu_after_host_ns: _Quantity = field(default_factory=_unknown)
+    host_ns: _Quantity = field(default_factory=_unknown)
+    host_after_gpu_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_gpu_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_gpu_after_host_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_host_ns: _Quantity = field(default_factory=_unknown)
+    unprofiled_host_after_gpu_ns: _Quantity = field(default_factory=_unknown)
 
     def __len__(self) -> int:
         return len(self.iteration)
@@ -187,18 +196,21 @@ class Steps:
         matrix_ns, matrix_flops: matrix products of the step, for speeds of GPUs at equal shapes; UNKNOWN.
     """
 
-    number: Ints
-    start_ns: Ints
-    end_ns: Ints
-    compute_ns: Ints
-    communication_ns: Ints
-    copy_ns: Ints
-    idle_ns: Ints
-    input_ns: Ints
-    garbage_ns: Ints
-    work_hash: Ints
-    matrix_ns: Ints
-    matrix_flops: Ints
+    number: _Quantity
+    start_ns: _Quantity
+    end_ns: _Quantity
+    compute_ns: _Quantity
+    communication_ns: _Quantity
+    copy_ns: _Quantity
+    idle_ns: _Quantity
+    input_ns: _Quantity
+    garbage_ns: _Quantity
+    work_hash: _Hash
+    matrix_ns: _Quantity
+    matrix_flops: _Quantity
+
+    def __len__(self) -> int:
+        return len(self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +233,17 @@ class KernelTimes:
         mean_ns: of those during which no collective ran; UNKNOWN where there is none.
     """
 
-    key: Ints
-    count: Ints
-    mean_ns: Ints
+    key: _Hash
+    count: _Quantity
+    mean_ns: _Quantity
+
+    def __len__(self) -> int:
+        return len(self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class RankFacts:
-    """See the module.
+    """See the module. A fact of later versions is the last field, and has a default.
 
     Attributes:
         rank, world_size: UNKNOWN where the recording and its file name do not say them.
@@ -250,15 +265,15 @@ class RankFacts:
     base_ns: int
     framework: str
     backend: str
-    steps: Steps
-    step_length: StepLength | None
+    steps: Annotated[Steps, FieldNumber(14)]
+    step_length: Annotated[StepLength | None, FieldNumber(9)]
     groups: tuple[Group, ...]
-    collectives: Collectives
+    collectives: Annotated[Collectives, FieldNumber(15)]
     kernels: KernelTimes
-    strings: tuple[str, ...] = ()
+    strings: Annotated[tuple[str, ...], FieldNumber(11)] = ()
     mesh: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = field(default=())
-    launch_share: float = 1.0
+    launch_share: Annotated[float, FieldNumber(17)] = 1.0
     batch_size: int = UNKNOWN
     wrapper: str = ""
     gradients: Gradients = field(default_factory=Gradients)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_dlprof_plugin.fleet.chosen_steps import steps_with_room, with_calls_of
-from tb_dlprof_plugin.fleet.facts_codec import FORMAT, OtherFormat, SharedParts, decode_ranks, encode_facts, too_large
+from tb_dlprof_plugin.fleet.facts_check import sizes_of_parts
+from tb_dlprof_plugin.fleet.facts_codec import FORMAT, OtherFormat, decode_ranks, encode_facts, too_large
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
-from tb_dlprof_plugin.fleet.facts_size import sizes_of_parts
+from tb_dlprof_plugin.fleet.packed_columns import SharedParts
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView

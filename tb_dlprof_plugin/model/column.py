@@ -1,13 +1,16 @@
-"""What the numbers of a profile's columns may be, declared with each column in `tb_dlprof_plugin.model.profile`.
+"""How the fields of a profile are stored, and what the numbers of its columns may be.
 
-A column is `typing.Annotated` with one of these. `tb_dlprof_plugin.store.validation` compares each stored column with
-its declaration, so that no later code looks up a row that is not there.
+A field is `typing.Annotated` with these where it is declared: `tb_dlprof_plugin.model.profile`, `run_facts`. What is
+stored follows from that (`tb_dlprof_plugin.store.layout`). `tb_dlprof_plugin.store.validation` compares each stored
+column with its declaration, so that no later code looks up a row that is not there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,78 @@ class Flag:
 
 
 Meaning = RowsOf | Between | Flag
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNumber:
+    """The number of a field in its stored message, where it is not the one after the field before it: the first has 1.
+
+    A number is never given to another field, because files of every version are read.
+    """
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How the numbers of a column are written; as they are by default, few bytes for small ones.
+
+    Attributes:
+        deltas: as differences to the number before: starts are large, differences small.
+        plus_one: one larger, because a negative number takes ten bytes.
+        signed: zigzag coded, so that small negative numbers are short.
+        runs: each number once for all equal ones in a row; the next field number has how many these are.
+    """
+
+    deltas: bool = False
+    plus_one: bool = False
+    signed: bool = False
+    runs: bool = False
+
+
+PLAIN = Packing()
+SIGNED = Packing(signed=True)
+DELTAS = Packing(deltas=True, signed=True)
+RISING_DELTAS = Packing(deltas=True)
+PLUS_ONE = Packing(plus_one=True)
+DELTAS_PLUS_ONE = Packing(deltas=True, plus_one=True, signed=True)
+RUNS = Packing(runs=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PerRow:
+    """A column with several numbers in each row: ``count``, for each entry of the field ``each`` where there is one."""
+
+    count: int
+    each: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """A column that bounds the rows: it has one number more than there are rows, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class InOldFiles:
+    """A column that files of earlier versions lack: each of their rows has this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Another type that a value is stored as.
+
+    Attributes:
+        kind: the stored type.
+        write: makes one of the value.
+        read: makes the value of one, given whether so many bytes of memory are left for it.
+    """
+
+    kind: Any
+    write: Callable[[Any], Any]
+    read: Callable[[Any, Callable[[int], bool]], Any]
+
 
 LARGEST = 2**62 - 1
 """Of times, bytes and their totals: a sum of two is an int64."""

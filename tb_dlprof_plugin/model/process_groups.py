@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from tb_dlprof_plugin.model.column import SIGNED, Form
 
 MEMBER_BYTES = 40
 """Of a member: a number, and its place among the members."""
 MOST_MEMBERS = 2**22
 """More than any training has."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessGroup:
-    """A group.
-
-    Attributes:
-        name: as PyTorch numbers it, such as "3"; the same name may be another group on another rank.
-        description: what the group is for, such as "mesh_tp" or "default_pg"; "" where not recorded.
-        members: global ranks in the group's order; () where not recorded.
-    """
-
-    name: str
-    description: str = ""
-    members: tuple[int, ...] = ()
 
 
 def regular_runs(members: Sequence[int]) -> list[int]:
@@ -62,3 +50,22 @@ def members_of_runs(runs: Sequence[int], may_take: Callable[[int], bool]) -> tup
     if any(not 0 <= member < 2**31 for member in members):
         raise ValueError("a process group has a member that is no rank")
     return members
+
+
+MEMBER_RUNS = Form(Annotated[list[int], SIGNED], regular_runs, members_of_runs)
+"""How the members of a group are stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessGroup:
+    """A group.
+
+    Attributes:
+        name: as PyTorch numbers it, such as "3"; the same name may be another group on another rank.
+        description: what the group is for, such as "mesh_tp" or "default_pg"; "" where not recorded.
+        members: global ranks in the group's order; () where not recorded.
+    """
+
+    name: str
+    description: str = ""
+    members: Annotated[tuple[int, ...], MEMBER_RUNS] = ()

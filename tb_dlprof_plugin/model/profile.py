@@ -1,8 +1,8 @@
-"""The Profile in memory: numpy columns and a string table, as `dlprof.proto` describes them.
+"""The Profile: numpy columns and a string table, in memory and, as they are declared here, stored.
 
 All pages and reports are computed from these tables (`tb_dlprof_plugin.metrics`). Times are integer
 nanoseconds since ``base_time_unix_ns``. Columns of one table have the same length, and each declares what its numbers
-may be: `tb_dlprof_plugin.model.column`.
+may be and how they are stored: `tb_dlprof_plugin.model.column`. A new column is the last one of its table.
 """
 
 from __future__ import annotations
@@ -19,22 +19,33 @@ from tb_dlprof_plugin.model.column import (
     BYTES,
     BYTES_OR_NONE,
     COUNT_OR_NONE,
+    DELTAS,
+    DELTAS_PLUS_ONE,
     DURATION,
     NUMBER,
+    PLUS_ONE,
+    RISING_DELTAS,
+    RUNS,
+    SIGNED,
     STEP,
     THREAD,
     TIME,
     Between,
+    Edges,
+    FieldNumber,
     Flag,
+    Form,
+    PerRow,
     RowsOf,
     member_of,
 )
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.input_columns import DTYPE_COLUMNS, SHAPE_COLUMNS
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
-from tb_dlprof_plugin.model.trial_result import TrialResult
+from tb_dlprof_plugin.model.trial_result import STORED_TRIAL, TrialResult
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -123,6 +134,13 @@ class Source:
     framework: str = "pytorch"
 
 
+_CATEGORY_NUMBERS = Form(
+    tuple[int, ...],
+    lambda names: tuple(map(TIME_CATEGORIES.index, names)),
+    lambda numbers, may_take: tuple(TIME_CATEGORIES[number] for number in numbers),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Iterations:
     """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the user's count of training steps.
@@ -134,12 +152,12 @@ class Iterations:
     number: Annotated[Ints, STEP]
     start_ns: Times
     stop_ns: Times
-    host_start_ns: Times
+    host_start_ns: Annotated[Times, FieldNumber(8)]
     host_stop_ns: Times
-    category_ns: Durations
+    category_ns: Annotated[Durations, FieldNumber(4), PerRow(len(TIME_CATEGORIES), each="gpu_ids")]
     gpu_ids: tuple[int, ...]
     found_by: str
-    unrecorded_categories: tuple[str, ...]
+    unrecorded_categories: Annotated[tuple[str, ...], _CATEGORY_NUMBERS]
 
     def __len__(self) -> int:
         return len(self.number)
@@ -164,9 +182,9 @@ class Ops:
     op_type: Names
     module: Names
     role: Annotated[Ints, member_of(Role)]
-    shapes: Annotated[Ints, RowsOf("input_shapes")]
+    shapes: Annotated[Ints, RowsOf("input_shapes"), FieldNumber(11)]
     dtypes: Annotated[Ints, RowsOf("input_dtypes")]
-    top: Flags
+    top: Annotated[Flags, FieldNumber(8)]
     tensor_core_eligible: Verdicts
     continuation: Flags
 
@@ -179,10 +197,10 @@ class Calls:
     """Calls in order of thread, start and depth; ``op`` is a row of `Ops`. The order and depth give the call tree."""
 
     op: Annotated[Ints, RowsOf("ops")]
-    start_ns: Times
+    start_ns: Annotated[Times, DELTAS]
     duration_ns: Durations
     depth: Annotated[Ints, RowsOf("calls")]
-    thread: Threads
+    thread: Annotated[Threads, RUNS]
 
     def __len__(self) -> int:
         return len(self.op)
@@ -208,13 +226,13 @@ class Launches:
     """GPU activities in order of start; ``call`` is a row of `Calls` or -1; ``bytes`` -1 where not recorded."""
 
     kernel: Annotated[Ints, RowsOf("kernels")]
-    call: CallRows
-    start_ns: Times
+    call: Annotated[CallRows, DELTAS_PLUS_ONE]
+    start_ns: Annotated[Times, DELTAS]
     duration_ns: Durations
     device: Numbers
-    stream: Numbers
+    stream: Annotated[Numbers, PLUS_ONE]
     config: Annotated[Ints, RowsOf("launch_configs")]
-    bytes: Annotated[Ints, BYTES_OR_NONE]
+    bytes: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE]
     attribution: Annotated[Ints, member_of(Attribution)]
 
     def __len__(self) -> int:
@@ -225,11 +243,11 @@ class Launches:
 class LaunchConfigs:
     """``grid`` and ``block`` have the shape (n, 3); -1 stands for "not recorded"."""
 
-    grid: Numbers
-    block: Numbers
-    registers_per_thread: Numbers
-    shared_memory_bytes: Numbers
-    occupancy_percent: Annotated[Ints, Between(-1, 100)]
+    grid: Annotated[Numbers, SIGNED, PerRow(3)]
+    block: Annotated[Numbers, SIGNED, PerRow(3)]
+    registers_per_thread: Annotated[Numbers, SIGNED]
+    shared_memory_bytes: Annotated[Numbers, SIGNED]
+    occupancy_percent: Annotated[Ints, Between(-1, 100), SIGNED]
 
     def __len__(self) -> int:
         return len(self.registers_per_thread)
@@ -246,13 +264,13 @@ class KernelCounters:
     """
 
     name: Names
-    grid: Numbers
-    block: Numbers
-    duration_ns: Annotated[Ints, BYTES_OR_NONE]
-    tensor_instructions: Annotated[Ints, BYTES_OR_NONE]
-    occupancy_permille: Annotated[Ints, Between(-1, 1000)]
-    dram_bytes: Annotated[Ints, BYTES_OR_NONE]
-    flops: Annotated[Ints, BYTES_OR_NONE]
+    grid: Annotated[Numbers, SIGNED, PerRow(3)]
+    block: Annotated[Numbers, SIGNED, PerRow(3)]
+    duration_ns: Annotated[Ints, BYTES_OR_NONE, SIGNED]
+    tensor_instructions: Annotated[Ints, BYTES_OR_NONE, SIGNED]
+    occupancy_permille: Annotated[Ints, Between(-1, 1000), SIGNED]
+    dram_bytes: Annotated[Ints, BYTES_OR_NONE, SIGNED]
+    flops: Annotated[Ints, BYTES_OR_NONE, SIGNED]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -278,13 +296,13 @@ class Memory:
     address was recorded that would tell.
     """
 
-    time_ns: Times
-    bytes: Annotated[Ints, BYTES]
-    allocated: Annotated[Ints, BYTES]
-    reserved: Annotated[Ints, BYTES]
-    device: Numbers
-    call: CallRows
-    partner: Annotated[Ints, RowsOf("memory", lowest=PARTNER_UNKNOWN)]
+    time_ns: Annotated[Times, DELTAS]
+    bytes: Annotated[Ints, BYTES, SIGNED]
+    allocated: Annotated[Ints, BYTES, DELTAS]
+    reserved: Annotated[Ints, BYTES, DELTAS]
+    device: Annotated[Numbers, SIGNED]
+    call: Annotated[CallRows, DELTAS_PLUS_ONE]
+    partner: Annotated[Ints, RowsOf("memory", lowest=PARTNER_UNKNOWN), DELTAS_PLUS_ONE]
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -303,7 +321,7 @@ class CallPlaces:
     outside torch, with the line where it begins.
     """
 
-    call: Annotated[Ints, RowsOf("calls")]
+    call: Annotated[Ints, RowsOf("calls"), RISING_DELTAS]
     place: Names
 
     def __len__(self) -> int:
@@ -328,8 +346,8 @@ class TensorActivity:
     """
 
     metric: Names
-    iteration: Annotated[Ints, RowsOf("iterations", lowest=-1)]
-    kernel: Annotated[Ints, RowsOf("kernels", lowest=-1)]
+    iteration: Annotated[Ints, RowsOf("iterations", lowest=-1), PLUS_ONE]
+    kernel: Annotated[Ints, RowsOf("kernels", lowest=-1), PLUS_ONE]
     active_ppm: Annotated[Ints, Between(0, 1_000_000)]
     measured_ns: Durations
 
@@ -357,15 +375,15 @@ class Communications:
         peer: global rank of the other side of a send or receive, -1 for none.
     """
 
-    call: CallRows
-    launch: Annotated[Ints, RowsOf("launches", lowest=-1)]
+    call: Annotated[CallRows, DELTAS_PLUS_ONE]
+    launch: Annotated[Ints, RowsOf("launches", lowest=-1), DELTAS_PLUS_ONE]
     name: Names
-    group: Annotated[Ints, RowsOf("process_groups", lowest=-1)]
-    sequence: Annotated[Ints, COUNT_OR_NONE]
-    elements_in: Annotated[Ints, COUNT_OR_NONE]
-    elements_out: Annotated[Ints, COUNT_OR_NONE]
+    group: Annotated[Ints, RowsOf("process_groups", lowest=-1), PLUS_ONE]
+    sequence: Annotated[Ints, COUNT_OR_NONE, DELTAS_PLUS_ONE]
+    elements_in: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
+    elements_out: Annotated[Ints, COUNT_OR_NONE, PLUS_ONE]
     dtype: Names
-    peer: Numbers
+    peer: Annotated[Numbers, PLUS_ONE]
 
     def __len__(self) -> int:
         return len(self.call)
@@ -382,10 +400,10 @@ class LightCalls:
     recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
 
     name: Names
-    start_ns: Times
+    start_ns: Annotated[Times, DELTAS]
     duration_ns: Durations
     thread: Threads
-    call: CallRows
+    call: Annotated[CallRows, DELTAS_PLUS_ONE]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -396,12 +414,12 @@ class LightLaunches:
     """GPU activities of the light window in order of start; ``call`` is a row of `LightCalls` or -1, ``launch`` the row
     in `Launches` of the same activity in the full recording, -1 where unknown."""
 
-    call: Annotated[Ints, RowsOf("light_window.calls", lowest=-1)]
-    start_ns: Times
+    call: Annotated[Ints, RowsOf("light_window.calls", lowest=-1), DELTAS_PLUS_ONE]
+    start_ns: Annotated[Times, DELTAS]
     duration_ns: Durations
     device: Numbers
-    stream: Numbers
-    launch: Annotated[Ints, RowsOf("launches", lowest=-1)]
+    stream: Annotated[Numbers, PLUS_ONE]
+    launch: Annotated[Ints, RowsOf("launches", lowest=-1), DELTAS_PLUS_ONE]
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -429,8 +447,8 @@ class LightWindow:
             differ.
     """
 
-    boundary_ns: Times
-    iteration: Annotated[Ints, RowsOf("iterations", lowest=-1)]
+    boundary_ns: Annotated[Times, DELTAS, Edges()]
+    iteration: Annotated[Ints, RowsOf("iterations", lowest=-1), PLUS_ONE]
     calls: LightCalls
     launches: LightLaunches
 
@@ -476,10 +494,10 @@ class Profile:
     stands for "not recorded" and is empty. ``trial`` is what `tb-dlprof try` measured with this run as its baseline.
     """
 
-    source: Source
-    base_time_unix_ns: int
-    strings: list[str]
-    system: System
+    source: Annotated[Source, FieldNumber(4)]
+    base_time_unix_ns: Annotated[int, FieldNumber(3)]
+    strings: Annotated[list[str], FieldNumber(2)]
+    system: Annotated[System, FieldNumber(5)]
     facts: RunFacts
     iterations: Iterations
     ops: Ops
@@ -491,13 +509,13 @@ class Profile:
     memory: Memory = field(default_factory=Memory.none)
     call_places: CallPlaces = field(default_factory=CallPlaces.none)
     light_window: LightWindow = field(default_factory=LightWindow.none)
-    tensor_activity: TensorActivity = field(default_factory=TensorActivity.none)
-    input_shapes: list[InputShapes] = field(default_factory=lambda: [()])
-    input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])
+    tensor_activity: Annotated[TensorActivity, FieldNumber(30)] = field(default_factory=TensorActivity.none)
+    input_shapes: Annotated[list[InputShapes], FieldNumber(17), SHAPE_COLUMNS] = field(default_factory=lambda: [()])
+    input_dtypes: Annotated[list[InputDtypes], DTYPE_COLUMNS] = field(default_factory=lambda: [()])
     communications: Communications = field(default_factory=Communications.none)
     process_groups: list[ProcessGroup] = field(default_factory=list)
-    kernel_counters: KernelCounters = field(default_factory=KernelCounters.none)
-    trial: TrialResult | None = None
+    kernel_counters: Annotated[KernelCounters, FieldNumber(31)] = field(default_factory=KernelCounters.none)
+    trial: Annotated[TrialResult | None, FieldNumber(50), STORED_TRIAL] = None
 
     def shapes_of(self, op: int) -> InputShapes:
         """Shapes of the inputs of a row of `ops`; () where not recorded."""

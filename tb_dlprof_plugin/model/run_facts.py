@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+from tb_dlprof_plugin.model.column import FieldNumber
 
 
 class Gpu(msgspec.Struct):
@@ -127,7 +129,7 @@ class GpuEnergy(msgspec.Struct):
     millijoules: int
     duration_ns: int
     readings: int
-    power_limit_mw: int | None = None
+    power_limit_mw: Annotated[int | None, FieldNumber(7)] = None
     sm_clock_mhz: int | None = None
     temperature_c: int | None = None
     clock_limits: list[ClockLimit] = []
@@ -227,7 +229,7 @@ class RunFacts(msgspec.Struct):
     distributed_backend: str | None = None
     steady_memory_bytes: int | None = None
     available_memory_bytes: int | None = None
-    trainable_parameters: int | None = None
+    trainable_parameters: Annotated[int | None, FieldNumber(60)] = None
     unused_parameters: int | None = None
     unused_parameter_bytes: int | None = None
     unused_parameter_names: list[str] = []
@@ -249,10 +251,10 @@ class RunFacts(msgspec.Struct):
     storages: list[Storages] = []
     garbage_recorded: bool | None = None
     garbage_collections: list[GarbageCollection] = []
-    energy: list[GpuEnergy] = []
+    energy: Annotated[list[GpuEnergy], FieldNumber(90)] = []
     energy_missing: str | None = None
-    unstepped_gradients: int | None = None
+    unstepped_gradients: Annotated[int | None, FieldNumber(140)] = None
     unstepped_gradient_bytes: int | None = None
     unstepped_gradient_modules: list[str] = []
-    fsdp: FsdpFacts | None = None
-    communication_settings: list[str] = []
+    fsdp: Annotated[FsdpFacts | None, FieldNumber(130)] = None
+    communication_settings: Annotated[list[str], FieldNumber(160)] = []

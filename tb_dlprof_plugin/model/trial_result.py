@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from tb_dlprof_plugin.model.column import Form
+
 Verdict = Literal["same to the bit", "within noise of the seed", "differs", "broken"]
 """Whether the training computes what it did."""
 
@@ -115,6 +117,8 @@ class TrialResult(msgspec.Struct, kw_only=True):
 
 
 _RESULT = msgspec.json.Decoder(TrialResult)
+_BYTES_OF_JSON = 20
+"""Of memory for each byte of JSON, at most: rows that hold a name alone."""
 _MOST_BYTES = 1_000_000
 """Of the JSON; forty remedies and ten sets have some 40 kB."""
 
@@ -135,6 +139,12 @@ def decode_trial(data: bytes) -> TrialResult | None:
         return None
     parts: list[msgspec.Struct] = [result, result.best, *result.rows, *result.sets]
     return result if all(map(_can_be, parts)) else None
+
+
+STORED_TRIAL = Form(
+    bytes, encode_trial, lambda data, may_take: decode_trial(data) if may_take(_BYTES_OF_JSON * len(data)) else None
+)
+"""How a trial is stored with the profile that it has as its baseline: one that takes too much is none."""
 
 
 _TIMES = frozenset({"baseline_ms", "before_ms", "after_ms", "samples"})

@@ -140,7 +140,7 @@ def event_files(logdir: Path) -> list[Path]:
 
 def _event(profile: Profile, wall_time: float, summary: bytes | None = None, facts: bytes | None = None) -> Event:
     tag = Tag(profile.source.session, profile.source.rank)
-    values = [_value(str(tag), encode(profile), header_of(profile).SerializeToString())]
+    values = [_value(str(tag), encode(profile), header_of(profile).encode())]
     if summary is not None:
         values.append(_value(tag.of_summaries, summary))
     if facts is not None:

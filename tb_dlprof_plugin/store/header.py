@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.precision import observed_precision
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION, Profile
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.allowance import Allowance
+from tb_dlprof_plugin.store.message import message_of, read_message, struct_of
 
 
-def header_of(profile: Profile) -> Any:
-    """The header message of a profile."""
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a list of runs shows of one; ``world_size`` is that of the job, 0 where it is not recorded."""
+
+    schema_version: int
+    session: str
+    rank: int
+    model: str
+    precision: str
+    device: str
+    created_unix_ns: int
+    iterations: int
+    average_iteration_ns: int
+    world_size: int
+
+    def encode(self) -> bytes:
+        """The content of a summary's metadata."""
+        return message_of(self)
+
+
+def header_of(profile: Profile) -> Header:
+    """The header of a profile."""
     count = len(profile.iterations)
     span = int(profile.iterations.duration_ns.sum()) if count else 0
     gpus = profile.system.gpus
     gpu = next((gpu.name for gpu in gpus if gpu.name), "") or "unknown GPU"
     device = gpu if profile.has_gpu else (profile.system.cpu_model or "CPU")
-    return pb.Header(
+    return Header(
         schema_version=SCHEMA_VERSION,
         session=profile.source.session,
         rank=profile.source.rank,
@@ -30,10 +51,11 @@ def header_of(profile: Profile) -> Any:
     )
 
 
-def parse_header(content: bytes) -> Any | None:
-    """The header message in a summary's plugin content, or None where it is not one."""
+def parse_header(content: bytes) -> Header | None:
+    """The header in a summary's plugin content, or None where it is not one."""
+    allowance = Allowance(len(content))
     try:
-        header = pb.Header.FromString(content)
-    except Exception:  # any other writer's bytes: the upb and the pure Python runtimes raise different errors
+        header = struct_of(Header, read_message(content, Header, allowance), allowance)
+    except ValueError:  # any other writer's bytes
         return None
     return header if header.schema_version else None

@@ -16,9 +16,9 @@ _LONGEST_STEP_NS = 2**46
 """19 hours: the time of as many such steps as a profile may hold is an int64."""
 
 
-def is_possible(name: str, value: str | float | bool) -> bool:
+def is_possible(name: str, value: str | bytes | float | bool) -> bool:
     """Whether the field of this name can have the value."""
-    if isinstance(value, (str, bool)):
+    if isinstance(value, (str, bytes, bool)):
         return True
     if isinstance(value, float):
         return math.isfinite(value)

@@ -6,32 +6,20 @@ columns of one length, rows that are there, times that rise, calls inside their 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sized
-from typing import Any, get_type_hints
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from tb_dlprof_plugin.model.column import LARGEST, NUMBER, Between, Flag, Meaning, RowsOf
 from tb_dlprof_plugin.model.process_groups import MEMBER_BYTES
-from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Calls, Ints, Iterations, Profile
+from tb_dlprof_plugin.model.profile import Calls, Ints, Iterations, Profile
 from tb_dlprof_plugin.model.tree import parents
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, Allowance
-from tb_dlprof_plugin.store.wire import is_column
+from tb_dlprof_plugin.store.layout import fields_of, kept_by_type
+from tb_dlprof_plugin.store.message import Values, entries_of
 
-_WIDTHS = {f"{table}.{sizes}": 3 for table in ("launch_configs", "kernel_counters") for sizes in ("grid", "block")}
-"""Numbers a row, where it is not one."""
-_WITHOUT_ROWS = {
-    "iterations.gpu_ids", "iterations.unrecorded_categories", "calls.thread", "calls.thread_calls",
-    "light_window.boundary_ns_delta",
-}  # fmt: skip
-"""Columns with a length of their own: lists next to a table, and calls by thread, which add up to the rows."""
-_INPUTS_BY_SCHEMA = (("ops.shapes", "ops.dtypes"), ("ops.input_shapes", "ops.input_dtypes"))
-"""Of schema 1, and from schema 2 on."""
-_LISTS = {"input_shapes", "input_dtypes"}
-"""Messages whose columns are lists of their own; `tb_dlprof_plugin.store.input_codec` holds them together."""
 _MOST_GPUS = 1024
 _BYTES_OF_ROW = 2
 """Fewer than any recorded profile has for a row of its tables: the least is 3.8."""
@@ -39,96 +27,79 @@ _BYTES_OF_ROW = 2
 
 def tables_of(kind: type, path: str = "") -> Iterator[tuple[str, type]]:
     """The tables of a profile by their path, such as "light_window.calls", with their types."""
-    for name, of in get_type_hints(kind).items():
-        if dataclasses.is_dataclass(of) and isinstance(of, type) and columns_of(of):
-            yield path + name, of
-            yield from tables_of(of, f"{path}{name}.")
+    for field in fields_of(kind):
+        if field.is_message and field.many is None and field.form is None and columns_of(field.kind):
+            yield path + field.name, field.kind
+            yield from tables_of(field.kind, f"{path}{field.name}.")
 
 
-@functools.cache
+@kept_by_type
 def columns_of(table: type) -> dict[str, Meaning]:
     """What each column of a table declares.
 
     Raises:
         TypeError: a column declares nothing.
     """
-    found: dict[str, Meaning] = {}
-    for name, hint in get_type_hints(table, include_extras=True).items():
-        declared = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Meaning)]
-        if declared:
-            found[name] = declared[0]
-        elif "numpy" in str(hint):
+    columns = {field.name: field.meaning for field in fields_of(table) if field.is_column}
+    for name, meaning in columns.items():
+        if meaning is None:
             raise TypeError(f"{table.__name__}.{name} does not declare what its numbers are")
-    return found
+    return {name: meaning for name, meaning in columns.items() if meaning is not None}
 
 
 _TABLES = dict(tables_of(Profile))
-TABLES = frozenset(_TABLES) | _LISTS
-"""Paths of the messages whose repeated numbers are columns."""
 
 
-def check_lengths(columns: Mapping[str, Sized], schema_version: int, allowance: Allowance) -> None:
+def check_lengths(kind: type, values: Values, allowance: Allowance) -> None:
     """Compares the lengths of the columns of each table before they are decoded.
 
     Args:
-        columns: by their paths.
-        schema_version: of the profile.
+        kind: of the message, a profile of any schema.
+        values: of the message.
         allowance: of the blob: numbers of the inputs of ops become Python objects.
 
     Raises:
-        ValueError: they differ, or there are more inputs than the blob may have.
+        ValueError: they differ, or there are more rows than the blob may have.
     """
-    inputs = sum(len(column) for path, column in columns.items() if path.split(".")[0] in _LISTS)
-    allowance.take(ENTRY_BYTES * inputs)
-    gpus = len(columns.get("iterations.gpu_ids", ()))
-    if gpus > _MOST_GPUS:
-        raise ValueError(f"it has {gpus} GPUs")
-    widths = _WIDTHS | {"iterations.category_ns": max(1, gpus) * len(TIME_CATEGORIES)}
     all_rows = 0
-    other_schema = _INPUTS_BY_SCHEMA[0 if schema_version > 1 else 1]
-    for path, names in _fields().items():
-        rows = None
-        for name in names:
-            if name in _WITHOUT_ROWS or name in other_schema:
-                continue
-            found, rest = divmod(len(columns.get(name, ())), widths.get(name, 1))
-            if rest or (rows is not None and found != rows):
-                raise ValueError(f"the columns of {_TABLES[path].__name__} differ in length")
-            rows = found
-        all_rows += rows or 0
+    for field in fields_of(kind):
+        inner = values.get(field.number)
+        if not isinstance(inner, dict):
+            continue
+        if field.form is not None:  # which holds its columns together itself
+            allowance.take(ENTRY_BYTES * sum(len(inner.get(one.number, ())) for one in fields_of(field.kind)))
+        else:
+            all_rows += _rows_in(field.kind, inner)
     allowance.check_rows(all_rows, _BYTES_OF_ROW)
 
-    def length(name: str) -> int:
-        return len(columns.get(name, ()))
 
-    if length("calls.thread") != length("calls.thread_calls"):
-        raise ValueError("the columns of Calls differ in length")
-    steps, boundaries = length("light_window.iteration_plus_one"), length("light_window.boundary_ns_delta")
-    if (steps or boundaries) and boundaries != steps + 1:
-        raise ValueError("the light window's steps and their boundaries differ in number")
-
-
-@functools.cache
-def _fields() -> dict[str, list[str]]:
-    """The paths of the repeated numbers of each table's message."""
-    result = {}
-    for path in _TABLES:
-        descriptor = pb.Profile.DESCRIPTOR
-        for name in path.split("."):
-            descriptor = descriptor.fields_by_name[name].message_type
-        result[path] = [f"{path}.{kind.name}" for kind in descriptor.fields if is_column(kind)]
-    return result
-
-
-def running(deltas: Ints) -> Ints:
-    """The numbers that have these differences.
+def _rows_in(table: type, values: Values) -> int:
+    """The rows of a table and of those inside of it.
 
     Raises:
-        ValueError: they leave the range of `LARGEST`.
+        ValueError: its columns differ in length.
     """
-    if np.abs(deltas.astype(np.float64)).sum() > LARGEST:
-        raise ValueError("differences add up to more than a number holds")
-    return np.cumsum(deltas)
+    rows, inner_rows = set(), 0
+    for field in fields_of(table):
+        value = values.get(field.number, ())
+        if isinstance(value, dict):
+            inner_rows += _rows_in(field.kind, value)
+        elif field.in_old_files is not None and field.number not in values:
+            continue
+        elif field.is_column and field.packing.runs:
+            if len(value) != len(values.get(field.number + 1, ())):
+                rows.add(-1)
+        elif field.is_column and field.per_row is not None:
+            each = entries_of(table, field.per_row.each, values) if field.per_row.each else 1
+            if each > _MOST_GPUS:
+                raise ValueError(f"it has {each} GPUs")
+            found, rest = divmod(len(value), each * field.per_row.count)
+            rows.add(-1 if rest else found)
+        elif field.is_column:
+            rows.add(max(0, len(value) - field.bounds_rows))
+    if len(rows) > 1 or -1 in rows:
+        raise ValueError(f"the columns of {table.__name__} differ in length")
+    return inner_rows + sum(rows)
 
 
 def check_profile(profile: Profile) -> None:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -85,7 +85,7 @@ def _revision(series: list[Series], held: list[_Held]) -> str:
 
 
 def _entry(series: Series, held: _Held) -> RunEntry:
-    header: Any = parse_header(series.header)
+    header = parse_header(series.header)
     # What was not recorded is 0 or "" in a header.
     facts = {name: header and (getattr(header, name) or None) for name in _FACTS}
     return struct_from(

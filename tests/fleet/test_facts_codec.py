@@ -17,7 +17,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.fleet.facts_codec import SharedParts, decode_facts, decode_ranks, encode_facts
+from tb_dlprof_plugin.fleet.facts_codec import decode_facts, decode_ranks, encode_facts
+from tb_dlprof_plugin.fleet.packed_columns import SharedParts
 from tb_dlprof_plugin.fleet.rank_facts import (
     NO_PATH,
     Collectives,

@@ -29,6 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile.event_files import framed
+from support.messages import pb
 from support.recorded_runs import PAIRS
 from support.stored_profiles import packed, trial_result, varint
 from tensorboard.compat.proto.event_pb2 import Event
@@ -36,7 +37,6 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tb_dlprof_plugin.fleet.facts_codec import FORMAT
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION, TIME_CATEGORIES
 from tb_dlprof_plugin.model.trial_result import encode_trial
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.event_file import read_blobs
 
 SIZE = 1_000_000
@@ -108,7 +108,7 @@ def _inside(number: int, content: bytes) -> bytes:
 def profiles(size: int = SIZE) -> Iterator[tuple[str, bytes]]:
     """Stored profiles."""
     start = pb.Profile(schema_version=SCHEMA_VERSION, strings=[""]).SerializeToString()
-    calls = pb.Calls(thread=[1], thread_calls=[10**9])
+    calls = pb.Calls(thread=[1], thread_runs=[10**9])
     yield "run length", packed(pb.Profile(schema_version=SCHEMA_VERSION, calls=calls))
     yield "gzip", gzip.compress(bytes(60 * size), mtime=0)
     yield "gzip of gzip", gzip.compress(gzip.compress(bytes(60 * size), mtime=0), mtime=0)
@@ -142,13 +142,13 @@ def profiles(size: int = SIZE) -> Iterator[tuple[str, bytes]]:
         yield f"sound calls x{ratio}", blob(_iteration() + _op() + _inside(number["calls"], calls_of + one_thread))
         wide = _inside(number["strings"], "\U0001f600".encode() + b"x" * room)
         yield f"wide string x{ratio}", blob(wide)
-    again = pb.InputShapes(dimensions=[-100_002, *[100_000, -100_000] * 50_000, 100_000], sizes=[1] * 100_000)
+    again = pb.ShapeColumns(dimensions=[-100_002, *[100_000, -100_000] * 50_000, 100_000], sizes=[1] * 100_000)
     yield "sizes taken again and again", packed(pb.Profile(schema_version=SCHEMA_VERSION, input_shapes=again))
     # 12 bytes each, and each of them says that 4 million ranks are its members.
-    groups = [pb.ProcessGroup(name=str(n), member_runs=[0, 1, 2**22]) for n in range(1000)]
+    groups = [pb.ProcessGroup(name=str(n), members=[0, 1, 2**22]) for n in range(1000)]
     sound = start + _iteration()
     yield "members of groups", gzip.compress(sound + pb.Profile(process_groups=groups).SerializeToString(), mtime=0)
-    runs = pb.ProcessGroup(member_runs=[0, 1, 1] * (size * 5 // 3))
+    runs = pb.ProcessGroup(members=[0, 1, 1] * (size * 5 // 3))
     yield "runs of members", gzip.compress(start + pb.Profile(process_groups=[runs]).SerializeToString(), mtime=0)
     places = b"".join(_inside(field, bytes(4_000_000 // 2)) for field in (1, 2))
     yield "places of calls", gzip.compress(start + _inside(number["call_places"], places), mtime=0)
@@ -163,7 +163,7 @@ def profiles(size: int = SIZE) -> Iterator[tuple[str, bytes]]:
         packed(pb.Profile(schema_version=SCHEMA_VERSION, strings=[""], iterations=counted)),
     )
     numbers = [2**62, -(2**62)] * 200_000
-    deltas = pb.Profile(schema_version=SCHEMA_VERSION, strings=[""], memory=pb.Memory(time_ns_delta=numbers))
+    deltas = pb.Profile(schema_version=SCHEMA_VERSION, strings=[""], memory=pb.Memory(time_ns=numbers))
     yield "differences that leave the range", packed(deltas)
 
 
@@ -176,7 +176,7 @@ def _iteration() -> bytes:
 def _op() -> bytes:
     zero, no = [0], [False]
     ops = pb.Ops(name=zero, kind=zero, op_type=zero, module=zero, role=zero, top=no, tensor_core_eligible=zero,
-                 continuation=no, input_shapes=zero, input_dtypes=zero)  # fmt: skip
+                 continuation=no, shapes=zero, dtypes=zero)  # fmt: skip
     return pb.Profile(ops=ops).SerializeToString()
 
 

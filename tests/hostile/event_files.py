@@ -12,12 +12,12 @@ from pathlib import Path
 import google_crc32c
 import msgspec
 from google.protobuf.message import DecodeError
+from support.messages import pb
 from support.stored_profiles import mutated
 from tensorboard.compat.proto.event_pb2 import Event
 
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts
 from tb_dlprof_plugin.pages.stored_summary import decode_summary
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode
 from tb_dlprof_plugin.store.event_file import read_blobs
 

@@ -18,6 +18,7 @@ import numpy as np
 from hostile.event_files import bytes_changed
 from hostile.outcome import ROOT, Outcome, Try
 from support import all_answers, hostile_traces
+from support.messages import pb
 from support.simulated_job import ddp, simulate
 from support.stored_profiles import mutated, packed
 
@@ -40,7 +41,6 @@ from tb_dlprof_plugin.pages.other_jobs import other_jobs_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.reports.table import to_csv, to_json
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.reclassify import reclassified
 

@@ -19,6 +19,7 @@ from hostile.recording_kinds import databases, xplanes
 from hostile.stored_blobs import blobs
 from support import all_answers, broken_traces, hostile_traces
 from support.hostile_names import STEERS
+from support.messages import pb
 from support.stored_profiles import mutated, packed
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
@@ -30,7 +31,6 @@ from tb_dlprof_plugin.pages.distributed import distributed_page
 from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
 from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.reclassify import reclassified
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from hostile.outcome import Outcome, Try, small_profiles
 from support import all_answers, hostile_traces
+from support.messages import pb
 from support.stored_profiles import mutated, packed, trial_result
 
 from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
@@ -22,7 +23,6 @@ from tb_dlprof_plugin.pages.plan import plan_page, refused_page
 from tb_dlprof_plugin.pages.tried import tried_page
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZERS
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.reclassify import reclassified
@@ -152,7 +152,7 @@ def exports(folder: Path) -> Try:
         made_by = profile.source
         run = ExportedRun(
             source.choice(("run", *_IN_HTML)), made_by.session, made_by.rank, made_by.cycle,
-            header_of(profile).SerializeToString(), {made_by.rank: blob},
+            header_of(profile).encode(), {made_by.rank: blob},
         )  # fmt: skip
         found.faults += _exported(run, found)
         return found

@@ -30,11 +30,11 @@ from hostile.bombs import profiles
 from hostile.outcome import small_profiles
 from support import all_answers, hostile_traces
 from support.hostile_names import STEERS, hostile_profile
+from support.messages import pb
 from support.stored_profiles import varint
 
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store import run_files
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.web import trace_files

@@ -15,6 +15,7 @@ from hostile.event_files import bytes_changed
 from hostile.job_kinds import recorded_jobs
 from hostile.outcome import LONGEST_S, Outcome, Try, small_profiles, timed
 from support import all_answers
+from support.messages import pb
 from support.stored_profiles import mutated, trial_result
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
@@ -25,7 +26,6 @@ from tb_dlprof_plugin.pages.distributed import distributed_page
 from tb_dlprof_plugin.pages.stored_summary import decode_summary, stored_with
 from tb_dlprof_plugin.pages.tried import tried_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.header import header_of, parse_header
 from tb_dlprof_plugin.store.reclassify import reclassified
@@ -196,7 +196,7 @@ def _trials(profile: Any) -> _Blob:
 
 
 def _headers(profiles: list[Any]) -> _Blob:
-    contents = [header_of(profile).SerializeToString() for profile in profiles]
+    contents = [header_of(profile).encode() for profile in profiles]
 
     def read(source: random.Random) -> bool:
         return parse_header(bytes_changed(source.choice(contents), source, source.choice((1, 2)))) is not None

@@ -50,7 +50,7 @@ def test_waiting_that_is_not_known_is_not_0() -> None:
 def _run(name: str) -> ExportedRun:
     profiles = [one.profile for one in read_profiles(JOBS / name)]
     first = profiles[0]
-    header = header_of(first).SerializeToString()
+    header = header_of(first).encode()
     blobs = {profile.source.rank: encode(profile) for profile in profiles}
     return ExportedRun(name, first.source.session, first.source.rank, first.source.cycle, header, blobs)
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.messages import pb
 from support.stored_profiles import full_profile
 
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.header import header_of, parse_header
 
@@ -104,7 +104,7 @@ def _message(**fields) -> bytes:
         (_message(iterations=pb.Iterations(number=[1], start_ns=[0], stop_ns=[5], category_ns=[1, 2])), "damaged"),
         (_message(iterations=pb.Iterations(unrecorded_categories=[99])), "damaged"),
         (_message(launch_configs=pb.LaunchConfigs(grid=[1, 2])), "damaged"),
-        (_message(calls=pb.Calls(op=[0, 0], start_ns_delta=[1], duration_ns=[1, 1], depth=[0, 0])), "damaged"),
+        (_message(calls=pb.Calls(op=[0, 0], start_ns=[1], duration_ns=[1, 1], depth=[0, 0])), "damaged"),
         (_message(ops=pb.Ops(name=[0])), "damaged"),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_blob_cut_or_changed_anywhere_is_refused(gpu_view: ProfileView) -> Non
 
 def test_the_header_says_what_the_profile_is(training) -> None:
     profile = training("fp16").profile(session="s", rank=2, facts=RunFacts(model="LeNet"))
-    header = parse_header(header_of(profile).SerializeToString())
+    header = parse_header(header_of(profile).encode())
     assert header is not None
     assert (header.session, header.rank, header.model, header.precision, header.device) == (
         "s", 2, "LeNet", "fp16", "NVIDIA H200",

@@ -32,13 +32,13 @@ def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _run(training, name: str, precision: str = "fp32") -> ExportedRun:
     profile = training(precision).profile(session="s")
-    return ExportedRun(name, "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
+    return ExportedRun(name, "s", 0, 0, header_of(profile).encode(), {0: encode(profile)})
 
 
 def test_a_file_of_a_rank_answers_of_that_rank_though_it_holds_the_others(training) -> None:
     ranks = {rank: training("fp32").profile(session="s", rank=rank) for rank in (0, 1)}
     run = ExportedRun(
-        "ddp", "s", 1, 0, header_of(ranks[1]).SerializeToString(), {rank: encode(one) for rank, one in ranks.items()}
+        "ddp", "s", 1, 0, header_of(ranks[1]).encode(), {rank: encode(one) for rank, one in ranks.items()}
     )
     blocks = {block.route: json.loads(gzip.decompress(block.data)) for block in answer_all([run]).blocks}
     (overview,) = blocks["overview"]

@@ -95,7 +95,7 @@ def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest
     for call in range(5):
         trace.op("aten::often", 10 * call, 5)
     profile = trace.profile(session="s")
-    run = ExportedRun("run", "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
+    run = ExportedRun("run", "s", 0, 0, header_of(profile).encode(), {0: encode(profile)})
     query = RangeQuery(run="run", key_node="often")
 
     def opened() -> ProfileView:

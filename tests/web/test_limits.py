@@ -104,7 +104,7 @@ def test_thousands_of_iterations_fit_into_every_answer(tmp_path: Path) -> None:
     profile = analyze_trace(long)
     count = len(profile.iterations)
     assert count > 1_000
-    run = ExportedRun("long", "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
+    run = ExportedRun("long", "s", 0, 0, header_of(profile).encode(), {0: encode(profile)})
     source = ExportedRuns([run])
     for question in about_run("long"):
         if question.route != "advice" and question.query.get("name") in (None, "iteration", "detail"):

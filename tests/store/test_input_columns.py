@@ -12,17 +12,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.messages import pb_1
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes, dtype_named
+from tb_dlprof_plugin.model.input_columns import (
+    DtypeColumns,
+    ShapeColumns,
+    dtype_columns,
+    shape_columns,
+    table_of_dtypes,
+    table_of_shapes,
+)
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import dlprof_pb2 as pb
-from tb_dlprof_plugin.store.allowance import Allowance
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
-from tb_dlprof_plugin.store.input_codec import decode_dtypes, decode_shapes, encode_dtypes, encode_shapes
 from tb_dlprof_plugin.store.logdir import read_profiles
-from tb_dlprof_plugin.store.wire import Table, split_message
 
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 
@@ -31,13 +36,9 @@ _input = st.one_of(_shape, st.lists(_shape, min_size=1, max_size=3).map(TensorLi
 _table = st.lists(st.lists(_input, max_size=4).map(tuple), max_size=4).map(lambda rows: [(), *rows])
 
 
-def _table_of(message: Any) -> Table:
-    return split_message(message.SerializeToString(), message.DESCRIPTOR, frozenset({""}), Allowance(0)).table("")
-
-
 @given(_table)
 def test_any_shapes_come_back(table: list[InputShapes]) -> None:
-    found = decode_shapes(_table_of(encode_shapes(table)))
+    found = table_of_shapes(shape_columns(table))
 
     assert found == table
     assert [[type(one) for one in row] for row in found] == [[type(one) for one in row] for row in table]
@@ -47,34 +48,31 @@ def test_any_shapes_come_back(table: list[InputShapes]) -> None:
 def test_any_data_types_come_back(names: list[list[str]]) -> None:
     table: list[InputDtypes] = [(), *(tuple(map(dtype_named, row)) for row in names)]
 
-    message = encode_dtypes(table)
-    assert decode_dtypes(message, _table_of(message)) == table
+    assert table_of_dtypes(dtype_columns(table)) == table
 
 
 @pytest.mark.parametrize(
-    "message",
+    "columns",
     [
-        pb.InputShapes(inputs=[2], shape=[0], dimensions=[1], sizes=[5]),
-        pb.InputShapes(inputs=[1], shape=[1], dimensions=[1], sizes=[5]),
-        pb.InputShapes(inputs=[1], shape=[0], dimensions=[2], sizes=[5]),
-        pb.InputShapes(inputs=[1], shape=[0], dimensions=[-3, 1], sizes=[5]),
-        pb.InputShapes(inputs=[1], shape=[0], dimensions=[1], sizes=[5, 6]),
-        pb.InputShapes(inputs=[], shape=[0], dimensions=[0]),
+        ([2], [0], [1], [5]),
+        ([1], [1], [1], [5]),
+        ([1], [0], [2], [5]),
+        ([1], [0], [-3, 1], [5]),
+        ([1], [0], [1], [5, 6]),
+        ([], [0], [0], []),
         # Sizes that would be taken twice.
-        pb.InputShapes(inputs=[1], shape=[0], dimensions=[-4, 2, -2, 2], sizes=[5, 6]),
+        ([1], [0], [-4, 2, -2, 2], [5, 6]),
     ],
 )
-def test_columns_of_shapes_that_do_not_fit_together_are_refused(message: Any) -> None:
+def test_columns_of_shapes_that_do_not_fit_together_are_refused(columns: tuple[list[int], ...]) -> None:
     with pytest.raises((ValueError, IndexError)):
-        decode_shapes(_table_of(message))
+        table_of_shapes(ShapeColumns(*(np.array(column, dtype=np.int64) for column in columns)))
 
 
-@pytest.mark.parametrize("message", [pb.InputDtypes(inputs=[2], name=[0]), pb.InputDtypes(inputs=[], name=[0])])
-def test_columns_of_data_types_that_do_not_fit_together_are_refused(message: Any) -> None:
-    message.names.append("float")
-
+@pytest.mark.parametrize("inputs", [[2], []])
+def test_columns_of_data_types_that_do_not_fit_together_are_refused(inputs: list[int]) -> None:
     with pytest.raises(ValueError, match="do not fit together"):
-        decode_dtypes(message, _table_of(message))
+        table_of_dtypes(DtypeColumns(np.array(inputs, dtype=np.int64), ["float"], np.array([0])))
 
 
 def test_ops_with_inputs_that_are_not_stored_are_damage(gpu_view: ProfileView) -> None:
@@ -87,11 +85,10 @@ def test_ops_with_inputs_that_are_not_stored_are_damage(gpu_view: ProfileView) -
 
 def _in_schema_1(profile: Profile) -> bytes:
     """The blob as the first schema has it: inputs as JSON texts among the strings."""
-    message = pb.Profile.FromString(gzip.decompress(encode(profile)))
+    message = pb_1.ProfileOfSchema1.FromString(gzip.decompress(encode(profile)))
     message.schema_version = 1
     for table in ("input_shapes", "input_dtypes"):
         message.ClearField(table)
-        message.ops.ClearField(table)
     texts = {"": 0}
     for row_of, texts_of in (
         ((profile.ops.shapes, message.ops.shapes), [inputs_text(row) or "[]" for row in profile.input_shapes]),
