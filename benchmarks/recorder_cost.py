@@ -37,8 +37,8 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity
 
+from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.modules import ModuleRanges
-from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 
 Step = Callable[[], None]
 WARMUP_STEPS = 2

@@ -19,9 +19,9 @@ from torch.profiler import ProfilerAction
 
 from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
+from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
 from tb_dlprof_plugin.capture.light_window import light_would_say_more
-from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.profiler_turn import ProfilerTurn
 from tb_dlprof_plugin.capture.record_options import NAMES

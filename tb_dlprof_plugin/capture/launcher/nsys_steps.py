@@ -20,7 +20,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.baseline_timer import StepTimer
-from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.protocol import Phase, ProcessStatus, RunRequest
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 from tb_dlprof_plugin.capture.warn import probe, warn

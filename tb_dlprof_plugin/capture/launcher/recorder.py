@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.cycle import LIGHT_STEPS, StepKind, kind_outside
-from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.evaluation_detector import ENOUGH_ITERATIONS, EvaluationDetector, mode_of
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest
 from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow

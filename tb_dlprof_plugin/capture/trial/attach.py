@@ -15,7 +15,7 @@ from torch.compiler import is_compiling
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies

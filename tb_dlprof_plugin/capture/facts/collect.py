@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tb_dlprof_plugin.capture.apex import fill_apex
-from tb_dlprof_plugin.capture.data_parallel import fill_data_parallel
-from tb_dlprof_plugin.capture.free_memory import fill_free_memory
-from tb_dlprof_plugin.capture.model_facts import fill_model
-from tb_dlprof_plugin.capture.observation import Observation
-from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
-from tb_dlprof_plugin.capture.peak_memory import PeakMemory
-from tb_dlprof_plugin.capture.sharding import fill_sharding
-from tb_dlprof_plugin.capture.slow_switches import slow_switches
-from tb_dlprof_plugin.capture.storages import fill_storages
-from tb_dlprof_plugin.capture.surroundings import fill_surroundings
-from tb_dlprof_plugin.capture.switches import fill_switches
+from tb_dlprof_plugin.capture.facts.apex import fill_apex
+from tb_dlprof_plugin.capture.facts.data_parallel import fill_data_parallel
+from tb_dlprof_plugin.capture.facts.free_memory import fill_free_memory
+from tb_dlprof_plugin.capture.facts.gpu_memory import PeakMemory
+from tb_dlprof_plugin.capture.facts.model import fill_model
+from tb_dlprof_plugin.capture.facts.observation import Observation
+from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.facts.sharding import fill_sharding
+from tb_dlprof_plugin.capture.facts.slow_switches import slow_switches
+from tb_dlprof_plugin.capture.facts.storages import fill_storages
+from tb_dlprof_plugin.capture.facts.surroundings import fill_surroundings
+from tb_dlprof_plugin.capture.facts.switches import fill_switches
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts
 

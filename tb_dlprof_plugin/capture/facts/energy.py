@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.capture.nvml import NvmlDevice
-from tb_dlprof_plugin.capture.peak_memory import used_devices
+from tb_dlprof_plugin.capture.facts.gpu_memory import used_devices
+from tb_dlprof_plugin.capture.facts.nvml import NvmlDevice
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import ClockLimit, GpuEnergy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tb_dlprof_plugin.capture.model_facts import dtype_name
+from tb_dlprof_plugin.capture.facts.model import dtype_name
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.capture.wrappers import class_names
 from tb_dlprof_plugin.model.run_facts import FsdpFacts, RunFacts

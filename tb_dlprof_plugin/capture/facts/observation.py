@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tb_dlprof_plugin.capture.model_facts import dtype_name
+from tb_dlprof_plugin.capture.facts.model import dtype_name
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import RunFacts
 

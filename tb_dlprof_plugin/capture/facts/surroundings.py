@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tb_dlprof_plugin.capture.free_memory import most_used_device
-from tb_dlprof_plugin.capture.nvml import NvmlDevice
+from tb_dlprof_plugin.capture.facts.free_memory import most_used_device
+from tb_dlprof_plugin.capture.facts.nvml import NvmlDevice
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import RunFacts
 

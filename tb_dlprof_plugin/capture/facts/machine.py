@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tb_dlprof_plugin.capture import nvml
+from tb_dlprof_plugin.capture.facts import nvml
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import Gpu, System
 
