@@ -21,8 +21,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
-from tb_dlprof_plugin.capture.trial.remedies import classes
+from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
+from tb_dlprof_plugin.trial.inside.remedies import classes
 
 from .planted.parts import Block, convnet
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.capture.trial.applied import environment_of
+from tb_dlprof_plugin.trial.inside.applied import environment_of
 
 from .planted import GOOD, PLANTED, Script
 

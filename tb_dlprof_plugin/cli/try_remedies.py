@@ -18,8 +18,6 @@ import typer
 from tb_dlprof_plugin.advice.engine import advise
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, ProcessStatus, RunRequest, read_statuses
-from tb_dlprof_plugin.capture.trial.remedies import classes, make
-from tb_dlprof_plugin.capture.trial.remedy import Remedy
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
@@ -42,6 +40,8 @@ from tb_dlprof_plugin.trial.baseline_recording import record
 from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
 from tb_dlprof_plugin.trial.experiment import Bench
 from tb_dlprof_plugin.trial.facts import TrialFacts
+from tb_dlprof_plugin.trial.inside.remedies import classes, make
+from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.interruption import MadeFolders, one_interrupt
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
 from tb_dlprof_plugin.trial.protocol import Ready

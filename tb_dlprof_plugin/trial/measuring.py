@@ -31,7 +31,7 @@ memory of the GPU that each should need."""
 
 
 class Candidate(Protocol):
-    """What is read of a remedy; `capture.trial.remedy.Remedy` is one."""
+    """What is read of a remedy; `trial.inside.remedy.Remedy` is one."""
 
     name: str
     title: str
