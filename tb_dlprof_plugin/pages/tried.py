@@ -16,6 +16,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS = 1e6
+_NO_TRIAL = "No remedy was tried with this run as the baseline."
 
 
 class TriedRow(msgspec.Struct, frozen=True):
@@ -113,14 +114,13 @@ class TriedPage(msgspec.Struct, frozen=True):
 
 def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPage:
     """Of the run; the selected iterations change nothing."""
-    trial = view.profile.trial
-    if trial is None:
-        return _none(ref)
+    stored = view.profile.trial
+    trial = TrialResult() if stored is None else stored
     best = trial.best
     measured = [row for row in trial.rows if row.gain_percent is not None]
     return TriedPage(
         ref=ref,
-        headline=headline(trial),
+        headline=_NO_TRIAL if stored is None else headline(trial),
         command=" ".join(trial.command),
         device=trial.device,
         baseline_ns=_ns(trial.baseline_ms),
@@ -191,26 +191,3 @@ def tried_row(row: TriedRemedy) -> TriedRow:
 
 def _ns(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else _NS * milliseconds
-
-
-def _none(ref: RunRef) -> TriedPage:
-    return TriedPage(
-        ref=ref,
-        headline="No remedy was tried with this run as the baseline.",
-        command="",
-        device="",
-        baseline_ns=None,
-        best=[],
-        best_gain_percent=None,
-        best_low_percent=None,
-        best_high_percent=None,
-        best_verdict="",
-        patch="",
-        by_hand=[],
-        rows=[],
-        sets=[],
-        not_tried=[],
-        seeds_differ="",
-        seconds=None,
-        notes=[],
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
@@ -11,18 +11,6 @@ from tb_dlprof_plugin.trial.inside.remedy import Remedy
 
 _STEPS_WITH_NEW_MODELS = 3
 """A model that the first steps do not call is not part of each step."""
-
-
-def environment_of(names: Sequence[str]) -> Mapping[str, str]:
-    """Variables of a process with these remedies.
-
-    Raises:
-        KeyError: there is none of a name.
-    """
-    variables: dict[str, str] = {}
-    for name in names:
-        variables |= make(name).environment()
-    return variables
 
 
 class AppliedRemedies:

@@ -8,7 +8,7 @@ imported inside methods only.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,3 +91,11 @@ class Remedy:
     def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
         """Edits of the script that make it permanent; None where no edit is safe, and `code` is shown."""
         return None
+
+
+def environment_of(remedies: Iterable[Remedy]) -> dict[str, str]:
+    """Variables of a process with these remedies."""
+    variables: dict[str, str] = {}
+    for remedy in remedies:
+        variables |= remedy.environment()
+    return variables

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies, environment_of
+from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 from tb_dlprof_plugin.trial.inside.model_calls import FirstModelCalls
+from tb_dlprof_plugin.trial.inside.remedies import make
+from tb_dlprof_plugin.trial.inside.remedy import environment_of
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -71,6 +73,6 @@ def test_several_remedies_apply_to_one_training() -> None:
 
 
 def test_variables_of_several_remedies_are_those_of_each() -> None:
-    assert environment_of(["omp_threads_1", "tf32"]) == {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    assert environment_of([make("omp_threads_1"), make("tf32")]) == {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with pytest.raises(KeyError):
-        environment_of(["unheard_of"])
+        make("unheard_of")
