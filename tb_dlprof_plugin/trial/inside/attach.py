@@ -17,7 +17,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
-from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
+from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 from tb_dlprof_plugin.trial.inside.gate import Gate
@@ -50,12 +50,14 @@ class TrialProcess:
         self._folder, self._request = folder, request
         self._pid = os.getpid()
         self._remedies = AppliedRemedies(request.remedies)
-        self._ends = StepBoundary()
+        self._clock = StepClock(self._on_step)
         self._gate = Gate(request.socket) if request.socket else None
         self._observation: TrialObservation | None = None
         self._models = FirstModelCalls(self._model_called)
-        self._steps = 0
-        self._stepped = False
+        # Whether an optimizer has stepped since a GradScaler was called to have it step, and whether the scaler left
+        # the step out.
+        self._stepped = self._left_out = False
+        # Steps that the remedies have kept optimizers from.
         self._skipped = 0
 
     def begin(self) -> None:
@@ -70,9 +72,9 @@ class TrialProcess:
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._stepped = True
-        if not is_compiling() and os.getpid() == self._pid and self._ends.ends(optimizer):
-            before, self._skipped = self._skipped, self._remedies.skipped_steps
-            self._step(skipped=self._skipped > before)
+        if not is_compiling() and os.getpid() == self._pid:
+            self._left_out = False
+            self._clock.step(optimizer)
 
     def _model_called(self, module: nn.Module) -> None:
         """Of the first one: without a step the process never comes to the gate, and the command waits for it."""
@@ -82,7 +84,7 @@ class TrialProcess:
     def _say_why_no_step_comes(self, began_s: float) -> None:
         assert self._observation is not None
         said = ""
-        while not said and not self._steps:
+        while not said and not self._clock.number:
             time.sleep(_LOOK_S)
             passes, now_s = self._observation.passes, time.monotonic()
             if passes >= _PASSES_WITHOUT_STEP and now_s > began_s + _WITHOUT_STEP_S:
@@ -92,7 +94,7 @@ class TrialProcess:
                     f"it calls its model for {now_s - began_s:.0f} s without a backward pass: it does not train, or "
                     "trains later and needs a larger --budget"
                 )
-        if said and not self._steps:
+        if said and not self._clock.number:
             ProcessStatus(self._pid, said=said).write(self._folder)
 
     def _count_skipped_steps(self) -> None:
@@ -102,25 +104,27 @@ class TrialProcess:
         def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             self._stepped = False
             made = original(scaler, optimizer, *args, **kwargs)
-            if not self._stepped and os.getpid() == self._pid and self._ends.ends(optimizer):
-                self._step(skipped=True)
+            if not self._stepped and os.getpid() == self._pid:
+                self._left_out = True
+                self._clock.step(optimizer)
             return made
 
         torch.amp.GradScaler.step = step  # type: ignore[method-assign,assignment]
 
-    def _step(self, skipped: bool) -> None:
-        number, self._steps = self._steps, self._steps + 1
-        self._remedies.step_ended(number)
+    def _on_step(self, number: int) -> None:
+        """A step has ended, and the one of this number follows."""
+        before, self._skipped = self._skipped, self._remedies.skipped_steps
+        self._remedies.step_ended(number - 1)
         if self._gate is None or self._observation is None:
             return
         if self._gate.open:
             self._gate.step()
             return
         if self._observation.steps < self._request.steps:
-            self._observation.step(skipped)
+            self._observation.step(self._left_out or self._skipped > before)
             if self._observation.steps == self._request.steps:
                 self._observation.stop()
-        elif number >= self._request.steps + WARMUP_STEPS:
+        elif number > self._request.steps + WARMUP_STEPS:
             self._gate.arrive(self._ready())
 
     def _ready(self) -> Ready:
@@ -130,7 +134,7 @@ class TrialProcess:
             self._pid,
             rank,
             world_size,
-            self._steps,
+            self._clock.number,
             time.monotonic() - self._request.launched_s,
             self._observation.checks(),
             self._remedies.no_effect(),
