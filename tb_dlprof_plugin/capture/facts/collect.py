@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from tb_dlprof_plugin.capture.facts.apex import fill_apex
-from tb_dlprof_plugin.capture.facts.data_parallel import fill_data_parallel
-from tb_dlprof_plugin.capture.facts.free_memory import fill_free_memory
-from tb_dlprof_plugin.capture.facts.gpu_memory import PeakMemory
-from tb_dlprof_plugin.capture.facts.model import fill_model
-from tb_dlprof_plugin.capture.facts.observation import Observation
+from tb_dlprof_plugin.capture.facts.data_parallel import fill_data_parallel, fill_sharding
+from tb_dlprof_plugin.capture.facts.gpu_memory import PeakMemory, fill_allocator, fill_free_memory
+from tb_dlprof_plugin.capture.facts.machine import fill_surroundings
+from tb_dlprof_plugin.capture.facts.model import Observation, fill_model
 from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
-from tb_dlprof_plugin.capture.facts.sharding import fill_sharding
-from tb_dlprof_plugin.capture.facts.slow_switches import slow_switches
 from tb_dlprof_plugin.capture.facts.storages import fill_storages
-from tb_dlprof_plugin.capture.facts.surroundings import fill_surroundings
-from tb_dlprof_plugin.capture.facts.switches import fill_switches
+from tb_dlprof_plugin.capture.facts.switches import fill_apex, fill_switches, slow_switches
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts
 
@@ -70,26 +64,5 @@ def collect_facts(
         facts.batch_size = facts.dataloader.batch_size
     probe(lambda: (peaks or PeakMemory()).fill(facts))
     probe(lambda: fill_storages(facts, model, (watch or OptimizerWatch()).stepped(optimizer)))
-    probe(lambda: _fill_allocator(facts))
+    probe(lambda: fill_allocator(facts))
     return facts
-
-
-def _fill_allocator(facts: RunFacts) -> None:
-    import torch
-
-    if not torch.cuda.is_initialized():
-        return
-    devices = range(torch.cuda.device_count())
-    facts.allocator_retries = probe(
-        lambda: sum(torch.cuda.memory_stats(i).get("num_alloc_retries", 0) for i in devices)
-    )
-    facts.allocator_settings = probe(_allocator_settings)
-
-
-def _allocator_settings() -> str:
-    """As set in the process, else in its environment; torch before 2.9 exposes only the latter."""
-    import torch
-
-    getter = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
-    known = probe(getter) if getter is not None else None
-    return str(known or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")

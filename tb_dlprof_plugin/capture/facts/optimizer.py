@@ -13,8 +13,7 @@ import torch.autograd.profiler as autograd_profiler
 from torch.compiler import is_compiling
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tb_dlprof_plugin.capture.facts.parameters import Gradients, state_bytes
-from tb_dlprof_plugin.capture.facts.stepped_parameters import SteppedParameters
+from tb_dlprof_plugin.capture.facts.parameters import Gradients, SteppedParameters, state_bytes
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import RunFacts
 

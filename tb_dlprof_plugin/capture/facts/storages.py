@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tb_dlprof_plugin.capture.facts.free_memory import most_used_device
+from tb_dlprof_plugin.capture.facts.gpu_memory import most_used_device
 from tb_dlprof_plugin.capture.modules import walk
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import OTHER_STORAGE, RunFacts, StorageKind, Storages

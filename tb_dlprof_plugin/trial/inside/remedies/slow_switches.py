@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tb_dlprof_plugin.capture.facts.slow_switches import VARIABLES, slow_switches
+from tb_dlprof_plugin.capture.facts.switches import VARIABLES, slow_switches
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
 
 if TYPE_CHECKING:
