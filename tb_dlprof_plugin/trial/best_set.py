@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
-from tb_dlprof_plugin.trial.inside.remedy import Remedy
+from tb_dlprof_plugin.trial.inside.remedy import Remedy, one_of_each_group
 from tb_dlprof_plugin.trial.measuring import Measuring, name_of
 from tb_dlprof_plugin.trial.statistics import WORTH
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
@@ -53,8 +53,8 @@ def find_set(
 class _SetSearch:
     def __init__(self, measuring: Measuring, gains: Sequence[Remedy], harmless: Sequence[Remedy]) -> None:
         self._measuring = measuring
-        self._gains = _one_of_each_group(gains)
-        self._harmless = _one_of_each_group([*self._gains, *harmless])[len(self._gains) :]
+        self._gains = one_of_each_group(gains)
+        self._harmless = one_of_each_group([*self._gains, *harmless])[len(self._gains) :]
         self.chosen: list[Remedy] = self._gains[:1]
         self._process: Variant | None = None
         """Of the chosen ones."""
@@ -189,14 +189,6 @@ class _SetSearch:
         if not enough and _BUDGET_USED not in measuring.notes:
             measuring.notes.append(_BUDGET_USED)
         return enough
-
-
-def _one_of_each_group(candidates: Sequence[Remedy]) -> list[Remedy]:
-    """The first one of each."""
-    found: dict[str, Remedy] = {}
-    for one in candidates:
-        found.setdefault(one.group or f"{one.name} alone", one)
-    return list(found.values())
 
 
 def _halves(chunk: Chunk) -> list[Chunk]:

@@ -1,1 +1,1 @@
-"""Facts of a run: what the training process alone knows of its machine, its settings, its model and its memory."""
+"""Facts of a run that the training process reads: of its machine, its settings, its model and its memory."""

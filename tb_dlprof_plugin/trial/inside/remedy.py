@@ -99,3 +99,11 @@ def environment_of(remedies: Iterable[Remedy]) -> dict[str, str]:
     for remedy in remedies:
         variables |= remedy.environment()
     return variables
+
+
+def one_of_each_group(remedies: Iterable[Remedy]) -> list[Remedy]:
+    """Those that can be applied together: of each group the first."""
+    found: dict[str, Remedy] = {}
+    for remedy in remedies:
+        found.setdefault(remedy.group or f"{remedy.name} alone", remedy)
+    return list(found.values())

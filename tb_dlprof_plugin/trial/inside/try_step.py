@@ -21,7 +21,7 @@ from tb_dlprof_plugin.trial.facts import TrialFacts
 from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 from tb_dlprof_plugin.trial.inside.observation import TrialObservation
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
-from tb_dlprof_plugin.trial.inside.remedy import Changes
+from tb_dlprof_plugin.trial.inside.remedy import Changes, one_of_each_group
 from tb_dlprof_plugin.trial.protocol import Checks
 from tb_dlprof_plugin.trial.statistics import HARM, LOOKS, WORTH, Gain, gain, is_lost
 from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS, compare
@@ -152,7 +152,7 @@ class _Experiment:
         if not gains:
             return BestSet()
         harmless = [row for row in sound if not row.is_gain and (row.gain_percent or 0.0) > HARM]
-        chosen = _one_of_each_group([*gains, *harmless])
+        chosen = _can_be_together([*gains, *harmless])
         best = gains[0]
 
         def together(names: Sequence[str], left: int) -> TriedRemedy | None:
@@ -162,7 +162,7 @@ class _Experiment:
 
         whole = together(chosen, len(chosen) + 1) if len(chosen) > 1 else None
         if whole is None and len(gains) > 1:
-            chosen = _one_of_each_group(gains)
+            chosen = _can_be_together(gains)
             whole = together(chosen, len(chosen) + 1) if len(chosen) > 1 else None
         for left, name in zip(range(len(chosen), 0, -1), list(reversed(chosen)), strict=True):
             if whole is None or len(chosen) == 1 or time.monotonic() > until:
@@ -280,12 +280,9 @@ class _Experiment:
         return observation.checks()
 
 
-def _one_of_each_group(rows: Sequence[TriedRemedy]) -> list[str]:
+def _can_be_together(rows: Sequence[TriedRemedy]) -> list[str]:
     """Names of remedies that can be applied together."""
-    found: dict[str, str] = {}
-    for row in rows:
-        found.setdefault(classes()[row.remedy].group or f"{row.remedy} alone", row.remedy)
-    return list(found.values())
+    return [remedy.name for remedy in one_of_each_group(make(row.remedy) for row in rows)]
 
 
 def _is_less(smaller: TriedRemedy, whole: TriedRemedy) -> bool:
