@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
-    from tb_dlprof_plugin.capture import lightning_callback, profile, summarize_ranks, trace_handler, try_step
+    from tb_dlprof_plugin.capture import lightning_callback, profile, summarize_ranks, trace_handler
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.names import classify_kernel
     from tb_dlprof_plugin.notebook import show
     from tb_dlprof_plugin.planning import forecast as predict
+    from tb_dlprof_plugin.trial import try_step
 
 _HOME = {
     "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
@@ -44,7 +45,7 @@ _HOME = {
     "summarize_ranks": ("tb_dlprof_plugin.capture", "summarize_ranks"),
     "sweep": ("tb_dlprof_plugin.api.many_runs", "sweep"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
-    "try_step": ("tb_dlprof_plugin.capture", "try_step"),
+    "try_step": ("tb_dlprof_plugin.trial", "try_step"),
 }
 
 __all__ = [

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tb_dlprof_plugin.api.page_result import tables_of
-from tb_dlprof_plugin.capture.trial.remedies import classes
 from tb_dlprof_plugin.cli.commands import COMMANDS
 from tb_dlprof_plugin.reports.column_docs import meaning
 from tb_dlprof_plugin.reports.registry import REPORTS
 from tb_dlprof_plugin.reports.table import json_key
+from tb_dlprof_plugin.trial.inside.remedies import classes
 from tb_dlprof_plugin.web.routes import PAGES, ROUTES
 from tb_dlprof_plugin.web.typescript import answers
 

@@ -29,7 +29,7 @@ import torch
 from torch.nn import functional
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.capture.nvml import NvmlDevice, NvmlError
+from tb_dlprof_plugin.capture.facts.nvml import NvmlDevice, NvmlError
 
 from .subjects import SUBJECTS, Subject
 

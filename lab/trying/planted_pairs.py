@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.capture.trial.applied import environment_of
+from tb_dlprof_plugin.trial.inside.remedies import make
+from tb_dlprof_plugin.trial.inside.remedy import environment_of
 
 from .planted import GOOD, PLANTED, Script
 
@@ -45,7 +46,7 @@ def measure_together(
 
 def _started(script: Path, request: Mapping[str, Any]) -> subprocess.Popen[str]:
     command = [sys.executable, str(_TIMED), json.dumps(request), str(script)]
-    environment = {**os.environ, **environment_of(request["remedies"])}
+    environment = {**os.environ, **environment_of(map(make, request["remedies"]))}
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=subprocess.PIPE, text=True)
 

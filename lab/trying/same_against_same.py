@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tb_dlprof_plugin.cli.run.script import INJECTED
+from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
 from tb_dlprof_plugin.trial.experiment import Bench, Measured
 from tb_dlprof_plugin.trial.isolation import choose
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError, scratch_folder

@@ -97,7 +97,7 @@ def main() -> None:
     def attach() -> None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        from tb_dlprof_plugin.capture.trial.applied import AppliedRemedies
+        from tb_dlprof_plugin.trial.inside.applied import AppliedRemedies
 
         applied = AppliedRemedies(request["remedies"])
         timer = Timer(applied, request["warmup"], request["seconds"], bool(request.get("waits")))

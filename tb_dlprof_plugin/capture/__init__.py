@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
     from tb_dlprof_plugin.capture.rank_summaries import summarize_ranks
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
-    from tb_dlprof_plugin.capture.trial.try_step import try_step
     from tb_dlprof_plugin.capture.warn import TbDlprofWarning
 
 _HOME = {
@@ -26,7 +25,6 @@ _HOME = {
     "profile": "session",
     "summarize_ranks": "rank_summaries",
     "trace_handler": "handler",
-    "try_step": "trial.try_step",
     "wait_for_analysis": "process_pool",
 }
 
@@ -38,7 +36,6 @@ __all__ = [
     "profile",
     "summarize_ranks",
     "trace_handler",
-    "try_step",
     "wait_for_analysis",
 ]
 
@@ -46,10 +43,18 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_with_torch(f"{__name__}.{_HOME[name]}"), name)
+
+
+def import_with_torch(module: str) -> Any:
+    """A module of ours that imports torch.
+
+    Raises:
+        ModuleNotFoundError: torch is missing; the message says how to install it.
+    """
     try:
-        module = importlib.import_module(f"{__name__}.{_HOME[name]}")
+        return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ModuleNotFoundError("Recording needs PyTorch: pip install torch.", name="torch") from None
-    return getattr(module, name)

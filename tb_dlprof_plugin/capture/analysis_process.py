@@ -33,7 +33,7 @@ from tb_dlprof_plugin.capture.analysis_job import (
     LightTrace,
     remove_job_folder,
 )
-from tb_dlprof_plugin.capture.system import complete_system
+from tb_dlprof_plugin.capture.facts.machine import complete_system
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.whole_file import whole_file
 

@@ -9,8 +9,8 @@ import time
 from tb_dlprof_plugin.capture.analysis_job import AfterPart, LightTrace
 from tb_dlprof_plugin.capture.baseline_timer import StepTimer
 from tb_dlprof_plugin.capture.cycle import MOST_TIMED, StepKind
-from tb_dlprof_plugin.capture.energy import EnergyMeter
 from tb_dlprof_plugin.capture.export import remove
+from tb_dlprof_plugin.capture.facts.energy import EnergyMeter
 from tb_dlprof_plugin.capture.light_window import LightRecording
 from tb_dlprof_plugin.model.run_facts import RunFacts
 

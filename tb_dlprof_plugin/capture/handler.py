@@ -20,22 +20,22 @@ from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.analysis_job import SPOOL, AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
-from tb_dlprof_plugin.capture.facts import collect_facts
-from tb_dlprof_plugin.capture.garbage import GarbageWatch
-from tb_dlprof_plugin.capture.identity import (
+from tb_dlprof_plugin.capture.facts.collect import collect_facts
+from tb_dlprof_plugin.capture.facts.garbage import GarbageWatch
+from tb_dlprof_plugin.capture.facts.gpu_memory import PeakMemory
+from tb_dlprof_plugin.capture.facts.identity import (
     default_worker_name,
     new_session,
     rank_and_world_size,
     safe_session,
     shared_session,
 )
-from tb_dlprof_plugin.capture.loader import dataloader_facts
+from tb_dlprof_plugin.capture.facts.loader import dataloader_facts
+from tb_dlprof_plugin.capture.facts.machine import system_of_training
+from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.modules import ModuleRanges
-from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
-from tb_dlprof_plugin.capture.peak_memory import PeakMemory
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, AnalysisProcess, reap, start_analysis, wait_for_analysis
 from tb_dlprof_plugin.capture.record_options import NAMES, RecordOptions
-from tb_dlprof_plugin.capture.system import system_of_training
 from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name

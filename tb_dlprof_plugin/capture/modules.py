@@ -16,8 +16,8 @@ import torch
 import torch.autograd.profiler as autograd_profiler
 from torch import nn
 
+from tb_dlprof_plugin.capture.facts.model import Observation, observe
 from tb_dlprof_plugin.capture.module_calls import OBSERVED
-from tb_dlprof_plugin.capture.observation import Observation, observe
 from tb_dlprof_plugin.capture.wrappers import inner, is_compiled_region
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 

@@ -19,9 +19,9 @@ from torch.profiler import ProfilerAction
 
 from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
+from tb_dlprof_plugin.capture.facts.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
 from tb_dlprof_plugin.capture.light_window import light_would_say_more
-from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.profiler_turn import ProfilerTurn
 from tb_dlprof_plugin.capture.record_options import NAMES
@@ -112,7 +112,6 @@ class ProfileSession:
         self._drop_trace = False
         self._closed_unstepped = False
         self._schedule = _schedule_or_default(schedule)
-        self._steps = 0
         self._traces = 0
         self._failed = not handler.has_logdir
         self.failure = ""
@@ -226,8 +225,7 @@ class ProfileSession:
         if before not in RECORDING and after is not ProfilerAction.NONE and not self._turn.is_free:
             self._fail("another profiler was started in this process; leave its block first")
             return
-        self._drop_trace = self._undecided and self._steps == 0 and not self._closed_unstepped
-        self._steps += 1
+        self._drop_trace = self._undecided and prof.step_num == 0
         try:
             with self._turn.using(prof):
                 prof.step()
@@ -243,7 +241,6 @@ class ProfileSession:
         """Neither the step that ended nor the one that begins is the profiler's: it only counts."""
         handler, outside = self.handler, self.handler.outside
         prof.step_num += 1
-        self._steps += 1
         if handler.announces:
             handler.announce()
         try:
@@ -284,7 +281,9 @@ class ProfileSession:
     def _explain_nothing_recorded(self) -> None:
         needed = probe(lambda: steps_needed(self._schedule))
         at_least = str(needed) if needed else "more"
-        seen = f"after {self._steps} calls of step()" if self._steps else "without a call of step()"
+        assert self.profiler is not None
+        steps = self.profiler.step_num
+        seen = f"after {steps} calls of step()" if steps else "without a call of step()"
         warn(
             f"No profile was written to {self.handler.logdir}: the block ended {seen}, and this schedule records from "
             f"{at_least} steps on; call prof.step() after each training step, or pass a shorter schedule such as "
@@ -341,7 +340,7 @@ class ProfileSession:
 
     def _guard_memory(self) -> None:
         """End the recording of a block that does not call `step` before it fills the memory."""
-        if not self._undecided or self._steps or self._closed_unstepped or self.profiler is None:
+        if not self._undecided or self.profiler is None or self.profiler.step_num:
             return
         calls = self._unstepped_updates or self._unstepped_forwards
         if calls <= _UNSTEPPED_CALLS and time.monotonic() - self._entered_s < _UNSTEPPED_S:

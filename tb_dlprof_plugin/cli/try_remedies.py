@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
-import secrets
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.advice.engine import advise
 from tb_dlprof_plugin.api.rows import rows_table
-from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, ProcessStatus, RunRequest, read_statuses
-from tb_dlprof_plugin.capture.trial.remedies import classes, make
-from tb_dlprof_plugin.capture.trial.remedy import Remedy
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, check_output, print_page, print_table
@@ -27,46 +19,28 @@ from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import wait_for_analyses
-from tb_dlprof_plugin.cli.run.script import INJECTED, ScriptError, command_line
+from tb_dlprof_plugin.cli.run.script import ScriptError, command_line
 from tb_dlprof_plugin.cli.terminal import say, tell
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.model.visible import visible
-from tb_dlprof_plugin.pages.stored_summary import write_runs
 from tb_dlprof_plugin.pages.tried import TriedRow, tried_row
-from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.logdir import read_profiles
-from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
 from tb_dlprof_plugin.trial import forecast_record
-from tb_dlprof_plugin.trial.baseline_recording import record
-from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
-from tb_dlprof_plugin.trial.experiment import Bench
-from tb_dlprof_plugin.trial.facts import TrialFacts
-from tb_dlprof_plugin.trial.interruption import MadeFolders, one_interrupt
+from tb_dlprof_plugin.trial.inside.remedies import classes, make
+from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
-from tb_dlprof_plugin.trial.protocol import Ready
-from tb_dlprof_plugin.trial.search import BUDGET_USED, Search
+from tb_dlprof_plugin.trial.recorded_runs import Record
+from tb_dlprof_plugin.trial.search import BUDGET_USED
 from tb_dlprof_plugin.trial.statistics import Gain
-from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
+from tb_dlprof_plugin.trial.trial import Trial, TrialError
 
 NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 """Exit statuses: the script cannot be tried; `--fail-on-gain`; Ctrl-C."""
-_RECORDING_S = 300.0
 _PERHAPS = 2.0
 """Percent: a gain that is likely to be one, even where it is not certain."""
 _LARGE_BYTES = 100_000_000
 """A working folder that is copied for each process without a question."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-
-class Record(str, Enum):
-    """Which remedies become runs of the logdir."""
-
-    gains = "gains"
-    all = "all"
-    baseline = "baseline"
-    none = "none"
 
 
 @takes_requests
@@ -143,12 +117,18 @@ def try_remedies(
         line = command_line(command)
     except ScriptError as error:
         refuse(str(error))
-    trial = _Trial(command, line, logdir, record_runs, _isolation(in_place, copy))
+    isolation = _isolation(in_place, copy)
+    try:
+        trial = Trial(
+            command, line, script_name(line), logdir, record_runs, isolation, ProgressPrinter(), _wait_for_analyses
+        )
+    except TrialError as error:
+        refuse(error)
     result = trial.run(chosen, budget_s, percent)
     print_page(
         result,
         Printing(output=output),
-        text=lambda: _print(result, trial),
+        text=lambda: _print(result),
         main=lambda: rows_table(TriedRemedy, result.rows),
     )
     if write_patch is not None and result.best.patch:
@@ -172,173 +152,6 @@ def _write_new(path: Path, patch: str) -> None:
     tell(f"tb-dlprof: {path} has the patch; `git apply {path}` or `patch -p1 < {path}`.")
 
 
-class _Trial:
-    """One trial; its processes and folders are gone at the end, however it ends."""
-
-    def __init__(
-        self, command: Sequence[str], line: Sequence[str], logdir: Path, record_runs: Record, isolation: Isolation
-    ) -> None:
-        self._command, self._record, self._isolation = command, record_runs, isolation
-        self.failed = False
-        self._script = script_name(line)
-        self.directory = logdir / f"{self._script.removesuffix('.py')}_try"
-        self._logdir_path = logdir
-        self._line = line
-        self._logdir = MadeFolders()
-        if record_runs is not Record.none:
-            try:
-                self._logdir.make(self.directory)
-            except OSError as error:
-                refuse(
-                    f"{self.directory} cannot be written ({error.strerror}); choose another --logdir, or --record none"
-                )
-        self.torch_version = ""
-
-    def run(self, candidates: Sequence[Remedy], budget_s: float, precision: float) -> TrialResult:
-        """Measure all; Ctrl-C ends it with what is known by then."""
-        began = time.monotonic()
-        result = TrialResult(command=list(self._command))
-        with one_interrupt() as held:
-            laboratory = self._laboratory = Laboratory(self._line, scratch_folder(), INJECTED, self._isolation)
-            search = Search(laboratory, Bench(precision), began + budget_s, _Told())
-            try:
-                self._measure(search, result, candidates)
-            except KeyboardInterrupt:
-                result.interrupted = True
-            except VariantError as error:
-                self.failed = True
-                search.notes.append(f"{self._script} cannot be tried: {error}.")
-            finally:
-                held()
-                laboratory.close()
-                self._logdir.remove_empty()
-            measured = [row.before_ms for row in search.rows if row.before_ms is not None]
-            result.baseline_ms = sorted(measured)[len(measured) // 2] if measured else result.baseline_ms
-            result.rows, result.sets, result.notes = search.rows, search.sets, search.notes
-            result.seconds = time.monotonic() - began
-            self._write_patch(result.best)
-            self._store(result)
-            forecast_record.add(result, self.torch_version, time.strftime("%Y-%m-%d"))
-        return result
-
-    def _measure(self, search: Search, result: TrialResult, candidates: Sequence[Remedy]) -> None:
-        tell(f"tb-dlprof: {self._isolation.sentence}")
-        ready = search.start_baseline()
-        result.baseline_ms = search.baseline_step_ms
-        self.torch_version = ready.torch_version
-        result.device = ready.gpu or "CPU"
-        recording = time.monotonic()
-        view = self._record_run("baseline", ())
-        # The budget is for measurements.
-        search.deadline_s += time.monotonic() - recording
-        search.measure_seed()
-        facts = _facts(view, ready)
-        tried, left_out = [], []
-        for one in candidates:
-            why = one.why_not(facts)
-            if why is None:
-                tried.append(one)
-            else:
-                left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
-        forecasts = _forecasts(view, tried)
-        result.best = search.run(tried, forecasts)
-        search.rows += left_out
-        search.end()
-        self._record_gains(search)
-
-    def _record_run(self, name: str, remedies: Sequence[Remedy]) -> ProfileView | None:
-        """Record a run of the logdir; None where that fails, with a message."""
-        if self._record is Record.none:
-            return None
-        run = self._run_of(name)
-        # The script cannot write elsewhere; what was recorded is moved once it is whole.
-        recorded = self._laboratory.folder / "recorded" / name
-        tell(f"tb-dlprof: {name}: recording")
-        environment: dict[str, str] = {}
-        for one in remedies:
-            environment |= one.environment()
-
-        def write_request(folder: Path) -> Mapping[str, str]:
-            session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
-            RunRequest(run_directory=str(recorded), began_s=time.time(), session=session).write(folder)
-            return {VARIABLE: str(folder)}
-
-        try:
-            recorded.mkdir(parents=True)
-            record(
-                self._laboratory,
-                [one.name for one in remedies],
-                environment,
-                write_request,
-                lambda folder: _all_recorded(read_statuses(folder)),
-                lambda folder: _finish(folder, recorded),
-                _RECORDING_S,
-            )
-            self._logdir.make(run.path)
-            with run.locked(0):
-                _, removed = run.replace(lambda: run.take(recorded), run.recorded_files())
-                if removed:
-                    tell(f"tb-dlprof: {run.path} was replaced; removed: {', '.join(removed)}.")
-                stored = [one for file in run.event_files() for one in read_profiles(file.path)]
-            return ProfileView(stored[0].profile) if stored else None
-        except (VariantError, ProfileError, RunFolderError, OSError) as error:
-            tell(f"tb-dlprof: {name} was not recorded: {error}.")
-            return None
-
-    def _run_of(self, name: str) -> RunFolder:
-        return RunFolder(self._logdir_path, f"{self.directory.name}/{name}")
-
-    def _record_gains(self, search: Search) -> None:
-        if self._record in (Record.none, Record.baseline):
-            return
-        rows = [*search.rows, *search.sets]
-        wanted = [row for row in rows if row.is_gain or (self._record is Record.all and row.gain_percent is not None)]
-        for row in wanted:
-            if self._record_run(row.remedy, [make(name) for name in row.remedy.split("+")]) is not None:
-                row.run = f"{self.directory.name}/{row.remedy}"
-
-    def _write_patch(self, best: BestSet) -> None:
-        script = next((Path(one) for one in self._command if one.endswith(".py") and Path(one).is_file()), None)
-        if script is None or not best.remedies:
-            best.by_hand = list(best.remedies)
-            return
-        try:
-            source = ScriptSource.read(script)
-        except (OSError, ValueError):
-            best.by_hand = list(best.remedies)
-            return
-        edits: list[Edit] = []
-        for name in best.remedies:
-            own = make(name).patch(source)
-            try:
-                if not own:
-                    raise ValueError
-                # Two remedies may ask for the same argument.
-                own = [one for one in own if one not in edits]
-                source.diff([*edits, *own])
-            except (ValueError, SyntaxError):
-                best.by_hand.append(name)
-                continue
-            edits += own
-        best.patch = source.diff(edits) if edits else ""
-
-    def _store(self, result: TrialResult) -> None:
-        """The result lies with the profile of the baseline."""
-        run = self._run_of("baseline")
-        if self._record is Record.none or not run.path.is_dir():
-            return
-        try:
-            with run.locked():
-                old = run.event_files()
-                stored = [one.profile for file in old for one in read_profiles(file.path)]
-                run.replace(
-                    lambda: write_runs(run.path, [dataclasses.replace(one, trial=result) for one in stored]),
-                    old if stored else [],
-                )
-        except (ProfileError, RunFolderError, OSError) as error:
-            tell(f"tb-dlprof: the result was not stored: {error}.")
-
-
 def _isolation(in_place: bool, copy: bool) -> Isolation:
     """What the machine allows; the user is asked before a large folder is copied."""
     try:
@@ -354,7 +167,11 @@ def _isolation(in_place: bool, copy: bool) -> Isolation:
     return isolation
 
 
-class _Told:
+def _wait_for_analyses(processes: list[ProcessStatus], directory: Path) -> list[str]:
+    return wait_for_analyses(processes, directory, False)
+
+
+class ProgressPrinter:
     """Prints how it goes to standard error."""
 
     def phase(self, text: str) -> None:
@@ -382,7 +199,7 @@ def _outcome(row: TriedRemedy) -> str:
     return f"{row.gain_percent:+.1f} %{interval}" + (f", {row.verdict}" if row.verdict else "")
 
 
-def _print(result: TrialResult, trial: _Trial) -> None:
+def _print(result: TrialResult) -> None:
     if result.baseline_ms is not None:
         say(
             f"{' '.join(result.command)}: {result.baseline_ms:.3g} ms a step on {result.device}, without a profiler.",
@@ -438,43 +255,6 @@ def _gain(row: TriedRow) -> str:
 
 def _verdict(row: TriedRow) -> str:
     return (row.verdict or UNKNOWN) + (f": {row.verdict_text}" if row.verdict_text else "")
-
-
-def _facts(view: ProfileView | None, ready: Ready) -> TrialFacts:
-    version = tuple(int(one) for one in re.findall(r"\d+", ready.torch_version.split("+")[0])[:2])
-    return TrialFacts(
-        view=view,
-        torch_version=version,
-        cuda=ready.cuda,
-        compute_capability=ready.compute_capability,
-        world_size=ready.world_size,
-        cpu_count=ready.cpu_count,
-        free_memory_bytes=ready.free_memory_bytes,
-        peak_memory_bytes=ready.peak_bytes,
-    )
-
-
-def _forecasts(view: ProfileView | None, remedies: Sequence[Remedy]) -> dict[str, float]:
-    """By name, the percent of the step that the advice on the baseline's recording expects."""
-    if view is None:
-        return {}
-    by_rule: dict[str, float] = {}
-    for item in advise(view, view.selection()).findings:
-        if item.saving is not None:
-            by_rule[item.rule] = max(by_rule.get(item.rule, 0.0), item.saving.percent)
-    found = {one.name: max((by_rule[rule] for rule in one.rules if rule in by_rule), default=None) for one in remedies}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _all_recorded(statuses: Sequence[ProcessStatus]) -> bool:
-    recorded = [one for one in statuses if one.phase == "recorded" and one.analyses]
-    return bool(recorded) and len(recorded) >= max(one.world_size for one in recorded)
-
-
-def _finish(folder: Path, directory: Path) -> None:
-    failures = wait_for_analyses(read_statuses(folder), directory, False)
-    if failures:
-        raise VariantError(failures[0].rstrip("."))
 
 
 def _chosen(names: str | None, without: str | None) -> list[Remedy]:

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS = 1e6
+_NO_TRIAL = "No remedy was tried with this run as the baseline."
 
 
 class TriedRow(msgspec.Struct, frozen=True):
@@ -113,12 +114,13 @@ class TriedPage(msgspec.Struct, frozen=True):
 
 def tried_page(view: ProfileView, ref: RunRef, selection: Selection) -> TriedPage:
     """Of the run; the selected iterations change nothing."""
-    trial = view.profile.trial or TrialResult()
+    stored = view.profile.trial
+    trial = TrialResult() if stored is None else stored
     best = trial.best
     measured = [row for row in trial.rows if row.gain_percent is not None]
     return TriedPage(
         ref=ref,
-        headline=headline(trial) if view.profile.trial else "No remedy was tried with this run as the baseline.",
+        headline=_NO_TRIAL if stored is None else headline(trial),
         command=" ".join(trial.command),
         device=trial.device,
         baseline_ns=_ns(trial.baseline_ms),

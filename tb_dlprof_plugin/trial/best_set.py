@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
-from tb_dlprof_plugin.trial.measuring import Candidate, Measuring, name_of
+from tb_dlprof_plugin.trial.inside.remedy import Remedy, one_of_each_group
+from tb_dlprof_plugin.trial.measuring import Measuring, name_of
 from tb_dlprof_plugin.trial.statistics import WORTH
 from tb_dlprof_plugin.trial.variant import Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
@@ -19,11 +20,11 @@ from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
 _SCREENING = 0.1
 _BUDGET_USED = "The budget was used before all sets were tried: give a larger --budget."
 
-Chunk = tuple[Candidate, ...]
+Chunk = tuple[Remedy, ...]
 
 
 def find_set(
-    measuring: Measuring, gains: Sequence[Candidate], harmless: Sequence[Candidate], sets: list[TriedRemedy]
+    measuring: Measuring, gains: Sequence[Remedy], harmless: Sequence[Remedy], sets: list[TriedRemedy]
 ) -> TriedRemedy | None:
     """The best set of more than one remedy, measured against the unchanged script.
 
@@ -50,11 +51,11 @@ def find_set(
 
 
 class _SetSearch:
-    def __init__(self, measuring: Measuring, gains: Sequence[Candidate], harmless: Sequence[Candidate]) -> None:
+    def __init__(self, measuring: Measuring, gains: Sequence[Remedy], harmless: Sequence[Remedy]) -> None:
         self._measuring = measuring
-        self._gains = _one_of_each_group(gains)
-        self._harmless = _one_of_each_group([*self._gains, *harmless])[len(self._gains) :]
-        self.chosen: list[Candidate] = self._gains[:1]
+        self._gains = one_of_each_group(gains)
+        self._harmless = one_of_each_group([*self._gains, *harmless])[len(self._gains) :]
+        self.chosen: list[Remedy] = self._gains[:1]
         self._process: Variant | None = None
         """Of the chosen ones."""
         self._warm = False
@@ -114,7 +115,7 @@ class _SetSearch:
         if self._process is not None:
             self._process.end()
 
-    def _take(self, larger: list[Candidate]) -> bool:
+    def _take(self, larger: list[Remedy]) -> bool:
         """Choose a larger set where it gains over the chosen one."""
         measuring, others = self._measuring, []
         if self._process is None:
@@ -159,12 +160,12 @@ class _SetSearch:
                 if one is not self._process:
                     one.end()
 
-    def _choose(self, chosen: list[Candidate], process: Variant) -> None:
+    def _choose(self, chosen: list[Remedy], process: Variant) -> None:
         if self._process is not None:
             self._process.end()
         self.chosen, self._process = chosen, process
 
-    def _gain(self, candidates: list[Candidate], variant: Variant) -> float | None:
+    def _gain(self, candidates: list[Remedy], variant: Variant) -> float | None:
         """Percent that a set gains over the chosen one, at most 0 where no gain is certain at 95 %; None where it fails
         or trains something else."""
         measuring = self._measuring
@@ -175,7 +176,7 @@ class _SetSearch:
             return None
         return found.gain.percent if found.gain.low > 0 else min(found.gain.percent, 0.0)
 
-    def _room(self, candidates: Sequence[Candidate]) -> int:
+    def _room(self, candidates: Sequence[Remedy]) -> int:
         """How many sets of these may start at the same time."""
         if any(one.measures_kernels for one in candidates):
             return 1
@@ -188,14 +189,6 @@ class _SetSearch:
         if not enough and _BUDGET_USED not in measuring.notes:
             measuring.notes.append(_BUDGET_USED)
         return enough
-
-
-def _one_of_each_group(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The first one of each."""
-    found: dict[str, Candidate] = {}
-    for one in candidates:
-        found.setdefault(one.group or f"{one.name} alone", one)
-    return list(found.values())
 
 
 def _halves(chunk: Chunk) -> list[Chunk]:

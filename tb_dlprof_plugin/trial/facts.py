@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.model.run_facts import RunFacts
     from tb_dlprof_plugin.profile_view import ProfileView
+    from tb_dlprof_plugin.trial.protocol import Ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +40,17 @@ class TrialFacts:
     def run(self) -> RunFacts | None:
         """What the hook read of the training; None without a recording."""
         return None if self.view is None else self.view.profile.facts
+
+
+def facts_of(view: ProfileView | None, ready: Ready) -> TrialFacts:
+    """What the baseline's first rank says, and its recording."""
+    return TrialFacts(
+        view=view,
+        torch_version=tuple(int(one) for one in re.findall(r"\d+", ready.torch_version.split("+")[0])[:2]),
+        cuda=ready.cuda,
+        compute_capability=ready.compute_capability,
+        world_size=ready.world_size,
+        cpu_count=ready.cpu_count,
+        free_memory_bytes=ready.free_memory_bytes,
+        peak_memory_bytes=ready.peak_bytes,
+    )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
 from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s
+from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
 from tb_dlprof_plugin.trial.statistics import WORTH, Gain
 from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
@@ -28,26 +29,6 @@ _CONTEXT_BYTES = 600e6
 _MOST_AT_ONCE, _CPUS_EACH, _ROOM = 4, 4, 1.5
 """So many processes are started at the same time, as far as there are so many CPUs for each rank, and so many times the
 memory of the GPU that each should need."""
-
-
-class Candidate(Protocol):
-    """What is read of a remedy; `capture.trial.remedy.Remedy` is one."""
-
-    name: str
-    title: str
-    rules: tuple[str, ...]
-    may_change: str
-    group: str
-    samples: float
-    measures_kernels: bool
-
-    def environment(self) -> Mapping[str, str]:
-        """Variables of the process."""
-        ...
-
-    def code(self) -> str:
-        """How to write it."""
-        ...
 
 
 class Listener(Protocol):
@@ -175,7 +156,7 @@ class Measuring:
             return self.at_once
         return max(1, min(self.at_once - (self._other_seed is not None), self.fitting - more))
 
-    def start_together(self, sets: Sequence[Sequence[Candidate]]) -> list[Variant]:
+    def start_together(self, sets: Sequence[Sequence[Remedy]]) -> list[Variant]:
         """Variants with these remedies, started at the same time where they are several; the caller ends them. Of those
         that fail, `measure` starts another process alone, and says why it failed."""
         variants = [self.variant(one) for one in sets]
@@ -196,19 +177,16 @@ class Measuring:
         self.finish_seed()
         return variants
 
-    def variant(self, candidates: Sequence[Candidate]) -> Variant:
+    def variant(self, candidates: Sequence[Remedy]) -> Variant:
         """One with these remedies, not started."""
-        environment: dict[str, str] = {}
-        for one in candidates:
-            environment |= one.environment()
         return Variant(
             self.laboratory,
             [one.name for one in candidates],
-            environment,
+            environment_of(candidates),
             samples=math.prod(one.samples for one in candidates),
         )
 
-    def row_of(self, candidates: Sequence[Candidate]) -> TriedRemedy:
+    def row_of(self, candidates: Sequence[Remedy]) -> TriedRemedy:
         """The row of remedies before they are tried."""
         return TriedRemedy(
             remedy=name_of(candidates),
@@ -222,7 +200,7 @@ class Measuring:
     def measure(
         self,
         row: TriedRemedy,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[Remedy],
         seconds: float,
         other: Variant,
         variant: Variant,
@@ -250,8 +228,8 @@ class Measuring:
                 self.ready[0].checks,
                 first.checks,
                 self._seeds,
-                random=any(_changes(one) == "random numbers" for one in candidates),
-                training="; ".join(one.may_change for one in candidates if _changes(one) == "training"),
+                random=any(one.changes is Changes.RANDOM for one in candidates),
+                training="; ".join(one.may_change for one in candidates if one.changes is Changes.TRAINING),
             )
             row.verdict, row.verdict_text = same.verdict, same.detail
             row.code = "".join(first.codes.values()) or row.code
@@ -297,7 +275,7 @@ class Measuring:
         return _START_FACTOR * self.start_s + _START_MORE_S
 
 
-def name_of(candidates: Sequence[Candidate]) -> str:
+def name_of(candidates: Sequence[Remedy]) -> str:
     """Of a set of remedies, such as ``tf32+compile``."""
     return "+".join(one.name for one in candidates)
 
@@ -315,7 +293,3 @@ def _fill(row: TriedRemedy, measured: Measured) -> None:
 
 def _since_start_s(ready: Sequence[Ready]) -> float:
     return max(one.since_start_s for one in ready)
-
-
-def _changes(candidate: Candidate) -> str:
-    return str(getattr(getattr(candidate, "changes", None), "value", ""))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tb_dlprof_plugin.model.trial_result import BestSet, TriedRemedy
 from tb_dlprof_plugin.trial.best_set import find_set
 from tb_dlprof_plugin.trial.experiment import SURE, Measured
-from tb_dlprof_plugin.trial.measuring import Candidate, Measuring
+from tb_dlprof_plugin.trial.inside.remedy import Remedy
+from tb_dlprof_plugin.trial.measuring import Measuring
 from tb_dlprof_plugin.trial.statistics import HARM, WORTH
 from tb_dlprof_plugin.trial.variant import Variant
 from tb_dlprof_plugin.trial.verdict import OTHER_TRAININGS
@@ -29,7 +30,7 @@ class Search(Measuring):
     _measured: dict[str, Measured] = field(default_factory=dict)
     """By the names of remedies: alone, in their first process."""
 
-    def run(self, candidates: Sequence[Candidate], forecasts: Mapping[str, float]) -> BestSet:
+    def run(self, candidates: Sequence[Remedy], forecasts: Mapping[str, float]) -> BestSet:
         """Try the remedies alone, then together; what is best.
 
         Args:
@@ -56,7 +57,7 @@ class Search(Measuring):
             best = alone
         return BestSet() if best is None else _best(best)
 
-    def _try_alone(self, ordered: Sequence[Candidate], forecasts: Mapping[str, float], kept_s: float) -> None:
+    def _try_alone(self, ordered: Sequence[Remedy], forecasts: Mapping[str, float], kept_s: float) -> None:
         """Each against the unchanged script, while the budget lasts.
 
         Args:
@@ -98,12 +99,12 @@ class Search(Measuring):
                 one.end()
         self.finish_seed()
 
-    def _together(self, waiting: Sequence[Candidate]) -> Sequence[Candidate]:
+    def _together(self, waiting: Sequence[Remedy]) -> Sequence[Remedy]:
         """Those of the next ones that may be started at the same time."""
         alone = next((number for number, one in enumerate(waiting) if one.measures_kernels), len(waiting))
         return waiting[: max(1, min(self.room(), alone))]
 
-    def _confirm(self, candidates: Sequence[Candidate]) -> None:
+    def _confirm(self, candidates: Sequence[Remedy]) -> None:
         """Measure second processes of what seems to gain, the largest gain first."""
         for one in self._that_gain(candidates):
             row, variant = self._row(one), self.variant([one])
@@ -112,7 +113,7 @@ class Search(Measuring):
             finally:
                 variant.end()
 
-    def _that_gain(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _that_gain(self, candidates: Sequence[Remedy]) -> list[Remedy]:
         """Those that gain in their first process, and train the same; the largest gain first."""
         found = [
             one
@@ -124,7 +125,7 @@ class Search(Measuring):
         ]
         return sorted(found, key=lambda one: -self._measured[one.name].gain.percent)
 
-    def _that_harm_nothing(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _that_harm_nothing(self, candidates: Sequence[Remedy]) -> list[Remedy]:
         """Those that neither gain nor cost much alone, and train the same; the best first."""
         gains = self._that_gain(candidates)
         found = [
@@ -138,7 +139,7 @@ class Search(Measuring):
         ]
         return sorted(found, key=lambda one: -self._measured[one.name].gain.percent)
 
-    def _row(self, candidate: Candidate) -> TriedRemedy:
+    def _row(self, candidate: Remedy) -> TriedRemedy:
         return next(row for row in self.rows if row.remedy == candidate.name)
 
 

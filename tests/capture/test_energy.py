@@ -8,9 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture import energy  # noqa: E402
-from tb_dlprof_plugin.capture.energy import TOO_SHORT, EnergyMeter, read_at_tick  # noqa: E402
-from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts import energy  # noqa: E402
+from tb_dlprof_plugin.capture.facts.collect import collect_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts.energy import TOO_SHORT, EnergyMeter, read_at_tick  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import ClockLimit  # noqa: E402
 
 _TICK_S, _WATTS = 0.02, 400.0

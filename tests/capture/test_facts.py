@@ -7,10 +7,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import profile, trace_handler  # noqa: E402
-from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
-from tb_dlprof_plugin.capture.loader import dataloader_facts  # noqa: E402
-from tb_dlprof_plugin.capture.optimizer import describe  # noqa: E402
-from tb_dlprof_plugin.capture.system import complete_system, system_of_training  # noqa: E402
+from tb_dlprof_plugin.capture.facts.collect import collect_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts.loader import dataloader_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts.machine import complete_system, system_of_training  # noqa: E402
+from tb_dlprof_plugin.capture.facts.optimizer import describe  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import time
 
-from tb_dlprof_plugin.capture import garbage
-from tb_dlprof_plugin.capture.garbage import GarbageWatch
+from tb_dlprof_plugin.capture.facts import garbage
+from tb_dlprof_plugin.capture.facts.garbage import GarbageWatch
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
 

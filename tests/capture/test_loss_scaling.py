@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin import profile, read_profiles  # noqa: E402
-from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts.collect import collect_facts  # noqa: E402
 from tb_dlprof_plugin.metrics.numeric_health import numeric_health  # noqa: E402
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode  # noqa: E402
 from tb_dlprof_plugin.profile_view import ProfileView  # noqa: E402

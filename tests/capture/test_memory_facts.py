@@ -6,8 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture import profile, storages  # noqa: E402
-from tb_dlprof_plugin.capture.peak_memory import PeakMemory  # noqa: E402
+from tb_dlprof_plugin.capture import profile  # noqa: E402
+from tb_dlprof_plugin.capture.facts import storages  # noqa: E402
+from tb_dlprof_plugin.capture.facts.gpu_memory import PeakMemory  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import RunFacts  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 

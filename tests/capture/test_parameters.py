@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import profile  # noqa: E402
-from tb_dlprof_plugin.capture.parameters import Gradients, state_bytes  # noqa: E402
+from tb_dlprof_plugin.capture.facts.parameters import Gradients, state_bytes  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import RunFacts  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
@@ -84,7 +84,7 @@ def test_the_state_of_an_optimizer_that_was_not_asked_to_step_is_empty() -> None
 
 
 def test_ddp_tells_whether_it_looks_for_unused_parameters(tmp_path) -> None:
-    from tb_dlprof_plugin.capture.facts import collect_facts
+    from tb_dlprof_plugin.capture.facts.collect import collect_facts
 
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)

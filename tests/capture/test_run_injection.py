@@ -14,10 +14,7 @@ pytest.importorskip("torch")
 
 from support.script_runs import numbers, profiles, run, write
 
-import tb_dlprof_plugin
-from tb_dlprof_plugin.capture.launcher.protocol import RunRequest, read_statuses
-
-INJECTED = Path(tb_dlprof_plugin.__file__).parent / "capture" / "launcher" / "inject"
+from tb_dlprof_plugin.capture.launcher.protocol import INJECTED, RunRequest, read_statuses
 
 
 def python(folder: Path, code: str, *options: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
+from tb_dlprof_plugin.capture.facts.loader import dataloader_facts  # noqa: E402
 from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects, find_live_objects, training_loader  # noqa: E402
 from tb_dlprof_plugin.capture.launcher.root_modules import as_one, choose_roots  # noqa: E402
-from tb_dlprof_plugin.capture.loader import dataloader_facts  # noqa: E402
 from tb_dlprof_plugin.capture.modules import walk  # noqa: E402
 
 

@@ -75,25 +75,20 @@ def test_it_is_over_after_the_last_iteration():
     assert [found.over(n) for n in (2, 4, 5)] == [False, False, True]
 
 
-def test_seconds_end_it_where_they_were_given(monkeypatch):
-    found = window(duration_s=2.0)
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+@pytest.mark.parametrize(
+    ("options", "seconds", "over"),
+    [
+        ({"duration_s": 2.0}, 1.9, False),
+        ({"duration_s": 2.0}, 2.0, True),
+        ({}, 61.0, True),
+        ({"last": 17}, 61.0, False),
+    ],
+)
+def test_seconds_that_were_given_end_it_and_long_iterations_unless_their_number_was_given(options, seconds, over):
+    times = iter((100.0, 100.0 + seconds))
+    found = RecordingWindow(RunRequest("/runs/a", 0.0, **options), clock=lambda: next(times))
     found.begin()
-    assert not found.over(9)
-    monkeypatch.setattr(time, "monotonic", lambda: now + 2)
-    assert found.over(9)
-
-
-def test_long_iterations_end_it_early_unless_their_number_was_given(monkeypatch):
-    free, asked = window(), window(last=17)
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    free.begin()
-    asked.begin()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
-    assert free.over(9)
-    assert not asked.over(9)
+    assert found.over(9) == over
 
 
 def test_between_marks_iterations_are_timed_after_the_start_and_after_a_recording():

@@ -16,9 +16,8 @@ import pytest
 from support.script_runs import execute, numbers, profiles, run
 
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
-from tb_dlprof_plugin.capture.launcher.xplane.call_recorder import CallRecorder
+from tb_dlprof_plugin.capture.launcher.xplane.call_recorder import CallRecorder, CallWindow
 from tb_dlprof_plugin.capture.launcher.xplane.step_function import StepFunction
-from tb_dlprof_plugin.capture.launcher.xplane.window import Window
 
 FIXTURE = Path(__file__).parents[1] / "readers" / "xplane" / "jax_h200.xplane.pb.gz"
 
@@ -169,9 +168,10 @@ def test_an_evaluation_between_iterations_belongs_to_none(recorder: Any) -> None
 def test_the_options_say_which_iterations_are_recorded(
     options: dict[str, Any], began: int, expected: tuple[int, int]
 ) -> None:
-    window = Window(RunRequest("run", 0.0, **options))
+    window = CallWindow(RunRequest("run", 0.0, **options))
     assert window.due(began)
-    assert window.open(began)
+    window.open(began)
+    assert not window.missed
     assert (window.first, window.last) == expected
 
 

@@ -10,8 +10,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
-from tb_dlprof_plugin.capture.sharding import fill_sharding  # noqa: E402
+from tb_dlprof_plugin.capture.facts.collect import collect_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts.data_parallel import fill_sharding  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import FsdpFacts, RunFacts  # noqa: E402
 
 

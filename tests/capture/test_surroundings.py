@@ -11,9 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture import nvml, profile  # noqa: E402
-from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
-from tb_dlprof_plugin.capture.slow_switches import slow_switches  # noqa: E402
+from tb_dlprof_plugin.capture import profile  # noqa: E402
+from tb_dlprof_plugin.capture.facts import nvml  # noqa: E402
+from tb_dlprof_plugin.capture.facts.collect import collect_facts  # noqa: E402
+from tb_dlprof_plugin.capture.facts.switches import slow_switches  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import DdpFacts  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 

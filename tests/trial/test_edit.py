@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_dlprof_plugin.capture.trial.remedies import classes, make
 from tb_dlprof_plugin.trial.edit import Edit, ScriptSource, edited
+from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.training_loop import find_training_loop
 
 SCRIPT = '''"""Trains something."""

@@ -24,7 +24,7 @@ from support.script_runs import ROOT
 from support.watcher import Watched
 from trial.file_scripts import SCRIPTS, drawn, fill, script
 
-from tb_dlprof_plugin.cli.run.script import INJECTED
+from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
 from tb_dlprof_plugin.trial import isolation, landlock
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
 from tb_dlprof_plugin.trial.overlay import remove_folder

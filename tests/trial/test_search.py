@@ -14,6 +14,7 @@ import pytest
 from tb_dlprof_plugin.model.trial_result import TriedRemedy
 from tb_dlprof_plugin.trial import measuring
 from tb_dlprof_plugin.trial.experiment import Bench
+from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationKind
 from tb_dlprof_plugin.trial.protocol import Block, Checks, Ready
 from tb_dlprof_plugin.trial.search import Search
@@ -27,7 +28,7 @@ OTHER_RATE = Checks([1.0, 0.9], [1.0, 1.0], [0.2, 0.2], [False, False], [{"SGD.0
 
 
 @dataclass
-class Remedy:
+class Planted(Remedy):
     """A remedy that multiplies the time of a step by ``factor``."""
 
     name: str
@@ -38,18 +39,11 @@ class Remedy:
     checks: Checks = field(default_factory=lambda: SAME)
     error: str = ""
     no_effect: str = ""
-    rules: tuple[str, ...] = ()
     may_change: str = "Nothing."
 
     @property
     def title(self) -> str:
         return self.name
-
-    def environment(self) -> Mapping[str, str]:
-        return {}
-
-    def code(self) -> str:
-        return ""
 
 
 class Machine:
@@ -182,7 +176,7 @@ def row(search: Search, name: str) -> TriedRemedy:
 
 
 def test_gains_are_called_and_losses_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    search, best = searched_by(Machine([Remedy("half", 0.5), Remedy("worse", 1.3), Remedy("same")]), monkeypatch)
+    search, best = searched_by(Machine([Planted("half", 0.5), Planted("worse", 1.3), Planted("same")]), monkeypatch)
     assert [one.remedy for one in search.rows] == ["half", "same", "worse"]
     assert row(search, "half").gain_percent == pytest.approx(50, abs=1)
     assert [one.is_gain for one in search.rows] == [True, False, False]
@@ -191,7 +185,7 @@ def test_gains_are_called_and_losses_are_not(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_does_not_add_up_is_not_in_the_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b, c = Remedy("a", 0.6), Remedy("b", 0.7), Remedy("c", 0.8)
+    a, b, c = Planted("a", 0.6), Planted("b", 0.7), Planted("c", 0.8)
     # b does the same as a; c is as good after it.
     machine = Machine([a, b, c], {("a", "b"): 0.6, ("a", "b", "c"): 0.48})
     _, best = searched_by(machine, monkeypatch)
@@ -199,20 +193,20 @@ def test_what_does_not_add_up_is_not_in_the_best_set(monkeypatch: pytest.MonkeyP
 
 
 def test_of_a_group_only_the_best_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    remedies = [Remedy("compile", 0.7, "compile"), Remedy("tune", 0.6, "compile"), Remedy("fused", 0.8)]
+    remedies = [Planted("compile", 0.7, "compile"), Planted("tune", 0.6, "compile"), Planted("fused", 0.8)]
     _, best = searched_by(Machine(remedies), monkeypatch)
     assert best.remedies == ["tune", "fused"]
 
 
 def test_another_training_is_never_in_the_best_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    search, best = searched_by(Machine([Remedy("wrong", 0.3, checks=OTHER_RATE), Remedy("right", 0.8)]), monkeypatch)
+    search, best = searched_by(Machine([Planted("wrong", 0.3, checks=OTHER_RATE), Planted("right", 0.8)]), monkeypatch)
     assert row(search, "wrong").verdict == "differs"
     assert "lr is 0.2 instead of 0.1" in row(search, "wrong").verdict_text
     assert best.remedies == ["right"]
 
 
 def test_a_lucky_process_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine([Remedy("nothing")])
+    machine = Machine([Planted("nothing")])
     machine.luck = {(("nothing",), 1): 0.93, (("nothing",), 2): 1.02}
     search, best = searched_by(machine, monkeypatch)
     assert machine.starts["nothing",] == 2
@@ -221,7 +215,11 @@ def test_a_lucky_process_is_no_gain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_failure_and_no_effect_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    remedies = [Remedy("fails", error="RuntimeError: no"), Remedy("idle", no_effect="It is on."), Remedy("good", 0.5)]
+    remedies = [
+        Planted("fails", error="RuntimeError: no"),
+        Planted("idle", no_effect="It is on."),
+        Planted("good", 0.5),
+    ]
     search, best = searched_by(Machine(remedies), monkeypatch)
     assert row(search, "fails").error == "RuntimeError: no"
     assert (row(search, "idle").no_effect, row(search, "idle").gain_percent) == ("It is on.", None)
@@ -231,7 +229,7 @@ def test_a_failure_and_no_effect_are_rows(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_highest_forecast_comes_first_and_the_rest_says_that_the_budget_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    remedies = [Remedy("a", 0.9), Remedy("b", 0.9), Remedy("c", 0.5)]
+    remedies = [Planted("a", 0.9), Planted("b", 0.9), Planted("c", 0.5)]
     search, best = searched_by(Machine(remedies), monkeypatch, 60.0, {"c": 40.0, "a": 5.0})
     assert row(search, "c").is_gain
     assert row(search, "c").forecast_percent == 40.0
@@ -241,17 +239,17 @@ def test_the_highest_forecast_comes_first_and_the_rest_says_that_the_budget_is_u
 
 def test_without_a_gain_nothing_is_kept_for_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     # The baseline and the other seed take 12 s, a remedy 15 s and more.
-    search, _ = searched_by(Machine([Remedy("half", 0.5)]), monkeypatch, 32.0)
+    search, _ = searched_by(Machine([Planted("half", 0.5)]), monkeypatch, 32.0)
     assert row(search, "half").gain_percent == pytest.approx(50, abs=1)
 
 
 def test_a_larger_batch_is_measured_by_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    search, _ = searched_by(Machine([Remedy("batch", 1.5, samples=2.0)]), monkeypatch)
+    search, _ = searched_by(Machine([Planted("batch", 1.5, samples=2.0)]), monkeypatch)
     assert row(search, "batch").gain_percent == pytest.approx(25, abs=1)
 
 
 def test_where_memory_is_for_one_process_they_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine([Remedy("half", 0.5)])
+    machine = Machine([Planted("half", 0.5)])
     machine.free_bytes = 10**8
     search, best = searched_by(machine, monkeypatch, 3600.0)
     assert "take turns as fresh processes" in search.notes[0]
@@ -261,9 +259,9 @@ def test_where_memory_is_for_one_process_they_take_turns(monkeypatch: pytest.Mon
 
 def test_where_cpus_and_memory_allow_it_processes_start_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def seconds(cpus: int, free_bytes: int, **more: Any) -> tuple[float, Machine]:
-        remedies = [Remedy(name, factor) for name, factor in zip("abcdefgh", (0.5, 0.6, *6 * (1.0,)), strict=True)]
-        remedies[3] = Remedy("tune", measures_kernels=True)
-        remedies[4] = Remedy("fails", error="RuntimeError: no")
+        remedies = [Planted(name, factor) for name, factor in zip("abcdefgh", (0.5, 0.6, *6 * (1.0,)), strict=True)]
+        remedies[3] = Planted("tune", measures_kernels=True)
+        remedies[4] = Planted("fails", error="RuntimeError: no")
         machine = Machine(remedies)
         machine.cpu_count, machine.free_bytes = cpus, free_bytes
         for name, value in more.items():
@@ -285,7 +283,7 @@ def test_where_cpus_and_memory_allow_it_processes_start_at_the_same_time(monkeyp
 
 
 def test_a_set_that_was_measured_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine([Remedy("a", 0.5), Remedy("b", 0.6), Remedy("c", 0.7)])
+    machine = Machine([Planted("a", 0.5), Planted("b", 0.6), Planted("c", 0.7)])
     _, best = searched_by(machine, monkeypatch)
     assert best.remedies == ["a", "b", "c"]
     assert machine.starts["a", "b", "c"] == 1
@@ -320,7 +318,7 @@ def test_what_pays_only_next_to_others_is_found(
     by_set = {frozenset(names): value / steps[()] for names, value in steps.items()}
     names = [one[0] for one in steps if len(one) == 1]
     orders = itertools.chain.from_iterable(itertools.permutations(names, count) for count in range(5))
-    machine = Machine([Remedy(name) for name in names], {one: by_set[frozenset(one)] for one in orders})
+    machine = Machine([Planted(name) for name in names], {one: by_set[frozenset(one)] for one in orders})
     machine.cpu_count, machine.free_bytes = cpus, 100 * 10**9
     _, best = searched_by(machine, monkeypatch, 300.0)
     assert set(best.remedies) == expected
@@ -328,7 +326,7 @@ def test_what_pays_only_next_to_others_is_found(
 
 
 def test_those_that_exclude_each_other_are_added_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    remedies = [Remedy("a", 0.5), Remedy("b", 0.6), Remedy("c", 0.7), Remedy("d")]
+    remedies = [Planted("a", 0.5), Planted("b", 0.6), Planted("c", 0.7), Planted("d")]
     machine = Machine(remedies)
     machine.fails = frozenset({"b", "c"})
     _, best = searched_by(machine, monkeypatch)
@@ -336,7 +334,7 @@ def test_those_that_exclude_each_other_are_added_one_by_one(monkeypatch: pytest.
 
 
 def test_of_many_that_do_nothing_none_is_left_in_the_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    remedies = [Remedy("a", 0.5), Remedy("b", 0.6), *(Remedy(f"idle{number}") for number in range(12))]
+    remedies = [Planted("a", 0.5), Planted("b", 0.6), *(Planted(f"idle{number}") for number in range(12))]
     machine = Machine(remedies)
     _, best = searched_by(machine, monkeypatch, 1200.0)
     assert best.remedies == ["a", "b"]
@@ -345,7 +343,7 @@ def test_of_many_that_do_nothing_none_is_left_in_the_set(monkeypatch: pytest.Mon
 
 
 def test_what_is_left_of_the_time_for_sets_is_for_other_remedies(monkeypatch: pytest.MonkeyPatch) -> None:
-    remedies = [Remedy("a", 0.5), *(Remedy(f"worse{number}", 1.2) for number in range(6)), Remedy("last", 0.9)]
+    remedies = [Planted("a", 0.5), *(Planted(f"worse{number}", 1.2) for number in range(6)), Planted("last", 0.9)]
     search, best = searched_by(Machine(remedies), monkeypatch, 170.0)
     assert row(search, "last").gain_percent == pytest.approx(10, abs=1)
     assert best.remedies[0] == "a"

@@ -7,6 +7,7 @@ measured, so that the steps before and after are those without a profiler. An it
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import time
 from collections.abc import Callable
@@ -20,20 +21,18 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.baseline_timer import StepTimer
-from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.facts.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.launcher.iteration_window import IterationWindow
 from tb_dlprof_plugin.capture.launcher.protocol import Phase, ProcessStatus, RunRequest
-from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
+from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.warn import probe, warn
 
-_FIRST, _RECORDED = 12, 10
-"""By default, as without nsys: ten iterations from 12 on."""
 _TIMED_BEFORE = 40
 """Iterations before the recording that are timed, at most."""
 _TIMED_AFTER, _TIMED_AFTER_S = 40, 6.0
 """After it: so many, or so many as end within these seconds."""
 _COLD = 2
 """First iterations that are not timed: they load kernels and reserve memory."""
-_LEAST_FIRST = 1
 _SETTLE_S = 1.0
 
 
@@ -46,13 +45,13 @@ class NsysSteps:
     """
 
     def __init__(self, request: RunRequest, folder: Path) -> None:
-        first = min(_FIRST, request.last) if request.first is None and request.last is not None else request.first
-        self._first = max(_LEAST_FIRST, _FIRST if first is None else first)
-        self._last = request.last if request.last is not None else self._first + _RECORDED - 1
+        # nsys records a number of iterations, whatever time they take.
+        window = IterationWindow(dataclasses.replace(request, duration_s=None), least=1)
+        self._first, self._last = window.first, window.last
         self._folder = folder
         self._status = ProcessStatus(pid=os.getpid(), starts_at=self._first)
-        self._ends, self._timer = StepBoundary(), StepTimer()
-        self._iteration = 0
+        self._clock = StepClock(lambda number: self._guarded(lambda: self._on_step(number)))
+        self._timer = StepTimer()
         self._since_s = 0.0
         self._timed = False
         self._ranges: Any = None
@@ -70,17 +69,16 @@ class NsysSteps:
         if os.getpid() != self._status.pid:
             return
         self._guarded(self._finish)
-        self._status.iterations, self._status.ended = self._iteration, True
+        self._status.iterations, self._status.ended = self._clock.number, True
         self._status.write(self._folder)
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if not is_compiling() and os.getpid() == self._status.pid and self._ends.ends(optimizer):
-            self._iteration += 1
-            self._guarded(self._boundary)
+        if not is_compiling() and os.getpid() == self._status.pid:
+            self._clock.step(optimizer)
 
-    def _boundary(self) -> None:
-        """An iteration has ended, the next one begins; it has the number of those that ended."""
-        number, status = self._iteration, self._status
+    def _on_step(self, number: int) -> None:
+        """An iteration has ended, and the one of this number begins."""
+        status = self._status
         if status.phase == "watching":
             status.phase = "waiting"
             status.write(self._folder)
@@ -121,8 +119,8 @@ class NsysSteps:
 
     def _begin_iteration(self) -> None:
         # Not pushed: ranges of the optimizer's step, in which this runs, are open.
-        self._mark = torch.cuda.nvtx.range_start(f"ProfilerStep#{self._iteration}")
-        self._status.last = self._iteration
+        self._mark = torch.cuda.nvtx.range_start(f"ProfilerStep#{self._clock.number}")
+        self._status.last = self._clock.number
 
     def _end_iteration(self) -> None:
         mark, self._mark = self._mark, None
@@ -145,7 +143,7 @@ class NsysSteps:
             self._hook = None
         if self._status.phase == "recording":
             self._end_iteration()
-            self._status.last = max(self._first, self._iteration - 1)
+            self._status.last = max(self._first, self._clock.number - 1)
             self._stop()
         elif self._status.phase == "recorded" and not self._status.after_ns:
             until = time.monotonic() + _SETTLE_S

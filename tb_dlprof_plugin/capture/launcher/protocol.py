@@ -16,6 +16,8 @@ from typing import Literal
 
 VARIABLE = "TB_DLPROF_RUN"
 """The environment variable with the folder's path, read by `capture/launcher/inject/sitecustomize.py`."""
+INJECTED = Path(__file__).resolve().parent / "inject"
+"""Goes onto PYTHONPATH: its ``sitecustomize`` attaches to the script."""
 RECORDING = ".recording."
 """How the name of a folder in the run's directory begins in which the profiler of JAX or TensorFlow writes."""
 _REQUEST = "request.json"

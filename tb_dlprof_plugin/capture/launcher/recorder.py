@@ -20,24 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.optim import Optimizer
 
-from tb_dlprof_plugin.capture.around_window import OutsideSteps
-from tb_dlprof_plugin.capture.cycle import LIGHT_STEPS, StepKind, kind_outside
-from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.cycle import StepKind
 from tb_dlprof_plugin.capture.launcher.evaluation_detector import ENOUGH_ITERATIONS, EvaluationDetector, mode_of
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest
 from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow
-from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
+from tb_dlprof_plugin.capture.launcher.recordings import Recordings
+from tb_dlprof_plugin.capture.launcher.step_clock import StepClock
 from tb_dlprof_plugin.capture.launcher.training_hooks import HookSet
-from tb_dlprof_plugin.capture.light_window import light_is_possible
 from tb_dlprof_plugin.capture.warn import probe, warn
 
 if TYPE_CHECKING:
     # Imported where a recording begins: most processes that import torch train nothing.
     from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects
     from tb_dlprof_plugin.capture.launcher.model_calls import CallsOfModel
-    from tb_dlprof_plugin.capture.launcher.recording import Recording
     from tb_dlprof_plugin.capture.launcher.training_state import TrainingState
 
 _OPTIMIZER_STEPS, _CALLS = "optimizer steps", "calls of the model"
@@ -74,33 +70,21 @@ class Recorder:
         self._status = ProcessStatus(pid=os.getpid())
         self._phase = _Phase.IDLE
         self._window = RecordingWindow(request)
+        self._clock = StepClock(self._on_step)
+        self._recordings = Recordings(request)
+        self._evaluations = EvaluationDetector()
+        # Iterations are steps of an optimizer, else calls of the model.
         self._steps_count = True
-        self._iteration = 0
-        self._ends = StepBoundary()
-        # Steps of the only optimizer that only need to be counted, and how many have been.
-        self._only: int | None = None
-        self._idle = self._counted = 0
-        self._optimizers: dict[int, weakref.ref[Optimizer]] = {}
         self._called: Callable[[], nn.Module | None] = _nothing
         self._thread: int | None = None
         # An optimizer has stepped, and the model has not been called since.
         self._pending = False
         # No call of the model is seen: iterations begin with the optimizer's step.
         self._without_calls = False
-        self._skip_call = self._ending = False
-        self._evaluations = EvaluationDetector()
-        self._cycle = 0
-        self._session: str | None = None
+        self._skip_call = False
         self._call_hook: CallsOfModel | None = None
         self._training: TrainingState | None = None
-        self._recording: Recording | None = None
-        self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._outside = OutsideSteps(request.run_directory)
-        # Iterations of the light window that have begun; iterations after the recording.
-        self._light_steps = self._since = 0
-        # The last recording, while the iterations after it are measured.
-        self._after: Recording | None = None
-        self._hooks = HookSet(self._on_step, self._on_first_call, self._on_mark, self._on_end_mark, self._fail)
+        self._hooks = HookSet(self._clock.step, self._on_first_call, self._on_mark, self._on_end_mark, self._fail)
 
     def begin(self) -> None:
         """Install the hooks in this process."""
@@ -115,53 +99,25 @@ class Recorder:
     def forked(self) -> None:
         """Called in a forked child: usually a DataLoader worker, but perhaps a rank of a training."""
         if self._in(_Phase.DUE, _Phase.LIGHT, _Phase.WARM, _Phase.ACTIVE, _Phase.AFTER):
-            # Its profiler is a copy that records nothing.
-            self._recording = None
-            self._outside = OutsideSteps(self._request.run_directory)
-            self._complete_after()
+            self._recordings.forked()
             self._off()
         self._status = ProcessStatus(pid=os.getpid())
         self._thread = None
 
     # ---- callbacks
 
-    def _on_step(self, optimizer: Optimizer) -> None:
-        # Most steps of a training end here, at the cost of a fraction of a microsecond.
-        if self._idle > self._counted and id(optimizer) == self._only:
-            self._counted += 1
-            return
-        self._catch_up()
-        self._handle_step(optimizer)
-        if self._in(_Phase.WAIT) and self._ends.only:
-            self._only, self._idle = id(optimizer), self._window.idle(self._iteration)
-
-    def _catch_up(self) -> None:
-        """Account for the steps that were only counted."""
-        self._iteration += self._counted
-        self._ends.count(self._counted)
-        self._idle = self._counted = 0
-
-    def _handle_step(self, optimizer: Optimizer) -> None:
+    def _on_step(self, number: int) -> None:
+        """An iteration has ended with the step of an optimizer, and the one of this number follows."""
         if self._in(_Phase.OFF):
             return
-        known = self._optimizers.get(id(optimizer))
-        if known is None or known() is not optimizer:
-            self._optimizers[id(optimizer)] = weakref.ref(optimizer)
         if not self._steps_count:
             self._count_steps()
         if self._thread is None:
             self._thread = threading.get_ident()
-        if not self._ends.ends(optimizer):
-            return
-        self._iteration += 1
         if self._in(_Phase.IDLE):
             self._wait()
         if self._in(_Phase.WAIT):
-            if self._window.near(self._iteration):
-                self._outside.turn(StepKind.TIMED)
-            if not self._request.between_marks and self._window.due(self._iteration):
-                self._pending = True
-                self._prepare()
+            self._wait_for_window()
         elif threading.get_ident() == self._thread and (self._pending or self._without_calls):
             if self._evaluations.evaluating:
                 self._evaluations.forget()
@@ -171,6 +127,16 @@ class Recorder:
             self._next_iteration()
         else:
             self._pending = True
+
+    def _wait_for_window(self) -> None:
+        number = self._clock.number
+        if self._window.near(number):
+            self._recordings.outside.turn(StepKind.TIMED)
+        if not self._request.between_marks and self._window.due(number):
+            self._pending = True
+            self._prepare()
+        if self._in(_Phase.WAIT):
+            self._clock.rest(self._window.idle(number))
 
     def _on_first_call(self, module: nn.Module) -> None:
         self._called = weakref.ref(module)
@@ -187,7 +153,7 @@ class Recorder:
         else:
             self._status.unit = _CALLS
             skipped = _SKIPPED_EVALUATIONS if objects.optimizers else _SKIPPED_CALLS if trains else 0
-            self._window = RecordingWindow(self._request, skipped, _RECORDED_CALLS)
+            self._window = RecordingWindow(self._request, skipped, recorded=_RECORDED_CALLS)
         self._wait()
         if self._window.due(0):
             # The hooks installed now see this call as well.
@@ -195,7 +161,7 @@ class Recorder:
             self._prepare(objects)
             self._next_iteration()
         elif not self._steps_count:
-            self._iteration = -1
+            self._clock.number = -1
             self._install_call_hook()
 
     def _on_call(self, module: nn.Module) -> None:
@@ -220,9 +186,9 @@ class Recorder:
         if (self._in(_Phase.LIGHT) and course.is_unlikely(mode)) or (
             self._in(_Phase.AFTER) and course.is_evaluation(mode)
         ):
-            self._outside.interrupt()
+            self._recordings.outside.interrupt()
             return
-        if self._in(_Phase.WARM) and self._iteration >= self._window.first and course.is_unlikely(mode):
+        if self._in(_Phase.WARM) and self._clock.number >= self._window.first and course.is_unlikely(mode):
             # An evaluation: the recording begins with the training that follows.
             return
         if self._in(_Phase.DUE, _Phase.LIGHT, _Phase.WARM):
@@ -236,19 +202,19 @@ class Recorder:
         if self._skip_call:
             self._skip_call = False
             return
-        self._iteration += 1
-        if self._in(_Phase.WAIT) and self._window.due(self._iteration):
+        self._clock.number += 1
+        if self._in(_Phase.WAIT) and self._window.due(self._clock.number):
             self._prepare()
         if not self._in(_Phase.WAIT):
             self._next_iteration()
 
     def _on_mark(self) -> None:
-        self._catch_up()
+        self._clock.wake()
         if not self._in(_Phase.IDLE, _Phase.WAIT):
             return
         self._wait()
         self._thread = threading.get_ident()
-        self._window.open_now(self._iteration)
+        self._window.open_now(self._clock.number)
         self._prepare()
         if self._in(_Phase.DUE):
             self._next_iteration()
@@ -262,26 +228,24 @@ class Recorder:
     @property
     def _seen(self) -> int:
         # A call begins an iteration, a step ends one.
-        return self._iteration + (0 if self._steps_count else 1)
+        return self._clock.number + (0 if self._steps_count else 1)
 
     def _in(self, *phases: _Phase) -> bool:
         return self._phase in phases
 
     def _wait(self) -> None:
         self._phase = _Phase.WAIT
-        self._window.light = self._light_is_possible()
+        self._window.light = self._recordings.light_is_possible()
         self._status.phase = "waiting"
         self._status.starts_at = self._window.first
         self._status.write(self._folder)
 
     def _count_steps(self) -> None:
         """What looked like an evaluation becomes a training."""
-        if self._recording is not None:
-            self._recording.drop()
-        self._complete_after()
-        self._outside.drop()
+        self._recordings.drop()
         self._release()
-        self._steps_count, self._iteration = True, 0
+        # Of the one that ends with this step.
+        self._steps_count, self._clock.number = True, 1
         self._window = RecordingWindow(self._request)
         self._status.unit = _OPTIMIZER_STEPS
         self._wait()
@@ -294,20 +258,18 @@ class Recorder:
         if self._is_profiled(objects):
             return
         if not self._request.between_marks:
-            self._window.open(self._iteration)
+            self._window.open(self._clock.number)
         if self._window.missed:
-            self._abandon("failed", f"iteration {self._iteration} had begun when the delay was over, --iter-stop is "
-                        f"{self._window.last}: give a shorter --delay or a later --iter-stop")  # fmt: skip
+            self._abandon("failed", self._window.why_missed(self._clock.number))
             return
         if self._request.simple and not torch.cuda.is_available():
             self._abandon("failed", "--mode simple records GPU kernels, and torch sees no GPU here: leave it out")
             return
-        stepped = [one for known in self._optimizers.values() if (one := known()) is not None]
-        self._training = TrainingState(objects, stepped, self._called())
+        self._training = TrainingState(objects, self._clock.optimizers, self._called())
         self._status.model = self._training.name
         self._phase = _Phase.DUE
         # Not timed until the next iteration begins.
-        self._outside.begin(StepKind.REST)
+        self._recordings.outside.begin(StepKind.REST)
         self._without_calls = not self._install_call_hook()
 
     def _install_call_hook(self) -> bool:
@@ -332,48 +294,34 @@ class Recorder:
 
     def _next_iteration(self) -> None:
         self._evaluations.begin_iteration()
-        if self._in(_Phase.DUE) and self._iteration + self._window.warmup < self._window.first:
-            self._phase, self._light_steps = _Phase.LIGHT, 0
-            self._outside.turn(StepKind.LIGHT_WARMUP)
-        elif self._in(_Phase.LIGHT) and self._light_steps < LIGHT_STEPS:
-            self._light_steps += 1
-            self._outside.turn(StepKind.LIGHT)
+        number, window = self._clock.number, self._window
+        if self._in(_Phase.DUE) and number + window.warmup < window.first:
+            self._phase = _Phase.LIGHT
+            self._recordings.begin_light()
+        elif self._in(_Phase.LIGHT) and self._recordings.next_light():
+            return
         elif self._in(_Phase.DUE, _Phase.LIGHT):
-            self._outside.turn(StepKind.FULL)
             self._begin_recording()
         elif self._in(_Phase.AFTER):
             self._measure_after()
         elif self._in(_Phase.WARM):
-            self._step(live=self._iteration >= self._window.first)
+            self._step(live=number >= window.first)
         elif self._in(_Phase.ACTIVE):
-            if self._window.over(self._iteration):
+            if window.over(number):
                 self._close()
             else:
                 self._step(live=True)
 
     def _begin_recording(self) -> None:
         assert self._training is not None
-        status = self._status
-        status.rank, status.world_size = rank_and_world_size()
-        if status.world_size > 1:
-            # The ranks of one training; other processes with the same rank are trainings of their own.
-            self._session = self._request.session
-        self._recording = self._training.recording(
-            self._request,
-            self._guarded_on_call,
-            iteration=self._iteration,
-            session=self._session,
-            cycle=self._cycle,
-            rank=status.rank,
-            world_size=status.world_size,
-            outside=self._outside,
+        number = self._clock.number
+        live = number >= self._window.first
+        recording = self._recordings.begin(
+            self._training, self._guarded_on_call, self._status, iteration=number, live=live
         )
-        live = self._recording.live = self._iteration >= self._window.first
-        self._recording.start()
-        if self._recording.failed:
-            self._abandon("failed", self._recording.failure)
+        if recording.failed:
+            self._abandon("failed", recording.failure)
             return
-        self._own_profilers.add(self._recording.profiler)
         self._phase = _Phase.WARM
         if live:
             self._is_live()
@@ -382,18 +330,18 @@ class Recorder:
             self._install_call_hook()
 
     def _step(self, live: bool) -> None:
-        assert self._recording is not None
-        self._recording.live = live
-        self._recording.next_step(self._iteration + self._evaluations.gaps)
-        if self._recording.failed:
-            self._abandon("failed", self._recording.failure)
+        recording = self._recordings.current
+        assert recording is not None
+        recording.live = live
+        recording.next_step(self._clock.number + self._evaluations.gaps)
+        if recording.failed:
+            self._abandon("failed", recording.failure)
         elif live and self._in(_Phase.WARM):
             self._is_live()
 
     def _is_live(self) -> None:
-        assert self._recording is not None
-        by_hook = self._call_hook is not None and self._in(_Phase.WARM) and self._recording.handler.ranges is not None
-        if by_hook:
+        recording = self._recordings.current
+        if self._call_hook is not None and recording is not None and recording.handler.ranges is not None:
             # From here on the module ranges report calls, beginning with the current one.
             self._skip_call = self._skip_call or not self._steps_count
             self._remove_call_hook()
@@ -409,72 +357,52 @@ class Recorder:
 
     def _begin_evaluation(self) -> None:
         """An evaluation begins between two iterations."""
-        if self._evaluations.evaluating or self._recording is None:
+        recording = self._recordings.current
+        if self._evaluations.evaluating or recording is None:
             return
-        if self._iteration - self._window.first >= ENOUGH_ITERATIONS and not self._window.explicit:
+        if self._clock.number - self._window.first >= ENOUGH_ITERATIONS and not self._window.explicit:
             self._close()
             return
-        self._recording.pause()
+        recording.pause()
         self._evaluations.begin_evaluation()
 
-    def _close(self) -> None:
-        """Write what was recorded."""
-        assert self._recording is not None
-        last = self._iteration - (1 if self._pending or self._window.over(self._iteration) else 0)
-        recording, self._recording = self._recording, None
+    def _close(self, ending: bool = False) -> None:
+        """Write what was recorded.
+
+        Args:
+            ending: the process ends.
+        """
+        number, window, between_marks = self._clock.number, self._window, self._request.between_marks
+        last = number - (1 if self._pending or window.over(number) else 0)
         # The script is stopped where seconds were given, and between marks the next recording may begin at any time.
-        goes_on = not (self._ending or self._request.between_marks or self._request.duration_s is not None)
-        analyses = recording.finish(goes_on)
-        # A second recording is a cycle of the same training.
-        self._session = recording.handler.session
-        status = self._status
-        status.used_gpu = bool(probe(torch.cuda.is_initialized))
-        if analyses:
-            self._cycle += 1
-            status.phase = "recorded"
-            status.last = max(self._window.first, last)
-            status.analyses = [*status.analyses, *analyses]
-        else:
-            status.phase = "failed"
-            status.said = "the trace was not written; a warning of the script's process says why"
-        subject = self._training
+        goes_on = not (ending or between_marks or self._request.duration_s is not None)
+        written = self._recordings.finish(self._status, max(window.first, last), goes_on)
+        training = self._training
         self._release()
-        if self._request.between_marks and analyses:
+        if between_marks and written:
             self._phase = _Phase.WAIT
-            self._window.rest(self._iteration)
-        elif goes_on and analyses:
-            self._phase, self._after, self._since = _Phase.AFTER, recording, 0
-            if self._outside.light_due and self._light_is_possible():
+            window.rest(number)
+        elif goes_on and written:
+            self._phase = _Phase.AFTER
+            if self._recordings.outside.light_due and self._recordings.light_is_possible():
                 # Its steps begin where those of the recording do.
-                self._training = subject
+                self._training = training
             self._without_calls = not self._install_call_hook()
         else:
             self._rest()
-        status.iterations = self._seen
-        status.write(self._folder)
+        self._status.iterations = self._seen
+        self._status.write(self._folder)
 
     def _measure_after(self) -> None:
         """An iteration after the recording begins."""
-        outside = self._outside
-        self._since += 1
-        kind = kind_outside(
-            self._since, None, leading=False, light_after=outside.light_due, light=self._light_is_possible()
-        )
-        outside.turn(kind)
+        kind = self._recordings.measure_after()
         if kind is StepKind.TIMED and self._steps_count and self._call_hook is not None:
             # A timed step needs no exact beginning, and hooks cost time.
             self._remove_call_hook()
             self._without_calls = True
-        if outside.after_is_over():
-            self._complete_after()
+        if self._recordings.outside.after_is_over():
+            self._recordings.complete_after()
             self._rest()
-
-    def _complete_after(self) -> None:
-        """End the measurement after the recording."""
-        recording, self._after = self._after, None
-        if recording is not None:
-            recording.handler.complete()
-            self._outside.drop()
 
     def _rest(self) -> None:
         """A recording and the measurements after it are complete."""
@@ -484,13 +412,9 @@ class Recorder:
             self._phase = _Phase.REST
             self._release()
 
-    def _light_is_possible(self) -> bool:
-        # With --mode simple the recording is a light window itself.
-        return not self._request.simple and not self._request.between_marks and light_is_possible()
-
     def _release(self) -> None:
         self._remove_call_hook()
-        self._recording = self._training = None
+        self._training = None
         self._pending = self._evaluations.evaluating = self._skip_call = False
 
     def _find_objects(self) -> LiveObjects:
@@ -500,21 +424,19 @@ class Recorder:
 
     def _is_profiled(self, objects: LiveObjects) -> bool:
         """Whether the script uses torch's profiler itself; then nothing is recorded."""
-        if any(profiler not in self._own_profilers for profiler in objects.profilers):
+        if any(map(self._recordings.is_of_script, objects.profilers)):
             self._abandon("left_alone", "it uses torch.profiler itself")
             return True
         return False
 
     def _abandon(self, phase: Any, said: str) -> None:
-        if self._after is not None:
+        if self._recordings.is_measured_after:
             # The recording is complete: keep it.
-            self._complete_after()
+            self._recordings.complete_after()
             self._off()
             return
         self._status.phase, self._status.said = phase, said
-        self._outside.drop()
-        if self._recording is not None and not self._recording.failed:
-            self._recording.drop()
+        self._recordings.drop()
         self._off()
         self._status.write(self._folder)
 
@@ -522,21 +444,15 @@ class Recorder:
         self._phase = _Phase.OFF
         self._release()
         self._hooks.remove()
-        self._optimizers.clear()
 
     def _end(self) -> None:
-        self._ending = True
-        self._catch_up()
-        self._complete_after()
-        if self._recording is not None:
-            if self._in(_Phase.ACTIVE):
-                self._close()
-            else:
-                self._recording.drop()
+        self._recordings.complete_after()
+        if self._in(_Phase.ACTIVE):
+            self._close(ending=True)
         status = self._status
         status.iterations = self._seen
         status.used_gpu = status.used_gpu or bool(probe(torch.cuda.is_initialized))
-        self._outside.drop()
+        self._recordings.drop()
         self._off()
         status.ended = True
         status.write(self._folder)

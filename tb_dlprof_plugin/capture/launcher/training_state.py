@@ -8,12 +8,12 @@ from torch import nn
 from torch.optim import Optimizer
 
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
+from tb_dlprof_plugin.capture.facts.loader import dataloader_facts
 from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects, training_loader
 from tb_dlprof_plugin.capture.launcher.model_calls import CallsOfModel
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.capture.launcher.recording import Handler, Ranges, Recording
 from tb_dlprof_plugin.capture.launcher.root_modules import as_one, choose_roots, name_of
-from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.warn import probe
 
 OnCall = Callable[[nn.Module], None]

@@ -16,11 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_statuses
+from tb_dlprof_plugin.capture.launcher.protocol import INJECTED, VARIABLE, read_statuses
 from tb_dlprof_plugin.cli.run.signals import HeldSignals
 from tb_dlprof_plugin.model.visible import VisibleMessage
 
-INJECTED = Path(__file__).resolve().parents[2] / "capture" / "launcher" / "inject"
 _POLL_S = 0.2
 _GRACE_S = 10.0
 """Between SIGTERM and SIGKILL."""

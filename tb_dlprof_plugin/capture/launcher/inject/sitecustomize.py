@@ -26,7 +26,7 @@ _FRAMEWORKS = {
     "tensorflow": "tb_dlprof_plugin.capture.launcher.xplane.tensorflow_calls",
 }
 """Modules that are waited for, and ours whose `attach` is then called."""
-_TRIAL_ATTACH = "tb_dlprof_plugin.capture.trial.attach"
+_TRIAL_ATTACH = "tb_dlprof_plugin.trial.inside.attach"
 _DIE_WITH_PARENT = 1
 _KILLED = 9
 _OTHER_FILE_SYSTEM = 18

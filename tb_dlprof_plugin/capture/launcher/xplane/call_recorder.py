@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from tb_dlprof_plugin.capture.launcher.iteration_window import IterationWindow
 from tb_dlprof_plugin.capture.launcher.protocol import RECORDING, Phase, ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.capture.launcher.xplane.step_function import StepFunction
-from tb_dlprof_plugin.capture.launcher.xplane.window import Window
 
 _TIMED_TOGETHER = 3
 _TIMED_AFTER = 12
@@ -68,13 +68,28 @@ class Profiler(Protocol):
         ...
 
 
+class CallWindow(IterationWindow):
+    """An `IterationWindow` that begins after a delay. Which function is the step's is known with its second call."""
+
+    def __init__(self, request: RunRequest) -> None:
+        super().__init__(request, least=1)
+
+    def due(self, iteration: int) -> bool:
+        """Whether the profiler starts before this iteration, one before the first that counts."""
+        return iteration + 1 >= self.first and self.delay_is_over()
+
+    def open(self, iteration: int) -> None:
+        """The profiler starts before this iteration."""
+        self.begin_at(max(self.first, iteration + (1 if iteration > 1 or self.first > iteration else 0)))
+
+
 class CallRecorder:
     """The recorder of one process."""
 
     def __init__(self, request: RunRequest, folder: Any, profiler: Profiler) -> None:
         self._request, self._folder, self._profiler = request, folder, profiler
         self._status = ProcessStatus(pid=os.getpid(), framework=profiler.framework, unit=profiler.unit)
-        self._window, self._function = Window(request), StepFunction()
+        self._window, self._function = CallWindow(request), StepFunction()
         self._inside = threading.local()
         self._lock = threading.RLock()
         self._thread: int | None = None
@@ -189,9 +204,9 @@ class CallRecorder:
         self._timed_ns, self._timed_at = now_ns, number
 
     def _start(self, number: int, arguments: object) -> None:
-        if not self._window.open(number):
-            self._abandon("failed", f"iteration {number} had begun when the delay was over, --iter-stop is "
-                          f"{self._window.last}: give a shorter --delay or a later --iter-stop")  # fmt: skip
+        self._window.open(number)
+        if self._window.missed:
+            self._abandon("failed", self._window.why_missed(number))
             return
         if self._others_record():
             self.off = True

@@ -1,0 +1,89 @@
+"""The called modules are compiled by torch.compile, in one of its modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tb_dlprof_plugin.trial.inside.gpu import needs_gpu
+from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
+    from tb_dlprof_plugin.trial.facts import TrialFacts
+    from tb_dlprof_plugin.trial.inside.hooks import TrialHooks
+
+_MODULE_COMPILE = (2, 2)
+"""The first torch with ``nn.Module.compile``."""
+
+
+class _Compile(Remedy):
+    mode = ""
+    rules = ("no_fusion", "launch_bound", "small_kernels")
+    changes = Changes.ROUNDING
+    may_change = "Fused kernels round in another order; random numbers of dropout are drawn otherwise."
+    group = "compile"
+    measures_kernels = True
+    in_running_process = True
+
+    def __init__(self) -> None:
+        self._compiled = 0
+        self._kept = ""
+
+    def why_not(self, facts: TrialFacts) -> str | None:
+        if facts.torch_version and facts.torch_version < _MODULE_COMPILE:
+            return "torch.compile of a module needs PyTorch 2.2."
+        return "The model is compiled." if facts.run is not None and facts.run.compiled else None
+
+    def on_model(self, model: nn.Module, hooks: TrialHooks) -> None:
+        from tb_dlprof_plugin.capture.wrappers import is_compiled_region
+
+        if is_compiled_region(model):
+            self._kept = "The script compiles the model itself."
+            return
+        model.compile(mode=self.mode or None)
+        hooks.on_undo(lambda: setattr(model, "_compiled_call_impl", None))
+        self._compiled += 1
+
+    def no_effect(self) -> str | None:
+        return None if self._compiled else self._kept or "The script calls no module."
+
+    def code(self) -> str:
+        mode = f', mode="{self.mode}"' if self.mode else ""
+        return f"model = torch.compile(model{mode})\n"
+
+    def patch(self, script: ScriptSource) -> Sequence[Edit] | None:
+        from tb_dlprof_plugin.trial.training_loop import find_training_loop
+
+        loop = find_training_loop(script)
+        if loop is None or not loop.model.isidentifier():
+            return None
+        # In place: names of parameters in checkpoints stay as they are.
+        return [
+            loop.before_loop(f"{loop.model}.compile({f'mode={self.mode!r}' if self.mode else ''})".replace("'", '"'))
+        ]
+
+
+class Compile(_Compile):
+    name = "compile"
+    title = "torch.compile"
+
+
+class CompileReduceOverhead(_Compile):
+    name = "compile_reduce_overhead"
+    title = "torch.compile with CUDA graphs"
+    mode = "reduce-overhead"
+
+    def why_not(self, facts: TrialFacts) -> str | None:
+        return needs_gpu(facts) or super().why_not(facts)
+
+
+class CompileMaxAutotune(_Compile):
+    name = "compile_max_autotune"
+    title = "torch.compile that measures its kernels"
+    mode = "max-autotune"
+
+
+REMEDIES: tuple[type[Remedy], ...] = (Compile, CompileReduceOverhead, CompileMaxAutotune)

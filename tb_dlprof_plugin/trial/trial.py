@@ -1,0 +1,181 @@
+"""One trial of a script: measures remedies within a budget, writes the best set as a patch, and records runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tb_dlprof_plugin.advice.engine import advise
+from tb_dlprof_plugin.capture.launcher.protocol import INJECTED
+from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.visible import VisibleMessage
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.trial import forecast_record
+from tb_dlprof_plugin.trial.edit import Edit, ScriptSource
+from tb_dlprof_plugin.trial.experiment import Bench
+from tb_dlprof_plugin.trial.facts import facts_of
+from tb_dlprof_plugin.trial.inside.remedies import make
+from tb_dlprof_plugin.trial.inside.remedy import Remedy
+from tb_dlprof_plugin.trial.interruption import one_interrupt
+from tb_dlprof_plugin.trial.isolation import Isolation
+from tb_dlprof_plugin.trial.measuring import Listener
+from tb_dlprof_plugin.trial.recorded_runs import Record, RecordedRuns, WaitForAnalyses
+from tb_dlprof_plugin.trial.search import Search
+from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
+
+
+class TrialError(VisibleMessage):
+    """The trial cannot begin. The message says what to do."""
+
+
+class Trial:
+    """Its processes and folders are gone at the end, however it ends.
+
+    Args:
+        command: the script and its arguments, as given.
+        line: what starts it.
+        script: its name.
+        logdir: TensorBoard's log directory for the runs.
+        record: which remedies become runs.
+        isolation: where the writes of the script go.
+        listener: of the progress.
+        wait_for_analyses: of a recorded run.
+
+    Attributes:
+        failed: whether the script could not be tried; the result's notes say why.
+
+    Raises:
+        TrialError: the log directory cannot be written.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        line: Sequence[str],
+        script: str,
+        logdir: Path,
+        record: Record,
+        isolation: Isolation,
+        listener: Listener,
+        wait_for_analyses: WaitForAnalyses,
+    ) -> None:
+        self._command, self._line, self._script = command, line, script
+        self._isolation, self._listener = isolation, listener
+        self.failed = False
+        name = f"{script.removesuffix('.py')}_try"
+        try:
+            self._runs = RecordedRuns(logdir, name, record, wait_for_analyses, listener.phase)
+        except OSError as error:
+            raise TrialError(
+                f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir, or --record none"
+            ) from None
+
+    def run(self, candidates: Sequence[Remedy], budget_s: float, precision: float) -> TrialResult:
+        """Measure all; Ctrl-C ends it with what is known by then.
+
+        Args:
+            candidates: the remedies.
+            budget_s: seconds of all measurements.
+            precision: percent, half of the interval at which a measurement ends.
+        """
+        began = time.monotonic()
+        result = TrialResult(command=list(self._command))
+        with one_interrupt() as hold_interrupts:
+            laboratory = Laboratory(self._line, scratch_folder(), INJECTED, self._isolation)
+            search = Search(laboratory, Bench(precision), began + budget_s, self._listener)
+            try:
+                self._measure(search, result, candidates)
+            except KeyboardInterrupt:
+                result.interrupted = True
+            except VariantError as error:
+                self.failed = True
+                search.notes.append(f"{self._script} cannot be tried: {error}.")
+            finally:
+                hold_interrupts()
+                laboratory.close()
+                self._runs.remove_empty()
+            measured = [row.before_ms for row in search.rows if row.before_ms is not None]
+            result.baseline_ms = sorted(measured)[len(measured) // 2] if measured else result.baseline_ms
+            result.rows, result.sets, result.notes = search.rows, search.sets, search.notes
+            result.seconds = time.monotonic() - began
+            _write_patch(self._command, result.best)
+            self._runs.store(result)
+            torch_version = search.ready[0].torch_version if search.ready else ""
+            forecast_record.add(result, torch_version, time.strftime("%Y-%m-%d"))
+        return result
+
+    def _measure(self, search: Search, result: TrialResult, candidates: Sequence[Remedy]) -> None:
+        self._listener.phase(self._isolation.sentence)
+        ready = search.start_baseline()
+        result.baseline_ms = search.baseline_step_ms
+        result.device = ready.gpu or "CPU"
+        recording = time.monotonic()
+        view = self._runs.record(search.laboratory, "baseline", ())
+        # The budget is for measurements.
+        search.deadline_s += time.monotonic() - recording
+        search.measure_seed()
+        facts = facts_of(view, ready)
+        tried, left_out = [], []
+        for one in candidates:
+            why = one.why_not(facts)
+            if why is None:
+                tried.append(one)
+            else:
+                left_out.append(TriedRemedy(remedy=one.name, title=one.title, not_tried=why, code=one.code()))
+        result.best = search.run(tried, _forecasts(view, tried))
+        search.rows += left_out
+        search.end()
+        for row in (*search.rows, *search.sets):
+            if row.gain_percent is not None and self._runs.wants(row.is_gain):
+                remedies = [make(name) for name in row.remedy.split("+")]
+                if self._runs.record(search.laboratory, row.remedy, remedies) is not None:
+                    row.run = self._runs.path_of(row.remedy)
+
+
+def _forecasts(view: ProfileView | None, remedies: Sequence[Remedy]) -> dict[str, float]:
+    """By name, the percent of the step that the advice on the baseline's recording expects."""
+    if view is None:
+        return {}
+    by_rule: dict[str, float] = {}
+    for item in advise(view, view.selection()).findings:
+        if item.saving is not None:
+            by_rule[item.rule] = max(by_rule.get(item.rule, 0.0), item.saving.percent)
+    found = {one.name: max((by_rule[rule] for rule in one.rules if rule in by_rule), default=None) for one in remedies}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _write_patch(command: Sequence[str], best: BestSet) -> None:
+    """Fill the patch of the script that makes the best set permanent, and what no edit is safe for."""
+    source = _source_of(command) if best.remedies else None
+    if source is None:
+        best.by_hand = list(best.remedies)
+        return
+    edits: list[Edit] = []
+    for name in best.remedies:
+        own = make(name).patch(source)
+        # Two remedies may ask for the same argument.
+        new = [one for one in own or () if one not in edits]
+        if not own or not _fits(source, [*edits, *new]):
+            best.by_hand.append(name)
+            continue
+        edits += new
+    best.patch = source.diff(edits) if edits else ""
+
+
+def _source_of(command: Sequence[str]) -> ScriptSource | None:
+    """Of the command's script; None where it cannot be read."""
+    script = next((Path(one) for one in command if one.endswith(".py") and Path(one).is_file()), None)
+    try:
+        return None if script is None else ScriptSource.read(script)
+    except (OSError, ValueError):
+        return None
+
+
+def _fits(source: ScriptSource, edits: Sequence[Edit]) -> bool:
+    """Whether the edits make a valid script together."""
+    try:
+        source.diff(edits)
+    except (ValueError, SyntaxError):
+        return False
+    return True
