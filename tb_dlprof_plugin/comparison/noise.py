@@ -66,7 +66,8 @@ def half_width(variance_a: Floats, count_a: int, variance_b: Floats, count_b: in
     table = np.array([*_T95, _Z95 + 0.08])
     quantile = table[np.clip(freedom, 1, len(_T95) + 1).astype(np.int64) - 1]
     quantile = np.where(freedom > 120, _Z95 + 0.02, quantile)
-    return quantile * np.sqrt(total)
+    half: Floats = quantile * np.sqrt(total)
+    return half
 
 
 def _mean_and_variance(values: npt.NDArray[np.generic]) -> tuple[Floats, Floats]:

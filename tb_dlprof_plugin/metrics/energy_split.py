@@ -115,7 +115,8 @@ def dynamic_joules(power: GpuPower, work: WorkOfLaunches, seconds: Floats) -> Fl
     watts = np.where(_PRODUCTS, power.product_watts, power.other_watts)
     per_flop = np.array([power.picojoules_per_flop.get(kind, 0.0) for kind in KINDS])
     arithmetic = per_flop[work.kind] * work.flops + power.picojoules_per_byte * work.bytes
-    return watts[work.kind] * seconds + PICO * arithmetic
+    joules: Floats = watts[work.kind] * seconds + PICO * arithmetic
+    return joules
 
 
 def work_of_launches(view: ProfileView, selection: Selection, cache_bytes: int) -> WorkOfLaunches:

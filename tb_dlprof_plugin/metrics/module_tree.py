@@ -105,9 +105,9 @@ def _calls_of_the_whole_model(view: ProfileView) -> Bools:
     """
     profile = view.profile
     ops, calls = profile.ops, profile.calls
-    unnamed = (ops.module == 0)[calls.op]
-    is_range = (ops.kind == CallKind.MODULE)[calls.op]
-    backward = (ops.role == Role.BACKWARD)[calls.op]
+    unnamed: Bools = (ops.module == 0)[calls.op]
+    is_range: Bools = (ops.kind == CallKind.MODULE)[calls.op]
+    backward: Bools = (ops.role == Role.BACKWARD)[calls.op]
     own = inherit(is_range, is_range, view.call_parent) & unnamed & ~backward
 
     types_of = take_or(view.groups.op_type, view.call_group, 0)

@@ -135,7 +135,8 @@ class GpuWork:
     @property
     def backward(self) -> Bools:
         """Which were launched in the backward pass."""
-        return self.role == Role.BACKWARD
+        backward: Bools = self.role == Role.BACKWARD
+        return backward
 
     def only(self, rows: Bools) -> GpuWork:
         """Some of the rows."""

@@ -128,7 +128,8 @@ def _missing_steps(rounds: Ints, unscales: Ints, steps: Ints) -> Ints:
         most[check] = max(most[check], step, 1)
     # A first round without a check began before the recording: its step may have, too.
     expected: Ints = np.array([most[check] if check else 0 for check in checks.tolist()], dtype=np.int64)
-    return np.maximum(expected - taken, 0)
+    missing: Ints = np.maximum(expected - taken, 0)
+    return missing
 
 
 def _follows(rounds: Ints, unscales: Ints) -> bool:

@@ -109,7 +109,8 @@ def _nearest_cluster(duration_ns: Ints, true_ns: float) -> Bools:
     if not fit:
         return np.ones(len(order), dtype=np.bool_)
     distance = [abs(float(np.log(np.median(duration_ns[cluster == row]) / true_ns))) for row in fit]
-    return cluster == fit[int(np.argmin(distance))]
+    nearest: Bools = cluster == fit[int(np.argmin(distance))]
+    return nearest
 
 
 def longest_run(chosen: Bools) -> tuple[int, int]:

@@ -73,7 +73,8 @@ def activity_rows(view: ProfileView, activity_ns: Ints) -> list[IdleActivity]:
 
 def largest_causes(activity_ns: Ints) -> Ints:
     """Per row (last axis: `ACTIVITIES`) the index in `CAUSES` of the cause with the most time."""
-    return by_cause(activity_ns).argmax(axis=-1).astype(np.int64)
+    cause: Ints = by_cause(activity_ns).argmax(axis=-1).astype(np.int64)
+    return cause
 
 
 def while_words(view: ProfileView, cause: IdleCause, activity_ns: Ints) -> str:
