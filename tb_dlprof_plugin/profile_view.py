@@ -225,8 +225,11 @@ class ProfileView:
     @cached_property
     def launch_is_collective(self) -> Bools:
         """Whether the activity is a kernel of a collective or of a message between ranks."""
-        communicates = self.profile.kernels_where(family="communication")
-        return (communicates & (self.profile.kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        strings, kernels = self.profile.strings, self.profile.kernels
+        of_kernel = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
+        of_kernel &= kernels.kind == KernelKind.KERNEL
+        result: Bools = of_kernel[self.profile.launches.kernel]
+        return result
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:
@@ -247,7 +250,8 @@ class ProfileView:
             ],
             dtype=np.bool_,
         )
-        return (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        computes: Bools = (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        return computes
 
     @cached_property
     def _launch_is_whole_graph(self) -> Bools:
