@@ -11,7 +11,7 @@ from xdist.scheduler import LoadScopeScheduling
 SHARED = {
     "planted trainings": ("tests/benchmarks/test_planted.py", "tests/docs/test_rule_pages.py"),
     "browser tests of many runs": (
-        "tests/e2e/test_memory.py", "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
+        "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
     ),
 }  # fmt: skip
 _GROUP_OF = {path: group for group, paths in SHARED.items() for path in paths}
