@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ LIST = Path(__file__).with_name("mutations.json")
 PACKAGES = ("analysis", "api", "cli", "comparison", "metrics", "names", "pages", "reports", "simulation", "web")
 COUNT, SEED = 60, 31
 TIMEOUT_S = 600
+OPTIONS = ("-m", "not slow and not long", "-p", "no:cacheprovider")
 
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -81,30 +83,20 @@ def choose() -> list[dict[str, str]]:
     return chosen
 
 
-def is_found(fault: dict[str, str]) -> bool | None:
-    """Whether a test fails with the fault; None if its line is no longer there."""
+def outcome(fault: dict[str, str]) -> str:
+    """Whether a test fails with the fault: found, missed, timed out, or gone if its line is no longer there."""
     path = ROOT / fault["file"]
     whole = path.read_text()
     if whole.splitlines().count(fault["before"]) != 1:
-        return None
+        return "gone"
     tests = ROOT / "tests" / Path(fault["file"]).parts[1]
     path.write_text(whole.replace(f"{fault['before']}\n", f"{fault['after']}\n", 1))
     try:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            str(tests),
-            "-x",
-            "-q",
-            "-m",
-            "not slow and not long",
-            "-p",
-            "no:cacheprovider",
-        ]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=TIMEOUT_S, check=False).returncode != 0
+        command = [sys.executable, "-m", "pytest", str(tests), "-x", "-q", *OPTIONS]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=TIMEOUT_S, check=False)
+        return "found" if done.returncode else "missed"
     except subprocess.TimeoutExpired:
-        return True
+        return "timed out"
     finally:
         path.write_text(whole)
 
@@ -119,17 +111,14 @@ def main() -> int:
         return 0
     wanted = options.only.split(",") if options.only else PACKAGES
     faults = [fault for fault in json.loads(LIST.read_text()) if Path(fault["file"]).parts[1] in wanted]
-    found = 0
+    outcomes: Counter[str] = Counter()
     for number, fault in enumerate(faults, 1):
         begun = time.monotonic()
-        result = is_found(fault)
-        found += bool(result)
-        word = {True: "found", False: "missed", None: "gone"}[result]
-        print(
-            f"{number:2} {word:6} {time.monotonic() - begun:4.0f} s {fault['file']}: {fault['after'].strip()}",
-            flush=True,
-        )
-    print(f"{found} of {len(faults)} found")
+        what = outcome(fault)
+        outcomes[what] += 1
+        seconds = time.monotonic() - begun
+        print(f"{number:2} {what:9} {seconds:4.0f} s {fault['file']}: {fault['after'].strip()}", flush=True)
+    print(f"{outcomes['found']} of {len(faults)} found; {dict(outcomes)}")
     return 0
 
 

@@ -117,13 +117,6 @@ def test_the_memory_page_shows_what_its_view_holds(server: Server, watched: Watc
     frame.get_by_test_id("memory-curve").locator("canvas").hover()
     expect(frame.get_by_test_id("memory-curve")).to_contain_text("Allocated")
     expect(frame.get_by_test_id("memory-curve")).to_contain_text(" bytes")
-
-    frame.get_by_test_id("memory-iterations").locator("tbody button").nth(1).click()
-    second = view.profile.iterations.number[1]
-    expect(frame.get_by_test_id("headline")).to_contain_text(f"in iteration {second}")
-    frame.get_by_test_id("memory-device-picker").select_option("cpu")
-    expect(frame.get_by_test_id("headline")).to_contain_text("CPU holds at most")
-    expect(watched.page).to_have_url(holding("p.tb_dlprof.device=cpu"))
     watched.nothing_went_wrong()
 
 
