@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo generate docs test landing test-all checks lint types mypy tsc imports frontend frontend-checks rule clean
+.PHONY: help demo generate docs test landing slow-tests test-all checks lint types mypy tsc imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -66,8 +66,12 @@ test: $(STAMPS)/python-test checks ## Check style, imports and the frontend, and
 	$(call step,Python tests)
 	@$(PY) -m pytest $(PYTEST) $(CORES) -m 'not slow and not long'
 
-landing: $(STAMPS)/python-dev $(STAMPS)/chromium types ## After `make test`: types, and the tests with torch, TensorBoard and a browser
-	$(call step,Python tests with torch, TensorBoard and a browser)
+# Types are checked by one core, and tests wait for the processes that they start: side by side they take less.
+landing: $(STAMPS)/python-dev $(STAMPS)/chromium ## After `make test`: types, and the tests with torch, TensorBoard and a browser
+	@$(MAKE) --jobs=3 mypy tsc slow-tests
+
+slow-tests: $(STAMPS)/python-dev $(STAMPS)/chromium
+	$(call step,Python tests with torch or a browser)
 	@$(PY) -m pytest $(PYTEST) $$(($(CORES) + 1)) -m 'slow and not long'
 
 test-all: checks types $(STAMPS)/python-dev $(STAMPS)/chromium ## Run every check and every test

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support import leftovers, recorded_runs
-from support.worker_groups import GroupScheduling, group_of
+from support.worker_groups import BEGIN_FIRST, GroupScheduling, group_of
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile
@@ -101,14 +101,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks slow tests, those with a real TensorBoard too.
 
-    Groups with the most of them come first, so that workers end at about the same time.
+    Groups that take long come first, so that workers end at about the same time.
     """
     slow: Counter[str] = Counter()
     for item in items:
         if _is_slow(item.path) or "start_tensorboard" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
         slow[group_of(item.nodeid)] += any(item.get_closest_marker(name) for name in ("slow", "long"))
-    items.sort(key=lambda item: -slow[group_of(item.nodeid)])
+    items.sort(key=lambda item: (group_of(item.nodeid) not in BEGIN_FIRST, -slow[group_of(item.nodeid)]))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import dataclasses
 import io
 import json
 from collections.abc import Callable
@@ -154,43 +152,11 @@ def test_a_terminal_gets_colours_and_its_width_but_not_under_no_color(
 def test_json_has_an_entry_for_each_finding_and_each_rule(advise: Advise, page: AdvicePage) -> None:
     report = json.loads(advise("--format", "json").stdout)
     assert report == json.loads(msgspec.json.encode(advice_report(page)))
-    assert report == json.loads(advise("--json").stdout)
-    assert [entry["rule"] for entry in report["findings"]] == [finding.rule for finding in page.findings]
     entry, finding = report["findings"][0], page.findings[0]
     assert finding.saving is not None
-    assert entry["saving_ms"] == pytest.approx(finding.saving.expected_ns / 1e6)
-    assert entry["saving_low_ms"] <= entry["saving_ms"] <= entry["saving_high_ms"]
-    assert {"severity", "title", "evidence", "change", "code", "confidence"} <= set(entry)
     assert page.combined is not None
+    assert (entry["rule"], entry["saving_ms"]) == (finding.rule, pytest.approx(finding.saving.expected_ns / 1e6))
     assert report["combined"]["saving_ms"] == pytest.approx(page.combined.expected_ns / 1e6)
-    assert {rule["rule"]: rule["outcome"] for rule in report["rules"]}["synchronous_dataloader"] == "fired"
-
-
-def test_csv_has_a_row_for_each_finding_with_the_figures_of_the_json(advise: Advise) -> None:
-    rows = list(csv.DictReader(io.StringIO(advise("--format", "csv").stdout)))
-    entries = json.loads(advise("--format", "json").stdout)["findings"]
-    names = ("saving_ms", "saving_low_ms", "saving_high_ms", "step_ms")
-    assert [(row["rule"], *(float(row[name]) if row[name] else None for name in names)) for row in rows] == [
-        (entry["rule"], *(entry[name] for name in names)) for entry in entries
-    ]
-
-
-def test_the_step_is_the_one_without_the_profiler_and_no_saving_exceeds_it(training, tmp_path: Path) -> None:
-    # GIVEN steps that take a tenth of what was recorded
-    recorded = training("fp32").profile(session="s")
-    facts = msgspec.structs.replace(recorded.facts, unprofiled_step_ns=100_000, unprofiled_steps=20)
-    write_profile(tmp_path, dataclasses.replace(recorded, facts=facts))
-    report = json.loads(CliRunner().invoke(app, ["advise", str(tmp_path), "--format", "json"]).stdout)
-    step = report["step"]
-    assert (step["ms"], step["source"], step["recorded_ms"]) == (0.1, "measured", 1.0)
-    assert step["low_ms"] < step["ms"] < step["high_ms"]
-    priced = [finding for finding in report["findings"] if finding["saving_ms"] is not None]
-    assert priced
-    for finding in priced:
-        assert finding["step_ms"] == 0.1
-        assert finding["saving_low_ms"] <= finding["saving_ms"] <= finding["saving_high_ms"] <= finding["step_ms"]
-        assert finding["saving_percent"] <= 100
-    assert report["combined"]["saving_high_ms"] <= 0.1
 
 
 @pytest.mark.parametrize("limit", ["high", "medium", "low"])
@@ -214,12 +180,17 @@ def test_an_ignored_finding_is_neither_shown_nor_counted(advise: Advise, page: A
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("amp_not_user", "did you mean amp_not_used"), ("zzz", "--verbose names all rules.")]
+    ("options", "words"),
+    [
+        (("--ignore", "tf32_off,amp_not_user"), "amp_not_user; did you mean amp_not_used"),
+        (("--ignore", "tf32_off,zzz"), "zzz; --verbose names all rules."),
+        (("--rule", "tf32_of"), "tf32_of; did you mean tf32_off?\n"),
+    ],
 )
-def test_a_rule_that_does_not_exist_is_refused(advise: Advise, name: str, hint: str) -> None:
-    result = advise("--ignore", f"tf32_off,{name}")
+def test_a_rule_that_does_not_exist_is_refused(advise: Advise, options: tuple[str, str], words: str) -> None:
+    result = advise(*options)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert f"tb-dlprof: there is no rule {name}; {hint}" in result.stderr
+    assert f"tb-dlprof: there is no rule {words}" in result.stderr
 
 
 def test_its_former_name_still_works_and_is_not_listed(source: Path, advise: Advise) -> None:
@@ -238,9 +209,3 @@ def test_what_a_rule_says_of_itself_needs_no_run() -> None:
     for name in thresholds_of(known):
         assert f"| `{name}` | " in result.stdout
     assert "Step times of one run vary by about this much" in result.stdout, "where a threshold comes from"
-
-
-def test_an_unknown_rule_is_one_sentence() -> None:
-    result = CliRunner().invoke(app, ["advise", "--rule", "tf32_of"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "tb-dlprof: there is no rule tf32_of; did you mean tf32_off?\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
@@ -14,7 +13,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
-from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES
+from tb_dlprof_plugin.cli.commands import COMMANDS
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.compare import compare_page
@@ -60,19 +59,6 @@ def _process(*args: object) -> subprocess.CompletedProcess[str]:
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.setenv("COLUMNS", "300")
     return lambda *args: CliRunner().invoke(app, [str(arg) for arg in args])
-
-
-def test_help_lists_every_subcommand() -> None:
-    done = _process("--help")
-    assert done.returncode == 0
-    assert [name for name in COMMANDS if f"  {name} " not in done.stdout] == []
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, *FORMER_NAMES])
-def test_every_subcommand_explains_itself(run, command: str) -> None:
-    result = run(command, "--help")
-    assert result.exit_code == 0
-    assert "Usage: " in result.stdout
 
 
 def test_the_version_is_printed(run) -> None:
@@ -184,8 +170,6 @@ def test_memory_without_addresses_is_the_running_sum_and_the_rest_is_called_unkn
     words += ["have no addresses", "5.75 MiB", "Growth per iteration"]
     assert [word for word in words if word not in shown] == []
     assert [word for word in ("Category", "Activations", "Module", "(before") if word in shown] == []
-    page = json.loads(run("memory", file, "--json").stdout)
-    assert (page["figures"]["relative"], page["categories"], page["total_rows"]) == (True, [], None)
 
 
 def test_a_limit_says_how_many_rows_are_left_out(run, logdir: Path) -> None:
@@ -234,21 +218,8 @@ def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
     assert json.loads(run("compare", *paths, "--json").stdout) == json.loads(msgspec.json.encode(expected))
     assert run("compare", *paths, "--format", "json").stdout == run("compare", *paths, "--json").stdout
     text = run("compare", *paths).stdout
-    assert "Base precision" in text
-    assert "5.00" in text
-    assert "Where the step goes" in text
-    assert "Casts" in text
-    assert "launched by no op" in text
-
-
-def test_compare_in_csv_has_a_line_for_each_op(run, logdir: Path) -> None:
-    result = run("compare", logdir / "fp32", logdir / "fp16", "--format", "csv")
-    header, *lines = csv.reader(result.stdout.splitlines())
-    assert len(lines) == 7
-    rows = [dict(zip(header, line, strict=True)) for line in lines]
-    conv = next(row for row in rows if (row["name"], row["direction"]) == ("conv1/conv2d", "backward"))
-    assert (conv["a_ns"], conv["b_ns"], conv["speedup"]) == ("300000", "60000", "5.0")
-    assert (conv["a_other_compute_ns"], conv["b_tensor_core_ns"]) == ("300000", "60000")
+    words = ("Base precision", "5.00", "Where the step goes", "Casts", "launched by no op")
+    assert [word for word in words if word not in text] == []
 
 
 def _slowed(training, factor: float, name: str, tmp_path: Path, spread: float = 0) -> Path:
@@ -281,18 +252,9 @@ def test_a_slower_candidate_ends_with_1_beyond_limit_and_noise(
     candidate = _slowed(training, factor, "candidate", tmp_path, spread)
     result = run("compare", base, candidate, "--format", "json", "--fail-if-slower", limit)
     assert result.exit_code == status
-    page = json.loads(result.stdout)
-    assert (page["base_ms"], page["candidate_ms"]) == (1.0, pytest.approx(factor))
-    assert page["speedup_low"] <= page["speedup"] <= page["speedup_high"]
-    assert sum(bucket["candidate_ns"] for bucket in page["buckets"]) == round(1e6 * page["candidate_ms"])
+    assert json.loads(result.stdout)["candidate_ms"] == pytest.approx(factor)
     assert words in result.stderr
     assert bool(result.stderr) is bool(words)
-
-
-def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
-    result = run("summary", cpu_trace.write("direct.pt.trace.json.gz"))
-    assert result.exit_code == 0
-    assert "on the CPU" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.marks import short_of
 from support.nsys_database import NsysDatabase
 from typer.testing import CliRunner, Result
 
@@ -95,15 +97,23 @@ def test_of_a_folder_it_is_said_what_was_read_and_what_was_not(run, database: Pa
 
 def test_the_rank_of_a_report_of_several_can_be_named(run, tmp_path: Path) -> None:
     two = TRACES / "nsys" / "two_ranks.sqlite.gz"
-    assert '"rank": 1' in run("info", two, "--rank", 1, "--format", "json").stdout.replace('"rank":1', '"rank": 1')
+    assert json.loads(run("info", two, "--rank", 1, "--format", "json").stdout)["rank"] == 1
     result = run("info", two, "--rank", 5)
     assert (result.exit_code, "holds the ranks 0, 1, not 5" in result.stderr) == (2, True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("name", ["nsys/emit_nvtx_amp.sqlite.gz", "nsys/cuda_graph_whole.sqlite.gz",
-                                  "nsys/tensorrt_ranges.sqlite.gz", "nvprof/pyprof_markers.nvprof.gz"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    short_of(
+        [
+            "nsys/emit_nvtx_amp.sqlite.gz", "nsys/cuda_graph_whole.sqlite.gz", "nsys/tensorrt_ranges.sqlite.gz",
+            "nvprof/pyprof_markers.nvprof.gz",
+        ],
+        {"nsys/tensorrt_ranges.sqlite.gz"},
+    ),
+)  # fmt: skip
 def test_every_page_has_something_to_say(run, command: str, name: str) -> None:
     result = run(command, TRACES / name)
     assert result.exit_code == 0, result.stderr

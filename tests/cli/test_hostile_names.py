@@ -74,15 +74,25 @@ def _called(command: Command, places: Places, folder: Path, *options: str) -> Re
     return CliRunner().invoke(app, [command.name, *arguments, *options])
 
 
+OUTPUTS = [
+    (command, output)
+    for command in ANSWERING
+    for output in (
+        *(("csv", "json") if command.page or command.prints else ()),
+        "text",
+        *(("all",) if command.name in ("advise", "runs", "report") else ()),
+    )
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("output", ["text", "csv", "json", "all"])
-@pytest.mark.parametrize("command", ANSWERING, ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    ("command", "output"), OUTPUTS, ids=lambda value: value if isinstance(value, str) else value.name
+)
 def test_no_name_reaches_the_terminal_as_it_is(command: Command, output: str, places: Places, tmp_path: Path) -> None:
-    if output == "all":
-        options = {"advise": ["--verbose"], "runs": ["--by-model"], "report": ["--output-path", str(tmp_path)]}
-        given = options.get(command.name, [])
-    else:
-        given = ["--format", output] if command.page or command.prints else []
+    options = {"advise": ["--verbose"], "runs": ["--by-model"], "report": ["--output-path", str(tmp_path)]}
+    has_formats = bool(command.page or command.prints)
+    given = options[command.name] if output == "all" else ["--format", output] if has_formats else []
     result = _called(command, places, tmp_path, *given)
     assert result.exit_code == 0, result.output
     said = result.stdout + result.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.pages.forecast import ForecastOp, ForecastPage, forecast_page
+from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -85,14 +83,6 @@ def test_text_without_a_scaler_has_no_row_for_it() -> None:
     assert "as now" in _output(LENET, "--precision", "bf16")
 
 
-def test_csv_holds_all_ops() -> None:
-    page = _page(VGG, "bf16")
-    rows = list(csv.DictReader(io.StringIO(_output(VGG, "--precision", "bf16", "--format", "csv", "--limit", 2))))
-    assert len(rows) == page.total_rows
-    assert tuple(rows[0]) == ForecastOp.__struct_fields__
-    assert [(row["id"], float(row["predicted_ms"])) for row in rows] == [(op.id, op.predicted_ms) for op in page.ops]
-
-
 def test_a_run_that_allows_no_forecast_is_refused_in_a_sentence(
     tmp_path: Path, cpu_trace: Any, training: Callable[..., Any]
 ) -> None:
@@ -116,10 +106,3 @@ def test_wrong_arguments_are_named() -> None:
     assert "--batch-size" in _failure(LENET, "--precision", "bf16", "--batch-size", "many")
     assert "does not exist" in _failure(RECORDED / "nothing", "--precision", "bf16").lower()
     assert "holds 4 runs; name one of them" in _failure(RECORDED / "lenet", "--precision", "bf16")
-
-
-def test_a_trace_file_will_do(training: Callable[..., Any], tmp_path: Path) -> None:
-    trace = training("fp32")
-    path = trace.write()
-    printed = json.loads(_output(path, "--precision", "bf16", "--format", "json"))
-    assert printed["predicted_step_ms"] > 0

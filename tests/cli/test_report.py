@@ -7,8 +7,6 @@ import io
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +52,6 @@ class TestFiles:
         assert rows[0]["reason"].startswith("Its inputs are FP32; whether TF32 is allowed")
         assert set(TENSOR_KEYS.values()) < set(rows[0])
 
-    def test_csv_is_the_default(self, source: Path) -> None:
-        rows = list(csv.DictReader(io.StringIO(report(source, "--reports", "tensor").stdout)))
-        assert len(rows) == 4
-        assert rows[0]["Uses TC"] == "False"
-
     def test_files_are_named_as_dlprof_names_them(self, source: Path, tmp_path: Path) -> None:
         folder = tmp_path / "new" / "folder"
         result = report(source, "--reports", "tensor,kernel", "--formats", "json,csv", "--output-path", folder)
@@ -80,27 +73,10 @@ class TestFiles:
         assert report(source, "--reports", "summary", "--base-name", "my run").exit_code == 0
         assert (tmp_path / "my_run_summary.csv").read_text().splitlines()[1] == "Profile Name,my run"
 
-    def test_node_op_is_op_type_under_its_other_name(self, source: Path, tmp_path: Path) -> None:
-        assert report(source, "--reports", "node_op,op_type", "--output-path", tmp_path).exit_code == 0
-        one, other = (tmp_path / f"dlprof_{name}.csv" for name in ("node_op", "op_type"))
-        assert one.read_text() == other.read_text()
-
     def test_notes_say_on_stderr_what_could_not_be_had(self, source: Path) -> None:
         result = report(source, "--reports", "iteration")
         assert "Note (iteration): Parameters and Output Shapes are empty" in result.stderr
         assert "Note" not in result.stdout
-
-    def test_expert_systems_has_dlprofs_columns_first_and_the_savings_after_them(self, source: Path) -> None:
-        result = report(source, "--reports", "expert_systems", "--formats", "json")
-        assert result.exit_code == 0
-        rows = json.loads(result.stdout)
-        (tf32,) = [row for row in rows if row["rule"] == "tf32_off"]
-        assert list(tf32)[:2] == ["problem", "recommendation"]
-        assert tf32["problem"].startswith("TF32 is not used")
-        assert tf32["recommendation"].startswith("Allow TF32")
-        assert tf32["saving_low_ns"] <= tf32["saving_ns"] <= tf32["saving_high_ns"]
-        lines = list(csv.DictReader(io.StringIO(report(source, "--reports", "expert_systems").stdout)))
-        assert [line["Problem"] for line in lines] == [row["problem"] for row in rows]
 
 
 class TestRange:
@@ -201,17 +177,6 @@ class TestPython:
         (run,) = tb_dlprof_plugin.read_profiles(source)
         with pytest.raises(ValueError, match=words):
             run.report(name, **options)
-
-    def test_the_summary_is_one_value_a_row(self, source: Path) -> None:
-        (run,) = tb_dlprof_plugin.read_profiles(source)
-        table = run.report("summary")
-        assert ("Iterations", "Total Iterations", "", 3) in table.rows
-        assert ("All Kernels", "Memory", "GPU Time (ns)", 60_000) in table.rows
-
-    @pytest.mark.parametrize("module", ["tb_dlprof_plugin.pages", "numpy", "pandas"])
-    def test_importing_the_package_does_not_import_the_reports(self, module: str) -> None:
-        code = f"import sys, tb_dlprof_plugin; sys.exit({module!r} in sys.modules)"
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 class TestDocument:

@@ -49,7 +49,6 @@ from tb_dlprof_plugin.store import run_folder
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.run_files import RunFile
 from tb_dlprof_plugin.store.run_folder import RunFolder
-from tb_dlprof_plugin.version import __version__
 
 INTERRUPT = textwrap.dedent("""
     import os, signal
@@ -660,24 +659,7 @@ def test_simple_modes_totals(gpu_view, ref, capsys) -> None:
 # ---- the command line
 
 
-def test_the_help_names_every_option(monkeypatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    text = CliRunner().invoke(app, ["run", "--help"]).stdout
-    for option in (
-        "--logdir", "--run-name", "--force", "--mode", "--delay", "--duration", "--iter-start", "--iter-stop",
-        "--profile-range", "--reports", "--formats", "--output-path", "--base-name", "--dump-model-data",
-        "--verbosity", "--version",
-    ):  # fmt: skip
-        assert option in text
-    assert "tb-dlprof run -- torchrun --nproc-per-node 2 train.py" in text
-
-
-def test_the_version() -> None:
-    for words in (["--version"], ["run", "--version"], ["run", "-V"]):
-        assert CliRunner().invoke(app, words).stdout == f"{__version__}\n"
-
-
-@pytest.mark.parametrize(("typed", "completed"), [("tb-dlprof ru", "run"), ("tb-dlprof run --dur", "--duration")])
+@pytest.mark.parametrize(("typed", "completed"), [long("tb-dlprof ru", "run"), ("tb-dlprof run --dur", "--duration")])
 def test_the_shell_completes_it(tmp_path: Path, typed: str, completed: str) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_TB_DLPROF_COMPLETE": "complete_bash"}
     program = Path(sys.executable).parent / "tb-dlprof"

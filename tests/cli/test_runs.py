@@ -43,23 +43,6 @@ def batches(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
     return logdir
 
 
-@pytest.mark.slow
-def test_all_runs_below_a_logdir_stand_against_the_fp32_run_of_their_model() -> None:
-    page = json.loads(_output("runs", RECORDED, "--format", "json"))
-    rows = {row["ref"]["run"]: row for row in page["rows"]}
-    assert len(rows) == page["done"] == page["total"] == 24
-    assert {name: row["base"] for name, row in rows.items()} == {name: f"{name.split('/')[0]}/fp32" for name in rows}
-    fastest = rows["resnet50/amp-fp16"]
-    assert fastest["speedup"] == pytest.approx(rows["resnet50/fp32"]["step_ns"] / fastest["step_ns"])
-    custom, lenet = rows["custom/amp-fp16"], rows["lenet/fp32"]
-    assert (custom["step_source"], custom["step_ns"] < custom["recorded_ns"]) == ("simulated", True)
-    assert (lenet["step_source"], lenet["step_ns"] < lenet["recorded_ns"]) == ("measured", True)
-    assert fastest["low"] < fastest["speedup"] < fastest["high"]
-    assert (fastest["change"], fastest["changes"]) == ("faster", ["FP32 to AMP FP16"])
-    assert rows["resnet50/fp32"]["speedup"] is None
-    assert rows["mlp/tf32"]["change"] == "within noise"
-
-
 def test_the_table_is_the_same_as_text_and_csv() -> None:
     text = _output("runs", RECORDED / "mlp")
     assert "is the base" in text

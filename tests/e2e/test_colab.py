@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Frame, FrameLocator, Page, expect
 from support.colab_proxy import ColabProxy, start_colab_proxy, tensorboard_cell
-from support.recorded_runs import recorded_view
-from support.tensorboard import RECORDED, start_tensorboard
+from support.recorded_runs import demo_run
+from support.tensorboard import PAGE_MS, RECORDED, start_tensorboard
 
 from tb_dlprof_plugin.notebook import colab_script, page_path
 from tb_dlprof_plugin.pages.overview import overview
-from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP, LATER = "lenet/fp32", "lenet/amp-fp16", "mlp/fp32"
-_PAGE_MS = 30_000
 _STORAGE = "() => { try { return String(window.localStorage) } catch (error) { return error.name } }"
 _AROUND = "() => { try { return window.parent.location.href } catch (error) { return error.name } }"
 
@@ -68,8 +66,8 @@ def nothing_was_lost(proxy: ColabProxy) -> None:
 
 
 def headline_of(run: str) -> str:
-    frame = recorded_view(RECORDED / run)
-    return overview(frame, RunRef(run, "", 0, 0), frame.selection()).headline
+    recorded = demo_run(run)
+    return overview(recorded.view, recorded.ref, recorded.selection).headline
 
 
 def plugin_frame(page: Page) -> Frame:
@@ -79,17 +77,17 @@ def plugin_frame(page: Page) -> Frame:
 def walk(frame: FrameLocator) -> None:
     """Through a run: its Overview, its ops, one of them, the advice with code to copy, and to Compare."""
     frame.get_by_test_id("run-picker").select_option(FP32)
-    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(FP32), timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(FP32), timeout=PAGE_MS)
     frame.get_by_test_id("place-explore").click()
     frame.get_by_test_id("ops-table").get_by_text("conv2/conv2d", exact=False).first.click()
-    expect(frame.get_by_test_id("op-detail")).to_contain_text("conv2", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("op-detail")).to_contain_text("conv2", timeout=PAGE_MS)
     frame.get_by_test_id("place-summary").click()
     frame.get_by_test_id("nav-advice").click()
     frame.get_by_test_id("finding-details").first.click()
     frame.get_by_role("button", name="Copy", exact=True).first.click()
     expect(frame.get_by_text("Copied", exact=True)).to_be_visible()
     frame.get_by_test_id("place-compare").click()
-    expect(frame.get_by_test_id("waterfall")).to_be_visible(timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("waterfall")).to_be_visible(timeout=PAGE_MS)
 
 
 def test_tensorboards_cell_shows_the_page(storing: BrowserContext, proxy: ColabProxy) -> None:
@@ -99,7 +97,7 @@ def test_tensorboards_cell_shows_the_page(storing: BrowserContext, proxy: ColabP
     proxy.cell = tensorboard_cell()
     page.goto(proxy.notebook)
     frame = page.frame_locator("iframe").frame_locator("iframe")
-    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(AMP), timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(AMP), timeout=PAGE_MS)
     walk(frame)
     assert errors == []
     nothing_was_lost(proxy)
@@ -113,7 +111,7 @@ def test_the_page_alone_works_without_storage_and_among_strangers(
     proxy.cell = colab_script(6006, page_path(AMP, None), 900)
     page.goto(proxy.notebook)
     frame = page.frame_locator("iframe")
-    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(AMP), timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(AMP), timeout=PAGE_MS)
     expect(frame.locator("html")).to_have_attribute("data-theme", "dark")  # the notebook's
     assert plugin_frame(page).evaluate(_STORAGE) == "SecurityError"
     assert plugin_frame(page).evaluate(_AROUND) == "SecurityError"
@@ -122,7 +120,7 @@ def test_the_page_alone_works_without_storage_and_among_strangers(
     # The state is in the frame's own address, which opens again where it was.
     assert "p.tb_dlprof.page=compare" in plugin_frame(page).url
     plugin_frame(page).evaluate("() => window.location.reload()")
-    expect(frame.get_by_test_id("waterfall")).to_be_visible(timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("waterfall")).to_be_visible(timeout=PAGE_MS)
     assert any("/assets/mount-" in path for path in proxy.from_cache)
     assert [path for path in proxy.cache if "/assets/" not in path] == []
 
@@ -136,7 +134,7 @@ def test_the_page_alone_works_without_storage_and_among_strangers(
         if picker.locator("option", has_text=LATER).count():
             break
     picker.select_option(LATER)
-    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(LATER), timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_have_text(headline_of(LATER), timeout=PAGE_MS)
     assert errors == []
     nothing_was_lost(proxy)
     page.context.close()

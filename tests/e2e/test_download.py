@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from support.marks import short_of
-from support.tensorboard import Server, Watched
+from support.tensorboard import PAGE_MS, Server, Watched
 
-_PAGE_MS = 30_000
 _PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-bf16"
 _FP32 = "p.tb_dlprof.run=lenet/fp32"
 _KINDS = {
@@ -65,7 +64,7 @@ def _open(watched: Watched, server: Server, page: str, rest: str) -> Page:
     address = f"#tb_dlprof&p.tb_dlprof.page={page.strip()}&{rest}"
     watched.page.goto(f"{server.page_alone}{address}")
     if page == "overview":
-        watched.page.get_by_test_id("overview-more").locator("> summary").click(timeout=_PAGE_MS)
+        watched.page.get_by_test_id("overview-more").locator("> summary").click(timeout=PAGE_MS)
     return watched.page
 
 
@@ -85,9 +84,9 @@ def test_a_drawing_is_saved_as_a_picture_and_as_its_values(
     frame = _open(watched, server, page, rest)
     for name in names:
         drawing = frame.locator(f'[data-drawing="{name}"]')
-        expect(drawing).to_be_visible(timeout=_PAGE_MS)
+        expect(drawing).to_be_visible(timeout=PAGE_MS)
         for chart in drawing.locator(".chart").all():
-            expect(chart.locator("canvas")).to_be_visible(timeout=_PAGE_MS)
+            expect(chart.locator("canvas")).to_be_visible(timeout=PAGE_MS)
         menu = frame.locator(".card", has=drawing).get_by_test_id("download")
         menu.click()
         file, picture = _saved(frame, name, "save-png")
@@ -109,7 +108,7 @@ def test_a_drawing_is_saved_as_a_picture_and_as_its_values(
         frame.locator(f'.download-group[aria-label="{name}"]').get_by_test_id("show-table").click()
         shown = drawing.get_by_test_id("drawing-table")
         expect(shown.locator("thead th")).to_have_count(len(head))
-    assert (watched.errors, watched.foreign) == ([], [])
+    watched.nothing_went_wrong()
 
 
 def _steps(answer: dict[str, Any]) -> int:
@@ -136,8 +135,8 @@ def test_values_are_those_of_the_view_in_nanoseconds(server: Server, watched: Wa
 def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: Watched) -> None:
     frame = _open(watched, server, "ops", _FP32)
     table = frame.get_by_test_id("ops-table")
-    table.get_by_test_id("filter-toggle").click(timeout=_PAGE_MS)
-    table.get_by_label("Filter by Pass").select_option("backward", timeout=_PAGE_MS)
+    table.get_by_test_id("filter-toggle").click(timeout=PAGE_MS)
+    table.get_by_label("Filter by Pass").select_option("backward", timeout=PAGE_MS)
     table.get_by_role("button", name="GPU time").click()
     with watched.page.expect_download() as download:
         table.get_by_test_id("json-download").click()
@@ -157,6 +156,6 @@ def test_a_report_longer_than_an_answer_arrives_as_a_whole(server: Server, watch
     assert isinstance(answer, dict)
     first, total = len(answer["rows"]), answer["total_rows"]
     frame = _open(watched, server, "reports", "p.tb_dlprof.run=resnet50/fp32&p.tb_dlprof.report=iteration")
-    expect(frame.get_by_test_id("report-table").get_by_role("status")).to_have_text(f"{total:,} rows", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("report-table").get_by_role("status")).to_have_text(f"{total:,} rows", timeout=PAGE_MS)
     assert first < total, "the report fits into one answer: take a longer one"
-    assert (watched.errors, watched.foreign) == ([], [])
+    watched.nothing_went_wrong()

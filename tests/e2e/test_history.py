@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
-from support.tensorboard import Server, Watched, holding
+from support.tensorboard import PAGE_MS, Server, Watched, holding
 
 RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
-_PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +17,7 @@ def server(shared: Callable[[str], Server]) -> Server:
 
 
 def _shows(where: FrameLocator | Page, heading: str, run: str = RUN) -> None:
-    expect(where.get_by_role("heading", name=heading, exact=True, level=1)).to_be_visible(timeout=_PAGE_MS)
+    expect(where.get_by_role("heading", name=heading, exact=True, level=1)).to_be_visible(timeout=PAGE_MS)
     expect(where.get_by_test_id("run-picker")).to_have_value(run)
 
 
@@ -56,7 +55,7 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     _shows(where, "Memory")
     page.go_back()
     _shows(where, "Ops")
-    assert (watched.errors, watched.foreign) == ([], [])
+    watched.nothing_went_wrong()
 
 
 def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watched) -> None:
@@ -67,37 +66,9 @@ def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watch
     frame.get_by_test_id("place-memory").click()
     _shows(frame, "Memory")
     page.evaluate("location.hash = 'timeseries'")
-    expect(page.locator("iframe")).not_to_be_visible(timeout=_PAGE_MS)
+    expect(page.locator("iframe")).not_to_be_visible(timeout=PAGE_MS)
     page.go_back()
-    expect(page.locator("iframe")).to_be_visible(timeout=_PAGE_MS)
+    expect(page.locator("iframe")).to_be_visible(timeout=PAGE_MS)
     _shows(frame, "Memory")
     page.go_back()
     _shows(frame, "Ops")
-
-
-def test_a_copied_link_and_a_reload_show_the_table_as_it_was_sorted_and_filtered(
-    server: Server, watched: Watched
-) -> None:
-    page = watched.page
-    page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=kernels")
-    frame = page.frame_locator("iframe")
-    _shows(frame, "Kernels")
-    table = frame.get_by_test_id("kernels-table")
-    rows = table.locator("tbody tr")
-    before = rows.count()
-    table.get_by_role("button", name="Calls").click()
-    page.keyboard.press("f")
-    table.get_by_label("Filter by Kernel").fill("gemm")
-    expect(rows).not_to_have_count(before)
-    expect(page).to_have_url(holding("gemm"))
-    shown = rows.all_inner_texts()
-    link = page.url
-    page.reload()
-    _shows(frame, "Kernels")
-    expect(table.locator("th[aria-sort=descending]")).to_contain_text("Calls")
-    expect(rows).to_have_text(shown, use_inner_text=True)
-    page.goto("about:blank")
-    page.goto(link)
-    _shows(frame, "Kernels")
-    expect(rows).to_have_text(shown, use_inner_text=True)
-    assert watched.foreign == []

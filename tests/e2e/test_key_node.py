@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from e2e.conftest import UNMARKED
 from playwright.sync_api import FrameLocator, Page, expect
-from support.recorded_runs import recorded_view
-from support.tensorboard import RECORDED, Server, Watched
+from support.recorded_runs import demo_run
+from support.tensorboard import PAGE_MS, Server, Watched
 
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.pages.overview import Overview, overview
@@ -19,7 +19,6 @@ from tb_dlprof_plugin.reports.registry import make_report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 RUN, KEY_NODE = "lenet/fp32", "conv1/conv2d"
-_PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def server(shared: Callable[[str, str], Server], load_fast: str) -> Server:
 @pytest.fixture(scope="module")
 def recorded() -> ProfileView:
     """The run as Python reads it, without TensorBoard."""
-    return recorded_view(RECORDED / RUN)
+    return demo_run(RUN).view
 
 
 @pytest.fixture(scope="module")
@@ -43,27 +42,15 @@ def overview_of(frame: ProfileView, first: int | None = None, last: int | None =
     return overview(frame, RunRef(RUN, "", 0, 0), frame.selection(first, last))
 
 
-def open_link(server: Server, watched: Watched, **state: str) -> Page:
-    """Opens a deep link to the page alone."""
-    pairs = "".join(f"&p.tb_dlprof.{key}={value}" for key, value in state.items())
-    watched.page.goto(f"{server.page_alone}#tb_dlprof{pairs}")
-    expect(watched.page.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
-    return watched.page
-
-
 def shows(frame: FrameLocator | Page, expected: Overview) -> None:
     """Waits until the Overview is this one."""
     step = str(expected.summary.average_iteration_ns)
-    expect(frame.get_by_test_id("overview-step-time")).to_have_attribute("data-value", step, timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("overview-step-time")).to_have_attribute("data-value", step, timeout=PAGE_MS)
     expect(frame.get_by_test_id("headline")).to_have_text(expected.headline)
     first, last = expected.range.first_number, expected.range.last_number
     expect(frame.get_by_test_id("range-numbers")).to_have_text(
         f"Iterations {first}" if first == last else f"Iterations {first}–{last}"
     )
-
-
-def nothing_went_wrong(watched: Watched) -> None:
-    assert (watched.errors, watched.foreign) == ([], [])
 
 
 def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_same(
@@ -91,35 +78,25 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
     frame.get_by_test_id("key-node-summary").click()
     frame.get_by_test_id("key-node-recorded").click()
     shows(frame, overview_of(recorded))
-    nothing_went_wrong(watched)
+    watched.nothing_went_wrong()
 
 
 def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watched: Watched) -> None:
-    frame = open_link(server, watched, run=UNMARKED)
+    frame = watched.open(server, "overview", run=UNMARKED)
     expect(frame.get_by_test_id("no-steps")).to_contain_text("counts as one iteration")
     expect(frame.get_by_test_id("no-steps-choice").first).to_contain_text("linear (forward, 6 calls)")
     frame.get_by_test_id("no-steps-choice").first.click()
     expect(frame.get_by_test_id("range-numbers")).to_have_text("Iterations 0–6")
     expect(frame.get_by_test_id("no-steps")).to_have_count(0)
-    nothing_went_wrong(watched)
-
-
-def test_a_key_node_that_is_not_there_is_an_error_with_a_way_back(
-    server: Server, watched: Watched, recorded: ProfileView
-) -> None:
-    frame = watched.page
-    frame.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.keyNode=nothing")
-    expect(frame.get_by_test_id("run-error")).to_contain_text("there is no op named 'nothing'", timeout=_PAGE_MS)
-    frame.get_by_test_id("key-node-back").click()
-    shows(frame, overview_of(recorded))
+    watched.nothing_went_wrong()
 
 
 def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
     server: Server, watched: Watched, recorded: ProfileView
 ) -> None:
-    frame = open_link(server, watched, run=RUN)
+    frame = watched.open(server, "overview", run=RUN)
     bars = frame.get_by_test_id("iteration-bars")
-    expect(bars.locator("canvas")).to_be_visible(timeout=_PAGE_MS)
+    expect(bars.locator("canvas")).to_be_visible(timeout=PAGE_MS)
     bars.scroll_into_view_if_needed()
     box = bars.bounding_box()
     assert box is not None
@@ -144,16 +121,14 @@ def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
     expect(frame.get_by_test_id("iteration-bars-marked")).to_have_text(marked)
     watched.page.keyboard.press("Enter")
     shows(frame, overview_of(recorded, 2, 4))
-    nothing_went_wrong(watched)
+    watched.nothing_went_wrong()
 
 
 def test_a_report_and_its_csv_file_hold_what_the_command_writes(
     server: Server, watched: Watched, cut: ProfileView, tmp_path: Path
 ) -> None:
     expected = make_report("kernel_groups", cut, RunRef(RUN, "", 0, 0), cut.selection(1, 3))
-    frame = open_link(
-        server, watched, page="reports", run=RUN, keyNode=KEY_NODE, first="1", last="3", report="kernel_groups"
-    )
+    frame = watched.open(server, "reports", run=RUN, keyNode=KEY_NODE, first="1", last="3", report="kernel_groups")
     expect(frame.get_by_test_id("report-table")).to_contain_text(f"{len(expected.rows)} rows")
     with watched.page.expect_download() as download:
         frame.get_by_test_id("csv-download").click()
@@ -168,4 +143,4 @@ def test_a_report_and_its_csv_file_hold_what_the_command_writes(
     expect(frame.get_by_test_id("headline")).to_contain_text("different CUDA calls")
     expect(frame.get_by_test_id("report-table")).to_contain_text("cudaLaunchKernel")
     assert "p.tb_dlprof.report=api" in watched.page.url
-    nothing_went_wrong(watched)
+    watched.nothing_went_wrong()

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
-from support.tensorboard import RECORDED, Server, Watched, holding
+from support.tensorboard import PAGE_MS, RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
-
-_PAGE_MS = 30_000
 
 
 def _record(folder: Path, cycle: int, precision: str) -> None:
@@ -50,8 +48,8 @@ def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=ops")
     frame = page.frame_locator("iframe")
     table = frame.get_by_test_id("ops-table")
-    table.get_by_role("button", name="fc2/linear").first.click(timeout=_PAGE_MS)
-    expect(frame.get_by_test_id("op-detail")).to_contain_text("fc2/linear", timeout=_PAGE_MS)
+    table.get_by_role("button", name="fc2/linear").first.click(timeout=PAGE_MS)
+    expect(frame.get_by_test_id("op-detail")).to_contain_text("fc2/linear", timeout=PAGE_MS)
     before = frame.get_by_test_id("headline").inner_text()
     first_row = table.locator("tbody tr").first.inner_text()
     page.frames[1].evaluate("window.stays = true")
@@ -59,7 +57,7 @@ def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     _record(tmp_path / "mlp", 1, "amp-bf16")
     reload_after(lambda runs: runs["mlp"] == [0, 1])
     expect(frame.get_by_test_id("news")).to_contain_text(
-        "Cycle 1 of mlp was recorded; the page follows", timeout=_PAGE_MS
+        "Cycle 1 of mlp was recorded; the page follows", timeout=PAGE_MS
     )
     expect(frame.get_by_test_id("cycle-picker")).to_have_value("")
     expect(table.locator("tbody tr").first).not_to_have_text(first_row)
@@ -72,7 +70,7 @@ def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     _record(tmp_path / "mlp", 2, "tf32")
     _record(tmp_path / "other", 0, "fp32")
     reload_after(lambda runs: runs["mlp"] == [0, 1, 2] and "other" in runs)
-    expect(frame.get_by_test_id("news")).to_contain_text("The one that you chose stays.", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("news")).to_contain_text("The one that you chose stays.", timeout=PAGE_MS)
     expect(frame.get_by_test_id("headline")).to_have_text(before)
     expect(page).to_have_url(holding("p.tb_dlprof.cycle=0"))
     expect(frame.get_by_test_id("news-run")).to_have_text("other")
@@ -81,4 +79,4 @@ def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     expect(frame.get_by_test_id("news")).to_have_count(0)
     expect(page).not_to_have_url(holding("cycle"))
     assert page.frames[1].evaluate("window.stays") is True
-    assert (watched.errors, watched.foreign) == ([], [])
+    watched.nothing_went_wrong()

@@ -9,11 +9,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from support.axe import add_axe, violations
 from support.marks import short_of
-from support.tensorboard import ROOT, Server
+from support.tensorboard import PAGE_MS, ROOT, Server
 
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
 
-_PAGE_MS = 30_000
 _PEERS = ROOT / "docs" / "peers.md"
 _LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
 PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
@@ -63,7 +62,7 @@ def _open(page: Page, server: Server, address: str) -> None:
     """A page of ours without TensorBoard around it."""
     page.goto("about:blank")
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page={address}")
-    page.wait_for_function(_SETTLED, timeout=_PAGE_MS)
+    page.wait_for_function(_SETTLED, timeout=PAGE_MS)
     add_axe(page)
 
 
@@ -106,6 +105,7 @@ def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, p
     assert _too_wide(page) == []
 
 
+@pytest.mark.long
 def test_what_the_peers_show_stands_where_the_docs_say(server: Server, page: Page) -> None:
     lines = [line for line in _PEERS.read_text().splitlines() if line.startswith("| ")]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
@@ -128,10 +128,10 @@ def test_what_the_peers_show_stands_where_the_docs_say(server: Server, page: Pag
         )
         if part == "op":
             page.locator("[data-testid=ops-table] tbody .link").first.click()
-            page.get_by_test_id("op-detail").get_by_role("heading", name="Kernels").wait_for(timeout=_PAGE_MS)
+            page.get_by_test_id("op-detail").get_by_role("heading", name="Kernels").wait_for(timeout=PAGE_MS)
         if name == "overview":
             page.get_by_test_id("overview-more").locator("> summary").click()
-            page.get_by_test_id("trace-links").wait_for(timeout=_PAGE_MS)
+            page.get_by_test_id("trace-links").wait_for(timeout=PAGE_MS)
         shown = page.locator("body").inner_text()
         missing += [f"{here}: {text}" for text in texts if text not in shown]
     assert missing == []
@@ -143,7 +143,7 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
     term = page.get_by_test_id("overview-account").locator(".term", has_text="Step").first
     tooltip = page.locator("[role=tooltip]")
-    term.tap(timeout=_PAGE_MS)
+    term.tap(timeout=PAGE_MS)
     expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
     page.get_by_test_id("headline").tap()
     expect(tooltip).to_be_hidden()
@@ -152,7 +152,8 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     context.close()
 
 
-def test_a_logdir_without_a_run_is_readable(page: Page, shared: Callable[[str], Server]) -> None:
+def test_a_logdir_without_a_run_shows_how_to_start(page: Page, shared: Callable[[str], Server]) -> None:
     _open(page, shared("none"), "overview")
+    expect(page.get_by_test_id("empty-state")).to_contain_text("tb_dlprof_plugin.profile")
     assert violations(page) == []
     assert _too_wide(page) == []

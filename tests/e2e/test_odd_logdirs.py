@@ -1,4 +1,4 @@
-"""Logdirs that hold nothing, or something broken: the page says so and shows the rest."""
+"""A logdir with runs that cannot be shown: the page says why, and shows the others."""
 
 from __future__ import annotations
 
@@ -7,64 +7,49 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
 from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
-from support.tensorboard import RECORDED, Server, Watched
+from support.tensorboard import PAGE_MS, RECORDED, Server, Watched, address
 
 from tb_dlprof_plugin.store import event_file
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-_PAGE_MS = 30_000
-
-
-def test_an_empty_logdir_shows_how_to_start(
-    shared: Callable[[str, str], Server], load_fast: str, watched: Watched
-) -> None:
-    watched.page.goto(shared("none", load_fast).page_alone)
-    expect(watched.page.get_by_test_id("empty-state")).to_be_visible(timeout=_PAGE_MS)
-    expect(watched.page.get_by_test_id("empty-state")).to_contain_text("tb_dlprof_plugin.profile")
-    assert watched.foreign == []
+ODD = '"a\\b'
+"""A name that TensorBoard's fast loader lists and cannot read."""
 
 
 @BOTH_LOADERS
-def test_a_broken_run_shows_its_message_and_leaves_the_others_alone(
-    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path, monkeypatch
+def test_a_broken_run_and_an_odd_name_have_their_message_and_leave_the_others_alone(
+    serve: Callable[[Path, int], Server],
+    watched: Watched,
+    tmp_path: Path,
+    load_fast: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (stored,) = read_profiles(RECORDED / "lenet" / "fp32")
-    shutil.copytree(RECORDED / "lenet" / "fp32", tmp_path / "good")
+    for source, name in (("fp32", ODD), ("fp32", "x"), ("amp-fp16", "y")):
+        shutil.copytree(RECORDED / "lenet" / source, tmp_path / name)
+    (stored,) = read_profiles(tmp_path / "x")
     whole = event_file.encode(stored.profile)
     # A valid event file around a profile that was cut: what a failing disk or a copy that ended early leaves.
     monkeypatch.setattr(event_file, "encode", lambda profile: whole[: len(whole) // 2])
-    write_profile(tmp_path / "broken", stored.profile)
-    server = serve(tmp_path, 2)
+    write_profile(tmp_path / "z_broken", stored.profile)
+    server = serve(tmp_path, 4)
 
-    frame = watched.page
-    frame.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=broken")
-    expect(frame.get_by_test_id("run-error")).to_be_visible(timeout=_PAGE_MS)
-    expect(frame.get_by_test_id("run-error")).to_contain_text("broken")
+    page = watched.open(server, "compare")
+    expect(page.get_by_test_id("compare-speedup")).to_be_visible(timeout=PAGE_MS)
 
-    frame.get_by_test_id("run-picker").select_option("good")
-    expect(frame.get_by_test_id("overview-step-time")).to_be_visible(timeout=_PAGE_MS)
-    assert watched.foreign == []
-
-
-@BOTH_LOADERS
-def test_a_name_that_the_fast_loader_cannot_read_leaves_compare_and_the_others_alone(
-    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path, load_fast: str
-) -> None:
-    odd = '"a\\b'
-    for source, name in (("fp32", odd), ("fp32", "x"), ("amp-fp16", "y")):
-        shutil.copytree(RECORDED / "lenet" / source, tmp_path / name)
-    server = serve(tmp_path, 3)
-
-    page = watched.page
-    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page=compare")
-    expect(page.get_by_test_id("compare-speedup")).to_be_visible(timeout=_PAGE_MS)
     page.goto("about:blank")
-    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={quote(odd)}")
+    page.goto(server.page_alone + address("overview", run="z_broken"))
+    expect(page.get_by_test_id("run-error")).to_contain_text("z_broken", timeout=PAGE_MS)
+    page.get_by_test_id("run-picker").select_option("x")
+    expect(page.get_by_test_id("overview-step-time")).to_be_visible(timeout=PAGE_MS)
+
+    page.goto("about:blank")
+    page.goto(server.page_alone + address("overview", run=quote(ODD)))
     if load_fast == "false":
-        expect(page.get_by_test_id("overview-step-time")).to_be_visible(timeout=_PAGE_MS)
+        expect(page.get_by_test_id("overview-step-time")).to_be_visible(timeout=PAGE_MS)
     else:
         expect(page.get_by_test_id("run-error")).to_contain_text('rename its directory, for example to "_a_b"')
     assert watched.foreign == []

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
-from support.tensorboard import ROOT, Server, Watched
+from support.tensorboard import PAGE_MS, ROOT, Server, Watched
 
 from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
@@ -28,7 +28,6 @@ from tb_dlprof_plugin.metrics.step_buckets import GPU_BUCKETS, WAITING
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 
 RUNS = ("hook_fp32", "hook_amp_bf16")
-_PAGE_MS = 30_000
 _WORKER = "host_1"
 
 
@@ -147,9 +146,9 @@ def test_its_kernels_say_what_ours_do_of_tensor_cores(server: Server) -> None:
 def test_the_page_leads_to_it(server: Server, watched: Watched) -> None:
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=hook_amp_bf16")
     frame = watched.page.frame_locator("iframe")
-    frame.get_by_test_id("overview-more").locator("> summary").click(timeout=_PAGE_MS)
+    frame.get_by_test_id("overview-more").locator("> summary").click(timeout=PAGE_MS)
     links = frame.get_by_test_id("trace-links")
-    expect(links).to_contain_text("Choose run hook_amp_bf16, worker host_1 there.", timeout=_PAGE_MS)
+    expect(links).to_contain_text("Choose run hook_amp_bf16, worker host_1 there.", timeout=PAGE_MS)
     expect(links).not_to_contain_text("will be wrong")
     expect(links.get_by_role("combobox")).to_have_value("kineto/host_1.1700000000000000000.trace.json.gz")
     assert watched.errors == []

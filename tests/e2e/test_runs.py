@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from support.tensorboard import RECORDED, Server, Watched, holding
+from support.tensorboard import PAGE_MS, RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
@@ -18,7 +18,6 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_PAGE_MS = 30_000
 MODELS = ("mlp", "alexnet")
 RUNS = 4 * len(MODELS)
 
@@ -45,7 +44,7 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
     frame = watched.page
     frame.goto(address)
 
-    expect(frame.get_by_test_id("headline")).to_have_text(expected.headline, timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_have_text(expected.headline, timeout=PAGE_MS)
     expect(frame.get_by_test_id("run-bars").get_by_role("listitem")).to_have_count(RUNS)
     # A scale for each model.
     expect(frame.get_by_test_id("model-bars")).to_have_count(len(MODELS))
@@ -61,33 +60,23 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
 
     # A run's name opens its comparison with the base.
     table.get_by_role("button", name="alexnet/amp-bf16").click()
-    expect(frame.get_by_test_id("compare-base-run-picker")).to_have_value("mlp/tf32", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("compare-base-run-picker")).to_have_value("mlp/tf32", timeout=PAGE_MS)
     expect(frame.get_by_test_id("compare-candidate-run-picker")).to_have_value("alexnet/amp-bf16")
 
     frame.goto("about:blank")
     frame.goto(f"{address}&p.tb_dlprof.runs=models")
     models = frame.get_by_test_id("by-model-table")
-    expect(models.locator("tbody tr")).to_have_count(len(MODELS), timeout=_PAGE_MS)
+    expect(models.locator("tbody tr")).to_have_count(len(MODELS), timeout=PAGE_MS)
     for row in by_model_page(runs).rows:
         expect(frame.get_by_test_id("by-model-next")).to_contain_text(row.recommendation)
 
     frame.get_by_test_id("nav-runs-sweep").click()
-    expect(frame.get_by_test_id("headline")).to_contain_text("Step time over model", timeout=_PAGE_MS)
-    expect(frame.get_by_test_id("sweep-chart").locator("canvas")).to_be_visible(timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_contain_text("Step time over model", timeout=PAGE_MS)
+    expect(frame.get_by_test_id("sweep-chart").locator("canvas")).to_be_visible(timeout=PAGE_MS)
     frame.get_by_test_id("sweep-measure").select_option("share")
     expect(frame.get_by_test_id("headline")).to_contain_text("convolutions, all over model")
     frame.get_by_test_id("sweep-share").select_option("op:linear backward")
     expect(frame.get_by_test_id("headline")).to_contain_text("linear, backward")
     frame.get_by_test_id("sweep-over").select_option("precision")
     expect(frame.get_by_test_id("headline")).to_contain_text("over precision")
-    assert (watched.errors, watched.foreign) == ([], [])
-
-
-def test_one_run_is_told_what_to_record(serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path) -> None:
-    shutil.copytree(RECORDED / "mlp" / "fp32", tmp_path / "fp32")
-    frame = watched.page
-    frame.goto(f"{serve(tmp_path, 1).page_alone}#tb_dlprof&p.tb_dlprof.page=runs")
-    expect(frame.get_by_test_id("headline")).to_contain_text("One run: record another one", timeout=_PAGE_MS)
-    frame.get_by_test_id("nav-runs-sweep").click()
-    expect(frame.get_by_test_id("headline")).to_contain_text("No two runs differ", timeout=_PAGE_MS)
-    assert (watched.errors, watched.foreign) == ([], [])
+    watched.nothing_went_wrong()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
-from support.tensorboard import RECORDED, Server, Watched, holding
+from support.tensorboard import PAGE_MS, RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
@@ -16,7 +16,6 @@ from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
 
 RUN = "mlp/fp32"
-_PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +32,7 @@ def opened(server: Server, watched: Watched) -> Callable[..., FrameLocator | Pag
         watched.page.goto("about:blank")
         watched.page.goto(f"{address}#tb_dlprof&p.tb_dlprof.page=timeline&p.tb_dlprof.run={RUN}{more}")
         frame = watched.page if alone else watched.page.frame_locator("iframe")
-        expect(frame.get_by_test_id("timeline-figure")).to_have_attribute(
-            "data-to", re.compile(r"\d"), timeout=_PAGE_MS
-        )
+        expect(frame.get_by_test_id("timeline-figure")).to_have_attribute("data-to", re.compile(r"\d"), timeout=PAGE_MS)
         return frame
 
     return open_page
@@ -80,14 +77,14 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
     expect(frame.get_by_test_id("timeline-launched").locator("li")).to_have_count(1)
     frame.get_by_test_id("timeline-launched").locator("button").click()
     frame.get_by_test_id("timeline-to-op").click()
-    expect(frame.get_by_test_id("op-detail")).to_contain_text(detail.op, timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("op-detail")).to_contain_text(detail.op, timeout=PAGE_MS)
     # From there the op is looked for here.
     frame.get_by_test_id("op-detail").get_by_test_id("related-timeline").click()
     found = timeline_matches(chosen.view, chosen.selection, None, op=detail.op_id)
     expect(frame.get_by_test_id("timeline-found")).to_contain_text(f"The selected op: {found.count} event")
     assert found.first is not None
     expect(frame.get_by_test_id("timeline-cursor")).to_contain_text(f"{found.first.label}, ")
-    assert (watched.errors, watched.foreign) == ([], [])
+    watched.nothing_went_wrong()
 
 
 def test_a_link_shows_the_event_that_it_names_and_a_wrong_one_says_so(opened) -> None:

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
-from support.tensorboard import RECORDED, ROOT, Server
+from support.tensorboard import PAGE_MS, RECORDED, ROOT, Server
 
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-_PAGE_MS = 30_000
 _TRACE = ROOT / "tests" / "traces" / "resnet50_big.pt.trace.json.gz"  # of two pieces
 # What Perfetto documents: it answers PING with PONG and takes the bytes of one message.
 _PERFETTO = """<!doctype html><title>waiting</title><script>
@@ -45,12 +44,12 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=with")
     frame = page.frame_locator("iframe")
     more = frame.get_by_test_id("overview-more").locator("> summary")
-    more.click(timeout=_PAGE_MS)
+    more.click(timeout=PAGE_MS)
     links = frame.get_by_test_id("trace-links")
-    expect(links).to_contain_text(str(tmp_path / "with" / _TRACE.name), timeout=_PAGE_MS)
+    expect(links).to_contain_text(str(tmp_path / "with" / _TRACE.name), timeout=PAGE_MS)
     with page.expect_popup() as popup:
         frame.get_by_test_id("open-perfetto").click()
-    expect(popup.value).to_have_title(f"{_TRACE.name} {digest}", timeout=_PAGE_MS)
+    expect(popup.value).to_have_title(f"{_TRACE.name} {digest}", timeout=PAGE_MS)
     expect(frame.get_by_test_id("trace-report")).to_have_text("Opened in the Perfetto window.")
 
     with page.expect_download() as download:
@@ -59,7 +58,7 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
     assert hashlib.sha256(Path(download.value.path()).read_bytes()).hexdigest() == digest
 
     frame.get_by_test_id("run-picker").select_option("without")
-    expect(links).to_contain_text("Copy it there to open it from here.", timeout=_PAGE_MS)
+    expect(links).to_contain_text("Copy it there to open it from here.", timeout=PAGE_MS)
     expect(frame.get_by_test_id("open-perfetto")).to_have_count(0)
     assert errors == []
     context.close()

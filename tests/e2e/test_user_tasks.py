@@ -11,6 +11,7 @@ import pytest
 from browser.user_tasks import USER_TASKS, UserTask, open_summary, perform
 from playwright.sync_api import Browser, BrowserContext, Page
 from support.axe import add_axe, violations
+from support.marks import long
 from support.tensorboard import Server
 
 MOST_CLICKS = 3
@@ -72,7 +73,7 @@ def test_a_question_is_answered_by_keyboard_alone(server: Server, page: Page, ta
     perform(page, task, task.keys)
 
 
-@pytest.mark.parametrize("run", ["resnet50/fp32", "lenet/fp32", "alexnet/amp-fp16", "mlp/amp-fp16"])
+@pytest.mark.parametrize("run", ["resnet50/fp32", *map(long, ("lenet/fp32", "alexnet/amp-fp16", "mlp/amp-fp16"))])
 def test_the_first_screen_of_summary_has_few_words(server: Server, page: Page, run: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     open_summary(page, server.page_alone, run)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import pytest
-from support.recorded_runs import recorded_view
+from support.recorded_runs import demo_run
 
 from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.model.formatting import duration
@@ -19,18 +18,12 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
-
-
-def recorded(name: str) -> CompareInput:
-    view = recorded_view(RECORDED / name)
-    return CompareInput(view, RunRef(name, "", 0, 0), view.selection())
 
 
 @pytest.fixture(scope="module")
 def vgg() -> ComparePage:
-    return compare_page(recorded("vgg16/fp32"), recorded("vgg16/amp-fp16"))
+    return compare_page(demo_run("vgg16/fp32"), demo_run("vgg16/amp-fp16"))
 
 
 def test_buckets_modules_and_ops_say_the_same(vgg: ComparePage) -> None:
@@ -61,8 +54,8 @@ def test_the_change_is_explained_in_words(vgg: ComparePage) -> None:
 
 
 def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> None:
-    page = compare_page(recorded("custom/fp32"), recorded("custom/amp-fp16"))
-    candidate = step_estimate(recorded("custom/amp-fp16").view, Selection(0, 9))
+    page = compare_page(demo_run("custom/fp32"), demo_run("custom/amp-fp16"))
+    candidate = step_estimate(demo_run("custom/amp-fp16").view, Selection(0, 9))
     step = duration(candidate.ns)
     assert page.headline.startswith("The candidate is 2.9")
     assert page.headline.endswith(f" times as fast: 48.4 ms became an estimated {step} a step.")
@@ -74,7 +67,7 @@ def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> 
     )
     # In truth 3.09, as recording.json has it; by the recorded steps it would be 2.30.
     assert page.speedup_low < 3.09 < page.speedup_high
-    both = compare_page(recorded("custom/amp-fp16"), recorded("custom/amp-bf16"))
+    both = compare_page(demo_run("custom/amp-fp16"), demo_run("custom/amp-bf16"))
     assert both.headline.count("estimated") == 1
 
 
@@ -114,7 +107,7 @@ def test_the_steps_without_the_profiler_and_their_interval_decide_what_is_said(
 
 
 def test_each_op_has_its_kernels_before_and_after() -> None:
-    sides = recorded("lenet/fp32"), recorded("lenet/amp-fp16")
+    sides = demo_run("lenet/fp32"), demo_run("lenet/amp-fp16")
     page = compare_page(*sides)
     for op in page.ops:
         detail = compare_op(*sides, op.id)
@@ -180,7 +173,7 @@ def test_memory_is_that_of_the_allocator_where_the_hook_read_none(new_trace, ref
 
 
 def test_between_different_models_no_speedup_is_stated() -> None:
-    page = compare_page(recorded("vgg16/fp32"), recorded("lenet/fp32"))
+    page = compare_page(demo_run("vgg16/fp32"), demo_run("lenet/fp32"))
     assert page.different_models
     assert page.headline == (
         "The runs train different models, VGG16 and LeNet5. A step takes 113 ms and 2.07 ms: their ratio is no speedup."
@@ -197,12 +190,12 @@ def test_kernels_from_before_the_recording_are_a_note_unless_they_are_most_of_it
     note = "15 % of the base's GPU time was launched before its recording began: it is in no op and no iteration."
     assert (note in vgg.notes, note in vgg.warnings) == (True, False)
     monkeypatch.setattr(compare_module, "ORPHAN_PERCENT", 10.0)
-    again = compare_page(recorded("vgg16/fp32"), recorded("vgg16/amp-fp16"))
+    again = compare_page(demo_run("vgg16/fp32"), demo_run("vgg16/amp-fp16"))
     assert (note in again.notes, note in again.warnings) == (False, True)
 
 
 def test_an_interval_is_no_longer_than_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    sides = [recorded(f"vgg16/{mode}") for mode in ("fp32", "amp-fp16")]
+    sides = [demo_run(f"vgg16/{mode}") for mode in ("fp32", "amp-fp16")]
     comparison = compare(*(side.view for side in sides), *(side.selection for side in sides))
     exact = dataclasses.replace(comparison, speedup_interval=(2.6001, 2.6049))
     assert explanation(exact)[0].startswith("The speedup is 2.60, to three digits (95 %")

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
-from support.recorded_runs import recorded_view
-from typer.testing import CliRunner
+from support.recorded_runs import demo_run
 
-from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import compare_page
-from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.pages.realised_savings import PredictionCheck
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
-
-
-def recorded(run: str) -> CompareInput:
-    view = recorded_view(RECORDED / run)
-    return CompareInput(view, RunRef(run, "", 0, 0), view.selection())
-
 
 def promises(base: str, candidate: str) -> PredictionCheck | None:
-    return compare_page(recorded(base), recorded(candidate)).promises
+    return compare_page(demo_run(base), demo_run(candidate)).promises
 
 
 def test_advice_forecast_and_promise_say_the_same() -> None:
-    base = recorded("custom/fp32")
+    base = demo_run("custom/fp32")
     forecast = forecast_page(base.view, base.ref, "tf32")
     advice = advice_page(base.view, base.ref, base.selection)
     found = promises("custom/fp32", "custom/tf32")
@@ -85,21 +73,8 @@ def test_why_there_is_no_forecast_to_hold_is_said() -> None:
 
 
 def test_runs_that_no_forecast_starts_from_say_why_on_the_advice_page(cpu_view: ProfileView, ref: RunRef) -> None:
-    amp = recorded("lenet/amp-bf16")
+    amp = demo_run("lenet/amp-bf16")
     for view, why in ((cpu_view, "no GPU work"), (amp.view, "a forecast starts from FP32 or TF32")):
         choices = advice_page(view, ref, view.selection()).mixed_precision.choices
         assert [choice.precision for choice in choices] == ["tf32", "fp16", "bf16"]
         assert all(choice.forecast is None and why in choice.refusal for choice in choices)
-
-
-def test_the_terminal_prints_promises() -> None:
-    runs = [str(RECORDED / "resnet50" / precision) for precision in ("fp32", "amp-bf16")]
-    text = CliRunner().invoke(app, ["compare", *runs]).output
-    found = promises("resnet50/fp32", "resnet50/amp-bf16")
-    assert found is not None
-    assert found.forecast is not None
-    assert found.forecast.headline in text
-    assert "Kernels with the largest error" in text
-    assert found.savings[0].text in text
-    page = msgspec.json.decode(CliRunner().invoke(app, ["compare", *runs, "--format", "json"]).output)
-    assert page["promises"]["forecast"]["outcome"] == "within"

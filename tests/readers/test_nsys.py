@@ -311,6 +311,17 @@ class TestHostileDatabases:
         assert bool(launches) != said.startswith(str(path))
 
 
+def report_with_nsys(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A report, and a shell script in the place of the nsys that exports it."""
+    nsys = folder / "bin-nsys"
+    nsys.write_text(f"#!/bin/sh\n{script}")
+    nsys.chmod(0o755)
+    monkeypatch.setattr("tb_dlprof_plugin.readers.nsys.report_file.find_nsys", lambda: str(nsys))
+    report = folder / "a.nsys-rep"
+    report.write_bytes(b"closed")
+    return report
+
+
 class TestReports:
     def test_without_nsys_the_command_to_run_is_named(self, tmp_path, monkeypatch) -> None:
         monkeypatch.setattr("tb_dlprof_plugin.readers.nsys.report_file.find_nsys", lambda: None)
@@ -331,42 +342,22 @@ class TestReports:
         ],
     )
     def test_what_nsys_says_is_told(self, tmp_path, monkeypatch, says: str, sentence: str) -> None:
-        nsys = tmp_path / "nsys"
-        nsys.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
-        nsys.chmod(0o755)
-        monkeypatch.setattr("tb_dlprof_plugin.readers.nsys.report_file.find_nsys", lambda: str(nsys))
-        report = tmp_path / "a.qdrep"
-        report.write_bytes(b"closed")
+        report = report_with_nsys(tmp_path, monkeypatch, f"echo '{says}' >&2\nexit 1\n")
         with pytest.raises(TraceError, match=sentence):
-            read_timelines(report)
+            read_timelines(report.rename(tmp_path / "a.qdrep"))
 
     def test_an_exported_report_is_read_and_the_copy_removed(self, database, tmp_path, monkeypatch) -> None:
         database.launch("k", 0, 10, 5)
-        exported = database.write()
-        nsys = tmp_path / "bin-nsys"
-        nsys.write_text(
-            "#!/bin/sh\nwhile [ $1 != --output ]; do shift; done\n"
-            f'cp "{exported}" "$2"; echo "$2" > "{tmp_path}/where"\n'
-        )
-        nsys.chmod(0o755)
-        monkeypatch.setattr("tb_dlprof_plugin.readers.nsys.report_file.find_nsys", lambda: str(nsys))
-        report = tmp_path / "a.nsys-rep"
-        report.write_bytes(b"closed")
+        copy = f'cp "{database.write()}" "$2"; echo "$2" > "{tmp_path}/where"\n'
+        report = report_with_nsys(tmp_path, monkeypatch, f"while [ $1 != --output ]; do shift; done\n{copy}")
         assert len(analyze_ranks(report)[0].launches) == 1
         assert not Path((tmp_path / "where").read_text().strip()).exists()
 
     def test_an_nsys_without_the_option_for_payloads_exports_all_else(self, database, tmp_path, monkeypatch) -> None:
         database.launch("k", 0, 10, 5)
-        exported = database.write()
-        nsys = tmp_path / "bin-nsys"
-        nsys.write_text(
-            '#!/bin/sh\ncase "$*" in *include-blobs*) echo "unknown include-blobs"; exit 1;; esac\n'
-            f'while [ $1 != --output ]; do shift; done\ncp "{exported}" "$2"\n'
-        )
-        nsys.chmod(0o755)
-        monkeypatch.setattr("tb_dlprof_plugin.readers.nsys.report_file.find_nsys", lambda: str(nsys))
-        report = tmp_path / "a.nsys-rep"
-        report.write_bytes(b"closed")
+        refuse = 'case "$*" in *include-blobs*) echo "unknown include-blobs"; exit 1;; esac\n'
+        copy = f'while [ $1 != --output ]; do shift; done\ncp "{database.write()}" "$2"\n'
+        report = report_with_nsys(tmp_path, monkeypatch, refuse + copy)
         assert len(analyze_ranks(report)[0].launches) == 1
 
     def test_of_a_report_and_its_database_the_database_is_found(self, tmp_path) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "tests" / "data" / "precision_pairs"
@@ -28,6 +30,12 @@ def recorded_view(directory: Path) -> ProfileView:
 
 
 _READ: dict[Path, ProfileView] = {}
+
+
+def demo_run(name: str) -> CompareInput:
+    """A run of the demo by its name, such as "lenet/fp32": view, reference and all its iterations."""
+    view = recorded_view(DEMO / name)
+    return CompareInput(view, RunRef(name, "", 0, 0), view.selection())
 
 
 def changed_views() -> list[Path]:

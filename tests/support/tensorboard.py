@@ -13,11 +13,13 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import FrameLocator, Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
 _START_SECONDS = 90.0
+PAGE_MS = 30_000
+"""How long a page may take: the machine has other work."""
 
 
 @dataclass
@@ -46,6 +48,37 @@ class Watched:
     page: Page
     errors: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+
+    def open(self, server: Server, page: str, **state: str) -> Page:
+        """Opens our page alone; returns it once it has its headline."""
+        self.page.goto("about:blank")
+        self.page.goto(server.page_alone + address(page, **state))
+        expect(self.page.get_by_test_id("headline")).to_be_visible(timeout=PAGE_MS)
+        return self.page
+
+    def open_in_tensorboard(self, server: Server, page: str, **state: str) -> FrameLocator:
+        """Opens our page in TensorBoard's; returns its frame once it has its headline."""
+        self.page.goto("about:blank")
+        self.page.goto(server.url + address(page, **state))
+        frame = self.page.frame_locator("iframe")
+        expect(frame.get_by_test_id("headline")).to_be_visible(timeout=PAGE_MS)
+        return frame
+
+    def nothing_went_wrong(self) -> None:
+        """No console error, and no request left this machine."""
+        assert (self.errors, self.foreign) == ([], [])
+
+
+def address(page: str, **state: str) -> str:
+    """What stands behind the address of TensorBoard or of the page alone: a page and the state of it."""
+    return "#tb_dlprof" + "".join(f"&p.tb_dlprof.{key}={value}" for key, value in {"page": page, **state}.items())
+
+
+def figure(where: FrameLocator | Page, test_id: str) -> float:
+    """The exact number behind a figure on the page."""
+    text = where.get_by_test_id(test_id).get_attribute("data-value")
+    assert text is not None, f"{test_id} shows no number"
+    return float(text)
 
 
 def holding(text: str) -> re.Pattern[str]:

@@ -11,9 +11,14 @@ from xdist.scheduler import LoadScopeScheduling
 SHARED = {
     "planted trainings": ("tests/lab/test_planted.py", "tests/docs/test_rule_pages.py"),
     "browser tests of many runs": (
-        "tests/e2e/test_memory.py", "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
+        "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
     ),
 }  # fmt: skip
+BEGIN_FIRST = {
+    "tests/e2e/test_notebook.py", "tests/e2e/test_pytorch_tab.py", "tests/e2e/test_colab.py", "tests/e2e/test_live.py",
+    "tests/packaging/test_wheel.py", "tests/demo/test_scripts.py",
+}  # fmt: skip
+"""Few tests that take as long as many others: if one of these came last, the other workers would wait for it."""
 _GROUP_OF = {path: group for group, paths in SHARED.items() for path in paths}
 _OF_RECORDINGS = "tests/invariants/"
 

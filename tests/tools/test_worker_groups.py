@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.worker_groups import SHARED, group_of
+from support.worker_groups import BEGIN_FIRST, SHARED, group_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_files_that_share_a_group_are_there() -> None:
+def test_files_that_begin_first_or_share_a_group_are_there() -> None:
+    assert [path for path in BEGIN_FIRST if not (ROOT / path).is_file()] == []
     for group, paths in SHARED.items():
         for path in paths:
             assert (ROOT / path).is_file()

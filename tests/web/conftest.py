@@ -146,7 +146,15 @@ def logdir(
     return folder
 
 
-@pytest.fixture(scope="session", params=[True, False], ids=["rust loader", "python loader"])
+BOTH_LOADERS = pytest.mark.parametrize(
+    "server", [True, False], ids=["rust loader", "python loader"], indirect=True, scope="session"
+)
+"""For a test of what TensorBoard itself reads: the bytes of profiles, which runs, ranks and cycles there are."""
+
+
+@pytest.fixture(
+    scope="session", params=[True, pytest.param(False, marks=pytest.mark.long)], ids=["rust loader", "python loader"]
+)
 def server(request: pytest.FixtureRequest, start_tensorboard: Callable[..., Server], logdir: Path) -> Server:
     """TensorBoard with every run of `logdir` loaded."""
     started: Server = start_tensorboard(logdir, load_fast=request.param)

@@ -8,10 +8,7 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.metrics.key_node import with_key_node
-from tb_dlprof_plugin.pages.compare import compare_page
-from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
-from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.header import header_of
@@ -20,28 +17,8 @@ from tb_dlprof_plugin.web import open_runs
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
 from tb_dlprof_plugin.web.queries import RangeQuery
-from tb_dlprof_plugin.web.routes import PAGES
 
 KEY_NODE = "conv1/conv2d"
-
-
-def _json(page: msgspec.Struct) -> object:
-    return json.loads(msgspec.json.encode(page))
-
-
-@pytest.fixture(scope="module")
-def cut(profiles) -> ProfileView:
-    """The run "fp32" with iterations between the three calls of `KEY_NODE`."""
-    return ProfileView(with_key_node(profiles["fp32"], KEY_NODE))
-
-
-@pytest.mark.parametrize("route", sorted(PAGES))
-def test_every_page_follows_the_key_node_and_the_range_of_its_iterations(server, cut: ProfileView, route: str) -> None:
-    ref, view = RunRef("fp32", "s1", 0, 11), PAGES[route].load_page()
-    assert server.page(route, run="fp32", key_node=KEY_NODE) == (200, _json(view(cut, ref, cut.selection())))
-    # Index 3 is there only with the key node: three steps become four intervals.
-    chosen = cut.selection(1, 3)
-    assert server.page(route, run="fp32", key_node=KEY_NODE, first=1, last=3) == (200, _json(view(cut, ref, chosen)))
 
 
 def test_the_recorded_steps_are_back_without_the_key_node(server) -> None:
@@ -55,39 +32,10 @@ def test_the_recorded_steps_are_back_without_the_key_node(server) -> None:
     assert found(key_node="") == ("profiler_step", 3)
 
 
-def test_an_op_and_each_side_of_a_comparison_have_their_key_node(server, profiles, cut: ProfileView) -> None:
-    op = cut.groups.ids[0]
-    status, detail = server.page("work_detail", run="fp32", kind="op", id=op, key_node=KEY_NODE)
-    expected = work_detail(cut, RunRef("fp32", "s1", 0, 11), cut.selection(), "op", op)
-    assert (status, detail) == (200, _json(expected))
-    other = ProfileView(profiles["fp16"])
-    compared = compare_page(
-        CompareInput(cut, RunRef("fp32", "s1", 0, 11), cut.selection()),
-        CompareInput(other, RunRef("fp16", "s1", 0, 0), other.selection()),
-    )
-    assert server.page("compare", a_run="fp32", a_key_node=KEY_NODE, b_run="fp16") == (200, _json(compared))
-
-
 def test_other_ranks_are_cut_too(server) -> None:
     status, page = server.page("advice", run="deep/ranks", key_node=KEY_NODE)
     (rule,) = [rule for rule in page["rules"] if rule["rule"] == "imbalanced_gpu"]
     assert (status, page["range"]["total"], rule["outcome"]) == (200, 4, "silent")
-
-
-@pytest.mark.parametrize(
-    ("key_node", "status", "words"),
-    [
-        ("nothing", 404, "Run 'fp32': there is no op named 'nothing'; called once a step are, first to last, to ("),
-        ("<script>", 404, "no op named '<script>'"),
-        ("x" * 4001, 400, "'key_node' has 4001 characters"),
-    ],
-)
-def test_an_unknown_key_node_is_one_sentence(server, key_node: str, status: int, words: str) -> None:
-    for route in ("overview", "report", "advice"):
-        found, answer = server.page(route, run="fp32", key_node=key_node, name="kernel")
-        assert (found, list(answer)) == (status, ["error"])
-        assert words in answer["error"]
-        assert answer["error"].endswith(".")
 
 
 def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +60,8 @@ def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest
 
 
 def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, profiles) -> None:
-    expected = _json(key_nodes_page(ProfileView(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)))
+    listed = key_nodes_page(ProfileView(profiles["fp32"]), RunRef("fp32", "s1", 0, 11))
+    expected = json.loads(msgspec.json.encode(listed))
     assert server.page("key_nodes", run="fp32") == (200, expected)
     assert server.page("key_nodes", run="fp32", key_node="nothing", first=0, last=99) == (200, expected)
     rows = expected["rows"]

@@ -25,14 +25,3 @@ def test_a_configuration_that_cannot_be_planned_has_a_page_with_the_reason(
     assert [page[key] for key in ("peak_allocated_mb", "step_ms", "largest_batch", "fits")] == [None] * 4
     assert page["figures"] == page["batches"] == []
     assert words in page["unknown"]["step_ms"]
-
-
-@pytest.mark.parametrize(
-    "query",
-    [{"shard": "rows"}, {"optimizer": "<b>"}, {"layers": "blocks"}, {"memory_bytes": "24"}, {"set_to_none": "1"}],
-)
-def test_an_option_that_does_not_exist_is_no_request(server: Any, query: dict[str, str]) -> None:
-    (name,) = query
-    status, text = server.page("plan", run="fp32", **query)
-    assert status == 400
-    assert name in str(text)
