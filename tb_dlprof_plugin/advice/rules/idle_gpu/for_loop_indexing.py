@@ -12,6 +12,13 @@ What to change: Write the loop as ops over the whole tensor: broadcasting, `torc
 When to leave it: Each row depends on the result of the row before, and no ready-made op computes that.
 
 To confirm: Record again: the indexing ops should be gone from the Ops page.
+
+In other tools:
+- PyTorch: ForLoopIndexingPattern
+
+Read on:
+- [PyTorch: broadcasting](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
+- [PyTorch: torch.vmap](https://docs.pytorch.org/docs/stable/generated/torch.vmap.html)
 """
 
 from __future__ import annotations
@@ -19,11 +26,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import within
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.index_loops import LOOP_REPEATS, IndexLoop, IndexLoops, index_loops
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
@@ -37,11 +41,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("LOOP_REPEATS", "LOOP_LONGEST_PERIOD"),
-    peers=(Peer("PyTorch", "ForLoopIndexingPattern"),),
-    references=(
-        Reference("PyTorch: broadcasting", "https://docs.pytorch.org/docs/stable/notes/broadcasting.html"),
-        Reference("PyTorch: torch.vmap", "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html"),
-    ),
 )
 
 LOOP_SAVING_PERCENT = 5.0
