@@ -30,7 +30,8 @@ class Case:
 
     Attributes:
         name: of the case.
-        trace: puts events into an empty `TraceBuilder`, or returns a view of its own, or one for each rank.
+        trace: puts events into an empty `TraceBuilder`, or returns a view of its own, one for each rank, or a rule's
+            context.
         outcome: of the rule.
         seen: a part of what the rule says.
         readings: numbers of the finding by label.

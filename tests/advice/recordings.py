@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tb_dlprof_plugin.model.run_facts import RunFacts
+
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
 GEMM = "ampere_sgemm_128x64_nn"
 STEPS = 4
@@ -266,3 +268,50 @@ def steps(*lengths: float, first: int = 10, extra: dict[int, str] | None = None)
             at += length
 
     return events
+
+
+def unknown_gpu(trace: Any) -> None:
+    """Nothing is known of the GPU but its compute capability, so that there is no forecast."""
+    trace.rest["deviceProperties"][0]["name"] = "a GPU of unknown rates"
+
+
+def fp32_while_launching(trace: Any) -> None:
+    """FP32 matrix kernels take 10 % of the step, the CPU all of it: nothing on the GPU can shorten it."""
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    trace.op("aten::mm", 0, 990, dims=[[8, 8], [8, 8]], types=["float", "float"])
+    trace.launch("ampere_sgemm_128x64_nn", 500, 510, 100)
+
+
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def ranks(*options: dict[str, Any], **shared: Any) -> Callable[[Any], list[Any]]:
+    """Makes the views of ranks, the first of which is looked at. `rank` has the options of each."""
+    return lambda trace: [rank(trace, number, **shared, **given) for number, given in enumerate(options)]
+
+
+def rank(
+    empty: Any, number: int, *, work: float, own: float = 100, exchanges: int = 1, hidden: float = 0, **facts: Any
+) -> Any:
+    """The view of one rank: three steps of 1000 us with ``work`` us of kernels, then ``exchanges`` collectives.
+
+    Collectives follow each other, take ``own`` us each and end with the step; all but ``hidden`` us of the first lie
+    behind the kernels.
+    """
+    trace = type(empty)(empty.folder)
+    trace.gpu(id=number)
+    for index in range(3):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        trace.op("aten::linear", at + 1, 20)
+        begin = at + 1000 - exchanges * own
+        trace.launch(GEMM, at + 5, begin + hidden - work, work, device=number)
+        trace.optimizer(at + 300, 20)
+        trace.runtime(at + 330, 665, name="cudaStreamSynchronize")
+        for exchange in range(exchanges):
+            call = at + 100 + 10 * exchange
+            trace.op("c10d::allreduce_", call, 8)
+            trace.event("nccl:all_reduce", "user_annotation", call + 1, 6, Input_Dims=[[1000]], Input_type=["float"])
+            trace.launch(ALL_REDUCE, call + 2, begin + exchange * own, own, device=number, stream=17)
+    return trace.view(rank=number, session="s", facts=RunFacts(rank=number, world_size=2, **facts))

@@ -6,12 +6,27 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from advice.recorded import opened, with_facts
 from advice.recordings import ADD, FUSED, launches, one_by_one, optimizing, over_lists, zeroing
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu import launch_bound
-from tb_dlprof_plugin.advice.rules.optimizer import optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
+from tb_dlprof_plugin.advice.rules.multi_gpu import (
+    fsdp_large_units,
+    fsdp_prefetch,
+    fsdp_reshard,
+    fsdp_units,
+    gradient_bucket_copies,
+    gradient_buckets,
+    hybrid_sharding,
+)
+from tb_dlprof_plugin.advice.rules.optimizer import (
+    gradients_without_optimizer,
+    optimizer_not_fused,
+    single_tensor_optimizer,
+    zero_grad_to_zero,
+)
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -63,3 +78,29 @@ def test_one_iteration_alone_can_be_looked_at(view_of) -> None:
     outcomes = {status.rule: status.outcome for status in advise(view, view.selection(1, 1)).rules}
     assert outcomes["launch_bound"] == "fired"
     assert "failed" not in outcomes.values()
+
+
+def test_a_fixed_body_is_recognised() -> None:
+    run = opened("memory_plan/recorded/perceptron/base")
+    before, after = (with_facts(run, unstepped_gradients=count) for count in (4, 0))
+    assert gradients_without_optimizer.was_applied(before, after) == "no gradients without an optimizer"
+    assert gradients_without_optimizer.was_applied(after, before) == ""
+
+
+def test_changed_settings_of_a_job_are_recognised() -> None:
+    names = ("wide_one", "wide_copied", "wide", "sharded_tiny_units", "sharded")
+    one, copied, wide, tiny, sharded = (opened(f"ranks/settings_recorded/{name}") for name in names)
+    assert gradient_buckets.was_applied(one, wide) == "buckets of 25 instead of 100000 MiB"
+    assert gradient_bucket_copies.was_applied(copied, wide) == "gradient_as_bucket_view on"
+    assert fsdp_units.was_applied(tiny, sharded) == "6 instead of 42 units of FSDP"
+    for rule in (gradient_buckets, gradient_bucket_copies, fsdp_units):
+        assert rule.was_applied(wide, wide) == ""
+
+
+def test_changed_settings_of_fsdp_are_recognised() -> None:
+    names = ("gloo_flat", "gloo_hybrid", "gloo_one_unit", "gloo_units")
+    flat, hybrid, one, units = (opened(f"ranks/settings_recorded/{name}") for name in names)
+    assert hybrid_sharding.was_applied(flat, hybrid) == "HSDP: 2 copies, each over 2 ranks"
+    assert fsdp_prefetch.was_applied(flat, hybrid) == "forward prefetch on"
+    assert fsdp_reshard.was_applied(flat, hybrid) == "0 instead of 2 units gathered twice"
+    assert fsdp_large_units.was_applied(one, units) == "2 instead of 1 units of FSDP"

@@ -12,6 +12,8 @@ from advice.case import ANY, Case
 from advice.helpers import finding_of, readings_of, status_of
 
 from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.finding import FindingItem, Silent
+from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.profile_view import ProfileView
 
 ALL = [
@@ -32,12 +34,10 @@ def test_each_rule_has_cases_in_a_module_of_its_name() -> None:
 
 def answers(trace: Any, rule: str, case: Case) -> None:
     """Checks one case on an empty trace."""
-    view, ranks = _view(trace, case)
-    status = status_of(view, rule, ranks)
-    assert (status.outcome, case.seen in status.why) == (case.outcome, True), status.why
-    if case.outcome != "fired":
+    outcome, why, finding = _answer(trace, rule, case)
+    assert (outcome, case.seen in why) == (case.outcome, True), why
+    if finding is None:
         return
-    finding = finding_of(view, rule, ranks)
     assert readings_of(finding) | dict(case.readings) == readings_of(finding)
     said = "\n".join(
         (finding.title, finding.seen, finding.change, finding.code, *(row.label for row in finding.evidence))
@@ -51,10 +51,17 @@ def answers(trace: Any, rule: str, case: Case) -> None:
         assert saving == case.saving_ns
 
 
-def _view(trace: Any, case: Case) -> tuple[ProfileView, tuple[ProfileView, ...]]:
-    """The view that a case is about, and those of all ranks where there are several."""
+def _answer(trace: Any, rule: str, case: Case) -> tuple[str, str, FindingItem | None]:
+    """The rule's outcome, what it says, and its finding."""
     own = case.trace(trace)
+    if isinstance(own, RuleContext):
+        (implemented,) = [one for one in all_rules() if one.rule.id == rule]
+        answer = implemented.check(own)
+        if isinstance(answer, Silent):
+            return "silent" if answer.applicable else "not_applicable", answer.why, None
+        return "fired", answer.item.seen, answer.item
     if own is None:
-        options = {} if case.system is None else {"system": case.system}
-        return trace.view(facts=case.facts, **options), ()
-    return (own, ()) if isinstance(own, ProfileView) else (own[0], tuple(own))
+        own = trace.view(facts=case.facts, **({} if case.system is None else {"system": case.system}))
+    view, ranks = (own, ()) if isinstance(own, ProfileView) else (own[0], own)
+    status = status_of(view, rule, ranks)
+    return status.outcome, status.why, finding_of(view, rule, ranks) if status.outcome == "fired" else None

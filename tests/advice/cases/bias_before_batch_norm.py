@@ -37,10 +37,7 @@ CASES = (
         "a bias of 140 us",
         _layer(),
         "fired",
-        readings={
-            "Layers with a bias before a batch norm": 1,
-            "Kernel time for their biases, per step": 140_000,
-        },
+        readings={"Layers with a bias before a batch norm": 1, "Kernel time for their biases, per step": 140_000},
         # A quarter of the kernels' time, and 1 % of the step for noise, may stay.
         saving_ns=(between(56_001, 104_999), pytest.approx(140_000, rel=0.05), ANY),
         says=["nn.Conv2d(64, 64, kernel_size=3, bias=False)  # conv\n"],
