@@ -17,12 +17,6 @@ def nothing(trace: Any) -> None:
     """Adds nothing."""
 
 
-def one_cpu_op(trace: Any) -> None:
-    """A step without a GPU."""
-    trace.step(0, 0, 100)
-    trace.op("aten::linear", 10, 80)
-
-
 def launches(*phases: tuple[int, float, float, dict[str, Any]], steps: int = STEPS) -> Callable[[Any], None]:
     """Steps with phases of (number, us of the CPU per launch, us of the GPU, options).
 

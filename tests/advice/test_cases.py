@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from advice import cases
 from advice.case import ANY, Case
-from advice.helpers import finding_of, readings_of, status_of
+from advice.helpers import readings_of
 
+from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, Silent
+from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -30,6 +32,15 @@ def test_a_rule_answers_as_its_case_says(new_trace, training, rule: str, case: C
 
 def test_each_rule_has_cases_in_a_module_of_its_name() -> None:
     assert {module.name for module in pkgutil.iter_modules(cases.__path__)} == {one.rule.id for one in all_rules()}
+
+
+def test_without_a_gpu_no_rule_about_one_applies(cpu_view: ProfileView) -> None:
+    outcomes = {status.rule: status.outcome for status in advise(cpu_view, cpu_view.selection()).rules}
+    about_gpus = [
+        one.rule.id for one in all_rules() if {Need.GPU, Need.CUDA_CALLS, Need.TENSOR_CORES} & {*one.rule.needs}
+    ]
+    assert len(about_gpus) > 40
+    assert {outcomes[rule] for rule in about_gpus} == {"not_applicable"}
 
 
 def answers(trace: Any, rule: str, case: Case) -> None:
@@ -63,5 +74,6 @@ def _answer(trace: Any, rule: str, case: Case) -> tuple[str, str, FindingItem | 
     if own is None:
         own = trace.view(facts=case.facts, **({} if case.system is None else {"system": case.system}))
     view, ranks = (own, ()) if isinstance(own, ProfileView) else (own[0], own)
-    status = status_of(view, rule, ranks)
-    return status.outcome, status.why, finding_of(view, rule, ranks) if status.outcome == "fired" else None
+    advice = advise(view, view.selection(), ranks)
+    (status,) = [status for status in advice.rules if status.rule == rule]
+    return status.outcome, status.why, next((finding for finding in advice.findings if finding.rule == rule), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import ADD, STEPS, one_cpu_op
+from advice.recordings import ADD, STEPS
 
 
 def _allocating(steps_with: int) -> Callable[[Any], None]:
@@ -42,5 +42,4 @@ CASES = (
         says=["empty_cache"],
     ),
     Case("in one step", _allocating(1), "silent", "in 1 of 4 steps"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advice.case import Case
-from advice.recordings import nothing, one_cpu_op
+from advice.recordings import nothing
 from advice.training_step import GIB, SIMT_GEMM
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -59,5 +59,4 @@ CASES = (
         severity="high",
     ),
     Case("no more in any step", _keeping(0), "not_applicable"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from advice.case import ANY, Case, between
-from advice.recordings import nothing, one_cpu_op
+from advice.recordings import nothing
 from advice.training_step import HALF_TYPE, layers
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -32,5 +32,4 @@ CASES = (
     ),
     Case("all layers in BF16", layers(HALF_TYPE), "silent", facts=_AUTOCAST),
     Case("a run in FP32", nothing, "not_applicable", training={}),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import fp32_while_launching, nothing, one_cpu_op, unknown_gpu
+from advice.recordings import fp32_while_launching, nothing, unknown_gpu
 from advice.training_step import layers
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -51,5 +51,4 @@ CASES = (
         "Autocast is on",
         facts=RunFacts(autocast=True, autocast_dtype="bfloat16", matmul_allow_tf32=True),
     ),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -6,7 +6,6 @@ Steps without the profiler are those of demo/recorded/recording.json.
 from __future__ import annotations
 
 from advice.case import Case, between
-from advice.recordings import one_cpu_op
 from support.recorded_runs import DEMO, recorded_view
 
 CASES = (
@@ -28,5 +27,4 @@ CASES = (
         Case(f"{name}, which the GPU paces", lambda _, name=name: recorded_view(DEMO / name), "silent")  # type: ignore[misc]
         for name in ("vgg16/fp32", "resnet50/amp-bf16", "vgg16/amp-fp16", "custom/amp-bf16")
     ),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )  # fmt: skip

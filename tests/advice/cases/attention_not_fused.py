@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import one_cpu_op
 from advice.training_step import ELEMENTWISE, HALF_TYPE, REDUCE, SOFTMAX, TENSOR_GEMM, Step
 
 _SCORES, _HEADS = [8, 16, 1024, 1024], [8, 16, 1024, 64]
@@ -61,5 +60,4 @@ CASES = (
         says=["falls back to its math backend", "a multiple of 8 in BF16; 60 is none"],
     ),
     Case("a softmax over classes", _written_out([8192, 1024]), "not_applicable", "The run has no attention."),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from advice.case import ANY, Case, between
-from advice.recordings import one_cpu_op
 from advice.training_step import HALF_TYPE, layers
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -20,5 +19,4 @@ CASES = (
     ),
     Case("4000", layers(HALF_TYPE, width=4000), "silent"),
     Case("4096", layers(HALF_TYPE, width=4096), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

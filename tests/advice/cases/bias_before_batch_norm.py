@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 from advice.case import ANY, Case, between
-from advice.recordings import one_cpu_op
 from advice.training_step import ELEMENTWISE, IMAGES, NORM, REDUCE, SIMT_GEMM, WEIGHT, Step
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -47,5 +46,4 @@ CASES = (
         "the output is used twice", _layer(shortcut=True), "not_applicable", "No batch norm follows a layer directly."
     ),
     Case("evaluation", _layer(), "not_applicable", "evaluation mode", facts=RunFacts(training=False)),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import DTOH, HTOD, copy, loop, one_cpu_op
+from advice.recordings import DTOH, HTOD, copy, loop
 
 
 def _waited_for(trace: Any, at: float) -> None:
@@ -40,5 +40,4 @@ CASES = (
     Case("nobody waits", loop(_left_alone, waits=False), "silent", "waited for no copy"),
     Case("an op reads a value", loop(_in_an_op_that_looks), "silent", "waited for no copy"),
     Case("DDP copies in the backward pass", loop(_of_ddp), "silent", "waited for no copy"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import loop, one_cpu_op
+from advice.recordings import loop
 
 
 def _sets(name: str) -> Callable[[Any, float], None]:
@@ -26,5 +26,4 @@ CASES = (
         saving_ns=(between(0, 3e5), between(150_000, 300_000), between(150_000, 5e5)),
     ),
     Case("memory of the GPU", loop(_sets("Memset (Device)")), "silent", "No set"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

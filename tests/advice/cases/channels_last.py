@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import one_cpu_op
 from advice.training_step import HALF_TYPE, IMAGES, NORM, SIMT_GEMM, TENSOR_CONV, TO_NHWC, WEIGHT, Step
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -38,5 +37,4 @@ CASES = (
     ),
     Case("off the Tensor Cores", _layer(100, SIMT_GEMM), "silent"),
     Case("short ones", _layer(4), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

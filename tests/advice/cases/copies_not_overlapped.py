@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import HTOD, loop, one_cpu_op
+from advice.recordings import HTOD, loop
 
 
 def _alone(trace: Any, at: float) -> None:
@@ -24,5 +24,4 @@ CASES = (
         saving_ns=(between(0, 200_000), between(1, 200_000), between(1, 200_000)),
     ),
     Case("no copy", loop(lambda trace, at: None, waits=False), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from advice.case import Case
-from advice.recordings import fp32_while_launching, nothing, one_cpu_op, unknown_gpu
+from advice.recordings import fp32_while_launching, nothing, unknown_gpu
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -31,5 +31,4 @@ CASES = (
     Case("deterministic algorithms", nothing, "not_applicable",
          facts=RunFacts(cudnn_benchmark=False, deterministic_algorithms=True), training=_STEPS),
     Case("no convolutions", fp32_while_launching, "not_applicable", facts=_OFF),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )  # fmt: skip

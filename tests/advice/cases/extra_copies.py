@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advice.case import Case
-from advice.recordings import HTOD, copy, loop, one_cpu_op
+from advice.recordings import HTOD, copy, loop
 
 
 def _made(filled: list[int]) -> Callable[[Any, float], None]:
@@ -37,5 +37,4 @@ CASES = (
     ),
     Case("of Python values", loop(_of_values), "fired", "They come from torch.tensor."),
     Case("of another shape", loop(_made([7])), "silent", "No copy"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

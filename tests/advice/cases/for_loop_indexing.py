@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import ADD, STEPS, launches, one_cpu_op
+from advice.recordings import ADD, STEPS, launches
 
 
 def _turns(turns: int) -> Callable[[Any], None]:
@@ -41,5 +41,4 @@ CASES = (
     ),
     Case("15 turns", _turns(15), "silent"),
     Case("no indexing op", launches((60, 50, 5, {})), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from advice.case import Case
 from advice.recorded import recorded
-from advice.recordings import nothing, one_cpu_op
+from advice.recordings import nothing
 
 CASES = (
     Case("tiny units", recorded("ranks/settings_recorded/sharded_tiny_units"), "fired"),
     Case("units of a layer", recorded("ranks/settings_recorded/sharded"), "silent"),
     Case("one rank", nothing, "not_applicable", training={}),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

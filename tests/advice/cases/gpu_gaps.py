@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import ADD, STEPS, launches, one_cpu_op
+from advice.recordings import ADD, STEPS, launches
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -49,5 +49,4 @@ CASES = (
     Case("a gap in one iteration of four", _one_late_step, "silent", "only 1 of 4 iterations"),
     Case("the CPU loads data", _loading, "silent"),
     Case("the CPU launches", launches((5, 900, 10, {})), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import ADD, launches, one_cpu_op
+from advice.recordings import ADD, launches
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -59,5 +59,4 @@ CASES = (
         "80 % of the step",
         facts=RunFacts(unprofiled_step_ns=1_000_000),
     ),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from advice.case import Case
 from advice.recorded import recorded
-from advice.recordings import nothing, one_cpu_op
+from advice.recordings import nothing
 
 CASES = (
     Case("gradients are copied", recorded("ranks/settings_recorded/wide_copied"), "fired"),
     Case("gradients are views", recorded("ranks/settings_recorded/wide"), "silent"),
     Case("one rank", nothing, "silent", training={}),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

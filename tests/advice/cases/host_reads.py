@@ -6,7 +6,7 @@ from typing import Any
 
 from advice.case import Case, between
 from advice.cases.blocking_copies import _in_an_op_that_looks, _of_ddp
-from advice.recordings import ADD, DTOH, item, loop, one_cpu_op
+from advice.recordings import ADD, DTOH, item, loop
 
 
 def _logged(trace: Any, at: float) -> None:
@@ -68,5 +68,4 @@ CASES = (
         "silent",
         "No op waited for a value of the GPU.",
     ),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import ADD, STEPS, filled, one_cpu_op
+from advice.recordings import ADD, STEPS, filled
 
 _DIMS = [[8, 4096], [16, 4096]]
 
@@ -66,5 +66,4 @@ CASES = (
     Case("streams that never overlap", _streams(beside=False), "fired"),
     Case("streams that overlap", _streams(beside=True), "silent"),
     Case("streams that wait for each other", _events_between_streams, "silent", "wait for each other by events"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

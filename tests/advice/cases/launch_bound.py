@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import launches, one_cpu_op
+from advice.recordings import launches
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -40,5 +40,4 @@ CASES = (
         "silent",
         facts=RunFacts(unprofiled_step_ns=5_500_000),
     ),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

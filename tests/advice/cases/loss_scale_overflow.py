@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from advice.case import Case
-from advice.recordings import one_cpu_op
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -47,5 +46,4 @@ CASES = (
     ),
     Case("none", _steps("+++++"), "silent", facts=_FACTS),
     Case("one, as a scale settles", _steps("++-++"), "silent", facts=_FACTS),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from advice.case import Case
-from advice.recordings import launches, one_cpu_op
+from advice.recordings import launches
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -22,5 +22,4 @@ CASES = (
         facts=RunFacts(unprofiled_step_ns=5_500_000),
     ),
     Case("all of the step is badly used", launches((60, 50, 10, {})), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import ADD, GEMM, STEPS, one_cpu_op
+from advice.recordings import ADD, GEMM, STEPS
 
 _FULL = [4096, 4096]
 _TENSOR_BYTES = 4096 * 4096 * 4
@@ -55,5 +55,4 @@ CASES = (
             ("products between them", "mul mm add mm mul"),
         )
     ),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

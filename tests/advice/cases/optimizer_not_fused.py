@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import FUSED, one_by_one, one_cpu_op, optimizing, over_lists
+from advice.recordings import FUSED, one_by_one, optimizing, over_lists
 
 _SGD = (("aten::_foreach_mul_", 1), ("aten::_foreach_add_", 2), ("aten::_foreach_add_", 2))
 _WITHOUT_SHAPES = [
@@ -37,5 +37,4 @@ CASES = (
     Case("fused already", optimizing(FUSED), "silent", "does not go over lists"),
     Case("one by one", optimizing(one_by_one(100, 2), "Adam", cpu=40), "silent"),
     Case("no kernel", optimizing([]), "not_applicable", "No kernel"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from advice.case import Case
-from advice.recordings import nothing, one_cpu_op
+from advice.recordings import nothing
 from advice.training_step import GIB
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -25,5 +25,4 @@ CASES = (
     Case("a tenth of a full memory", nothing, "silent", facts=_facts(90, 10), training={}),
     Case("half of an empty memory", nothing, "silent", facts=_facts(50, 25), training={}),
     Case("an unknown state", nothing, "not_applicable", facts=_facts(90, None), training={}),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from advice.case import ANY, Case, between
-from advice.recordings import HTOD, copy, loop, one_cpu_op
+from advice.recordings import HTOD, copy, loop
 
 
 def _batch(trace: Any, at: float) -> None:
@@ -33,5 +33,4 @@ CASES = (
         says=["pin_memory=True", "to, in data.py:5 batch"],
     ),
     Case("a pinned batch", loop(_pinned), "silent", "No large copy"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

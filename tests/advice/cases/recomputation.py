@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import one_cpu_op
 from advice.training_step import GIB, SIMT_GEMM, Step
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -41,5 +40,4 @@ CASES = (
     Case("memory is full", _block(), "silent", facts=_peak(95)),
     Case("memory is unknown", _block(), "not_applicable", facts=_peak(None)),
     Case("nothing is recomputed", _block(again=False), "not_applicable", facts=_peak(10)),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

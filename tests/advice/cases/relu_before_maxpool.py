@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import one_cpu_op
 from advice.training_step import ELEMENTWISE, IMAGES, POOL, Step
 
 
@@ -32,5 +31,4 @@ CASES = (
         says=["relu and pool"],
     ),
     Case("the output is used twice", _layers(shortcut=True), "not_applicable"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

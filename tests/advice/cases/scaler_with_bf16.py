@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import ANY, Case, between
-from advice.recordings import one_cpu_op
 from advice.training_step import ELEMENTWISE, HALF_TYPE, MULTI_TENSOR, Step, layers
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -40,5 +39,4 @@ CASES = (
     ),
     Case("beside FP16", _unscaled_in_fp16, "silent", "in FP16", facts=RunFacts(grad_scaler=True),
          training={"precision": "fp16"}),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import one_by_one, one_cpu_op, optimizing
+from advice.recordings import one_by_one, optimizing
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -22,5 +22,4 @@ CASES = (
     Case("no fused version", optimizing(one_by_one(100, 2), "NAdam", cpu=40), "fired", says=["foreach=True"]),
     Case("few kernels", optimizing(one_by_one(5, 2), "Adam"), "silent", "15 of 15 kernels"),
     Case("hidden kernels", optimizing(one_by_one(10, 100), "NAdam", cpu=10), "silent", "% shorter without them"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )

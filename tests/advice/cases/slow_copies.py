@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from advice.case import Case
-from advice.recordings import DTOH, copy, loop, one_cpu_op
+from advice.recordings import DTOH, copy, loop
 
 
 def _result(trace: Any, at: float) -> None:
@@ -34,5 +34,4 @@ CASES = (
         "What the link of this GPU carries is not known.",
     ),
     Case("no copy", loop(lambda trace, at: None), "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import ADD, HTOD, copy, one_cpu_op
+from advice.recordings import ADD, HTOD, copy
 
 
 def _copies(count: int) -> Callable[[Any], None]:
@@ -39,5 +39,4 @@ CASES = (
         says=["Join the tensors on the CPU"],
     ),
     Case("nineteen", _copies(19), "silent", "19 small copies a step are no more than usual."),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from advice.case import ANY, Case, between
-from advice.recordings import filled, one_cpu_op
+from advice.recordings import filled
 
 _ROW = {"dims": [[4096]], "types": ["float"]}
 _ROWS = {"dims": [[16, 4096]], "types": ["float"]}
@@ -59,5 +59,4 @@ CASES = (
     Case("another stream fills the rest",
          filled(("aten::mm", 8, 1000, {}), ("aten::mm", 8, 1000, {"stream": 9, "beside": True})), "silent",
          "take 0.0 %"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )  # fmt: skip

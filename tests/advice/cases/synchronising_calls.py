@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import Case
-from advice.recordings import ADD, loop, one_cpu_op
+from advice.recordings import ADD, loop
 
 
 def _event(trace: Any, at: float) -> None:
@@ -33,5 +33,4 @@ CASES = (
     ),
     Case("the GPU has more to do", loop(_event_with_work_queued), "silent", "waited for nothing"),
     Case("DDP waits", loop(_of_ddp), "silent", "waited for nothing"),
-    Case("no GPU", one_cpu_op, "not_applicable", "The run used no GPU."),
 )

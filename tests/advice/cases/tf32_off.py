@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from advice.case import Case, between
-from advice.recordings import fp32_while_launching, nothing, one_cpu_op, unknown_gpu
+from advice.recordings import fp32_while_launching, nothing, unknown_gpu
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -42,5 +42,4 @@ CASES = (
     Case("no TF32", nothing, "not_applicable", facts=_switches(False, None), training=_steps("fp32", (7, 5))),
     Case("an unknown GPU", nothing, "not_applicable", training=_steps("fp32", None)),
     Case("the CPU sets the pace", fp32_while_launching, "silent"),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from advice.case import ANY, Case
-from advice.recordings import nothing, one_cpu_op
+from advice.recordings import nothing
 from advice.training_step import SIMT_GEMM
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -56,5 +56,4 @@ CASES = (
         saving_ns=(pytest.approx(0.6 * 800_000, abs=0.02 * 3_000_000), 800_000, ANY),
         facts=_facts(2, unused_parameter_bytes=32_000_000, find_unused_parameters=True),
     ),
-    Case("no GPU", one_cpu_op, "not_applicable"),
 )
