@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from tb_dlprof_plugin.advice.finding import Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.step_detection import unmarked
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT

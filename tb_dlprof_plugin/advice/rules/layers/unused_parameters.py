@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.memory_headroom import gigabytes
+from tb_dlprof_plugin.advice.gpu_memory import gigabytes
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import milliseconds

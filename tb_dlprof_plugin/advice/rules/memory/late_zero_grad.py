@@ -17,7 +17,7 @@ Read on:
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.memory_headroom import gigabytes
+from tb_dlprof_plugin.advice.gpu_memory import gigabytes
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.plan_request import PlanRequest

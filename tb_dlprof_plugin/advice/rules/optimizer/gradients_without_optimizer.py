@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.memory_headroom import gigabytes
+from tb_dlprof_plugin.advice.gpu_memory import gigabytes
 from tb_dlprof_plugin.advice.op_patterns import launched_in
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
