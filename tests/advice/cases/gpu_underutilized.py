@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from advice.case import Case, between
-from advice.recordings import ADD, launches
+from advice.recordings import ADD, launches, steps
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -59,4 +59,5 @@ CASES = (
         "80 % of the step",
         facts=RunFacts(unprofiled_step_ns=1_000_000),
     ),
+    Case("no GPU", steps(100), "not_applicable"),
 )
