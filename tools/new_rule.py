@@ -28,6 +28,9 @@ What to change: Replace it by an op that takes less time.
 When to leave it: The model needs it.
 
 To confirm: Record again: the ops should be gone.
+
+Read on:
+- [PyTorch: conv2d](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv2d.html)
 """
 
 from __future__ import annotations
@@ -35,11 +38,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import shorter_step
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import CallKind
@@ -70,7 +71,7 @@ def check(context: RuleContext) -> Finding | Silent:
     time = context.per_step(work)
     return RULE.finding(
         title=f"{{int(op.sum()) / context.selection.count:.3g}} calls a step could be replaced",
-        seen=f"Their GPU work takes {{time / 1e6:.2f}} ms a step.",
+        seen=f"Their GPU work takes {{ms(time)}} a step.",
         readings=[
             Reading("GPU time per step", time, "ns"),
             Reading("Share of the step", percent(time, context.recorded_step_ns), "percent"),

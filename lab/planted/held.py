@@ -92,8 +92,7 @@ NOT_RECORDED = {
     "static_graph": "In the recorded jobs all parameters are used, or the search takes less than 2 % of the step.",
     "tensor_parallel_overlap": "In the recorded jobs the CPU sets the pace, so that hiding collectives saves nothing.",
 }
-"""Rules that no recorded training has reason to fire on, and why: `tests/advice/test_rules_of_jobs.py` and
-`test_nearly_full_memory.py` make what they look for."""
+"""Rules that no recorded training has reason to fire on, and why: `tests/advice/cases` make what they look for."""
 _ON_CPU = "gloo_"
 """Jobs of CPUs, which were recorded for what their structure shows, on a machine that was busy with other things."""
 

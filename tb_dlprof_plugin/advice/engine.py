@@ -5,14 +5,13 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 
 from tb_dlprof_plugin.advice.combined_saving import combined
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, Silent
-from tb_dlprof_plugin.advice.frameworks import in_words_of, plain_words, title_in, why_not
 from tb_dlprof_plugin.advice.needs import unmet
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -38,7 +37,7 @@ class Implemented:
 
     def answer(self, context: RuleContext) -> Finding | Silent:
         """The check's answer; not applicable where the run lacks something that the rule needs."""
-        why = unmet(self.rule.needs, context)
+        why = self.rule.why_not(context.profile.source.framework) or unmet(self.rule.needs, context)
         return Silent(why, applicable=False) if why else self.check(context)
 
 
@@ -82,15 +81,14 @@ def advise(
         set_aside: rules whose findings the combined saving leaves out.
     """
     context = RuleContext(view, selection, ranks or view.ranks)
-    framework = view.profile.source.framework
+    source = view.profile.source
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
     for one in all_rules():
         rule = one.rule
-        title = title_in(framework, rule.id, rule.title)
+        title = rule.title_for(source)
         try:
-            why = why_not(rule.id, framework)
-            answer = Silent(why, applicable=False) if why else one.answer(context)
+            answer = one.answer(context)
         except Exception as error:
             _log.exception("rule %s failed", rule.id)
             why = f"The rule itself failed ({error}); please report this."
@@ -98,9 +96,9 @@ def advise(
             continue
         if isinstance(answer, Silent):
             outcome: RuleOutcome = "silent" if answer.applicable else "not_applicable"
-            statuses.append(RuleStatus(rule.id, title, outcome, plain_words(framework, answer.why)))
+            statuses.append(RuleStatus(rule.id, title, outcome, answer.why))
         else:
-            answer = replace(answer, item=in_words_of(view.profile.source, answer.item))
+            answer = answer.for_source(rule.remedies, source)
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))

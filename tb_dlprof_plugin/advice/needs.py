@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from tb_dlprof_plugin.advice.finding import Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.step_detection import unmarked
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT
@@ -20,24 +20,24 @@ from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precision
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 
+def no(what: str) -> str:
+    """The sentence for a recording that lacks something, without its full stop."""
+    return f"Not applicable: this recording has no {what}"
+
+
 class Need(Enum):
     """Something that not every run or recording has. The value says that it is missing, as a sentence without its
     full stop."""
 
-    CUDA_CALLS = (
-        "Not applicable: this recording has no calls of CUDA: when work was launched, and for what the CPU waited, "
-        "does not show"
-    )
-    SHAPES = "Not applicable: this recording has no shapes of ops' inputs"
-    INPUT_PIPELINE = (
-        "Not applicable: this recording has no input pipeline of its own: what loads the batches does not show"
-    )
-    MEMORY = "Not applicable: this recording has no events of the framework's allocator"
-    PROCESS = "Not applicable: this recording has no facts of the training process, which the hook reads in it"
-    FSDP = "Not applicable: this recording has no settings of FSDP"
-    REPLAYED_JOB = (
-        "Not applicable: this recording has no other rank whose collectives match those of this one, or the job's "
-        f"replay is more than {UNRELIABLE_PERCENT:.0f} % off"
+    CUDA_CALLS = no("calls of CUDA: when work was launched, and for what the CPU waited, does not show")
+    SHAPES = no("shapes of ops' inputs")
+    INPUT_PIPELINE = no("input pipeline of its own: what loads the batches does not show")
+    MEMORY = no("events of the framework's allocator")
+    PROCESS = no("facts of the training process, which the hook reads in it")
+    FSDP = no("settings of FSDP")
+    REPLAYED_JOB = no(
+        "other rank whose collectives match those of this one, or the job's replay is more than "
+        f"{UNRELIABLE_PERCENT:.0f} % off"
     )
     GPU = "The run used no GPU"
     TENSOR_CORES = "The GPU has no Tensor Cores, or its compute capability was not recorded"

@@ -1,9 +1,12 @@
-"""A rule as its module declares it: the page in the module's docstring, and what all its findings share."""
+"""A rule as its module declares it: the page in the module's docstring, and what all its findings share.
+
+What else a rule's module needs is imported from here, too: its input, its needs and the parts of its answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
@@ -16,13 +19,22 @@ from tb_dlprof_plugin.advice.finding import (
     Reading,
     Reference,
     Severity,
-)
+    Silent,
+)  # fmt: skip
+from tb_dlprof_plugin.advice.frameworks import Remedies, remedy_for
 from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving
 from tb_dlprof_plugin.advice.savings import severity as severity_of
+from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.model.profile import Source
+
+__all__ = ["Confidence", "EvidenceRow", "Finding", "Need", "Reading", "Rule", "RuleContext", "Severity", "Silent"]
 
 WHY, FIX, LEAVE, CONFIRM = "Why it matters", "What to change", "When to leave it", "To confirm"
 """Sections of a rule's docstring: each is a paragraph that begins with its heading and a colon."""
+PEERS, READ_ON = "In other tools", "Read on"
+"""Its lists: rules of other tools for the same problem, as "- tool: rule", and links in Markdown."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +62,26 @@ class Finding:
         )
         return replace(self, item=item, group=group or self.group)
 
+    def for_source(self, remedies: Remedies, source: Source) -> Finding:
+        """The finding with the remedy for what was recorded in place of that for PyTorch under its own profiler."""
+        remedy = remedy_for(remedies, source)
+        if remedy is not None:
+            change, code, references = remedy.change, remedy.code, list(remedy.references)
+        elif source.framework == PYTORCH:
+            return self
+        else:
+            code = self.item.code if self.item.code.startswith("tb-dlprof ") else ""
+            change, references = self.item.change, []
+        item = msgspec.structs.replace(self.item, change=change, code=code, references=references)
+        return replace(self, item=item)
+
 
 @dataclass(frozen=True)
 class Rule:
     """A rule of the advice. Its id is the name of its module, its page the module's docstring, in Markdown.
 
     The docstring's first line is the title. Its second paragraph is a sentence on what the rule looks for; a paragraph
-    follows for each of `WHY`, `FIX`, `LEAVE` and `CONFIRM` (what a second run shows).
+    follows for each of `WHY`, `FIX`, `LEAVE` and `CONFIRM` (what a second run shows), then the lists.
 
     Args:
         module: ``__name__`` of the rule's module, whose documented constants are the rule's own thresholds.
@@ -66,8 +91,8 @@ class Rule:
         confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.
         severity: of each finding; by its saving where None.
         group: savings of one group are alternatives, of which one can be applied.
-        peers: rules of other tools for the same problem.
-        references: further reading.
+        remedies: what to do in other frameworks than PyTorch, or under other recorders than its own profiler.
+        any_framework: its texts hold for every framework; where they have no remedy, code of PyTorch is left out.
         facts: facts of a run (`comparison.run_table.FACTS`) that following the advice changes.
     """
 
@@ -78,8 +103,8 @@ class Rule:
     confidence: Confidence = "medium"
     severity: Severity | None = None
     group: str = ""
-    peers: tuple[Peer, ...] = ()
-    references: tuple[Reference, ...] = ()
+    remedies: Remedies = field(default_factory=dict)
+    any_framework: bool = False
     facts: tuple[str, ...] = ()
 
     @property
@@ -95,6 +120,17 @@ class Rule:
     def title(self) -> str:
         """The problem, in a few words."""
         return self._paragraphs[0].removesuffix(".")
+
+    def title_for(self, source: Source) -> str:
+        """The title in the words of what was recorded."""
+        remedy = remedy_for(self.remedies, source)
+        return remedy.title if remedy is not None and remedy.title else self.title
+
+    def why_not(self, framework: str) -> str:
+        """The reason why the rule does not apply to a framework; "" where it does."""
+        if self.any_framework or framework == PYTORCH or framework in self.remedies:
+            return ""
+        return f"Not applicable: the rule is about PyTorch, and {recording_of(framework)}."
 
     @property
     def looks_for(self) -> str:
@@ -120,6 +156,20 @@ class Rule:
     def confirm(self) -> str:
         """What a second run shows."""
         return self._section(CONFIRM)
+
+    @cached_property
+    def peers(self) -> list[Peer]:
+        """Rules of other tools for the same problem."""
+        return [Peer(*item.split(": ", 1)) for item in self._list(PEERS)]
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """Further reading."""
+        return [Reference(*item.removeprefix("[").removesuffix(")").rsplit("](", 1)) for item in self._list(READ_ON)]
+
+    def _list(self, heading: str) -> list[str]:
+        lines = (self.documentation or "").partition(f"{heading}:\n")[2].partition("\n\n")[0].splitlines()
+        return [line.removeprefix("- ") for line in lines if line]
 
     def _section(self, heading: str) -> str:
         texts = (part.removeprefix(f"{heading}: ") for part in self._paragraphs if part.startswith(f"{heading}: "))
@@ -163,7 +213,7 @@ class Rule:
             saving_unknown_because=unknown,
             confirm=self.confirm,
             confidence=self.confidence,
-            references=list(self.references),
-            peers=list(self.peers),
+            references=self.references,
+            peers=self.peers,
         )
         return Finding(item, known, self.group)

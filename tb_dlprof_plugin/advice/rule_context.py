@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_dlprof_plugin.advice.frameworks import Words, words_of
 from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob, replayed_job
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
@@ -14,6 +15,7 @@ from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -44,6 +46,16 @@ class RuleContext:
     def facts(self) -> RunFacts:
         """What the hook read in the training process."""
         return self.view.profile.facts
+
+    @property
+    def of_pytorch(self) -> bool:
+        """Whether PyTorch ran the program."""
+        return self.profile.source.framework == PYTORCH
+
+    @property
+    def words(self) -> Words:
+        """What the program's framework calls the parts of a program."""
+        return words_of(self.profile.source.framework)
 
     @cached_property
     def steps(self) -> StepTotals:

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
-from tb_dlprof_plugin.advice.frameworks import precision_remedy
+from tb_dlprof_plugin.advice.rules.precision import amp_not_used, tf32_off
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column, Definition
@@ -148,7 +148,10 @@ def mixed_precision(view: ProfileView, ref: RunRef) -> MixedPrecision:
 
 
 def _choice(view: ProfileView, ref: RunRef, precision: Precision) -> MixedPrecisionChoice:
-    label, change, code = precision_remedy(precision, view.profile.source.framework) or _REMEDIES[precision]
+    label, change, code = _REMEDIES[precision]
+    rule = tf32_off.RULE if precision == "tf32" else amp_not_used.RULE
+    if remedy := rule.remedies.get(view.profile.source.framework):
+        label, change, code = precision.upper(), remedy.change, remedy.code
     try:
         page = _page(view, ref, forecasts(view).of(precision))
     except ForecastError as error:

@@ -1,11 +1,16 @@
-"""Cases of `dataloader_bound`: it fires from 5 % of the step."""
+"""Cases of `dataloader_bound`: it fires from 5 % of the step, where worker processes load."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from advice.case import Case
+from advice.case import Case, between
+from advice.recordings import ADD, epochs, loading
+
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
+
+_EIGHT = System(cpu_count=8)
 
 
 def _waiting(microseconds: float) -> Callable[[Any], None]:
@@ -15,6 +20,13 @@ def _waiting(microseconds: float) -> Callable[[Any], None]:
         trace.op("aten::mm", 500, 100)
 
     return events
+
+
+def _behind_work(trace: Any) -> None:
+    trace.step(0, 0, 1000)
+    trace.op("aten::mm", 0, 10)
+    trace.launch(ADD, 2, 10, 900)
+    trace.loader(100, 400)
 
 
 CASES = (
@@ -27,4 +39,26 @@ CASES = (
         {"Share of the step": 5.0, "Waiting per step": 50_000, "Worker processes": None},
         (10_000, 25_000, 50_000),
     ),
+    *(
+        Case(
+            f"worker processes {facts}",
+            loading("MultiProcessing", 600),
+            "fired",
+            readings={"Waiting per step": 600_000},
+            saving_ns=(between(1, 850_000), between(1, 850_000), between(1, 850_000)),
+            facts=RunFacts(dataloader=facts),
+            system=_EIGHT,
+        )
+        for facts in (None, DataLoaderFacts(num_workers=2))
+    ),
+    Case("no worker processes", loading("SingleProcess", 600), "silent", "see synchronous_dataloader", system=_EIGHT),
+    Case(
+        "workers that start anew",
+        epochs,
+        "silent",
+        "see worker_restart",
+        facts=RunFacts(dataloader=DataLoaderFacts(num_workers=2, persistent_workers=False)),
+        system=_EIGHT,
+    ),
+    Case("the GPU works meanwhile", _behind_work, "silent"),
 )

@@ -14,16 +14,19 @@ When to leave it: The CPU needs the result in the same step.
 
 To confirm: Record again: no cudaStreamSynchronize should follow the copies on the Launches page, and the GPU busy a
 larger part of the step.
+
+In other tools:
+- Nsight Systems: CUDA Synchronous Memcpy
+
+Read on:
+- [PyTorch: pin_memory() and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice import frameworks, thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.advice.text import ms
@@ -34,13 +37,7 @@ RULE = Rule(
     __doc__,
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(Peer("Nsight Systems", "CUDA Synchronous Memcpy"),),
-    references=(
-        Reference(
-            "PyTorch: pin_memory() and non_blocking",
-            "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
-        ),
-    ),
+    remedies=frameworks.COPIES,
 )
 
 _TO_GPU = """loader = torch.utils.data.DataLoader(dataset, ..., pin_memory=True)

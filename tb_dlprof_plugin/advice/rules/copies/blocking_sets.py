@@ -11,6 +11,12 @@ What to change: Call the asynchronous version on PyTorch's current stream, or le
 When to leave it: The library is not yours and has no other way.
 
 To confirm: Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the step.
+
+In other tools:
+- Nsight Systems: CUDA Synchronous Memset
+
+Read on:
+- [CUDA: API synchronization behavior](https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html)
 """
 
 from __future__ import annotations
@@ -19,10 +25,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -33,13 +36,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(Peer("Nsight Systems", "CUDA Synchronous Memset"),),
-    references=(
-        Reference(
-            "CUDA: API synchronization behavior",
-            "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",
-        ),
-    ),
 )
 
 _CODE = """// in the extension

@@ -11,17 +11,23 @@ its step begins.
 When to leave it: A second batch does not fit into the GPU's memory, or the CPU sets the pace.
 
 To confirm: Record again: the copies should run on a stream of their own, and the step be shorter by what they took.
+
+In other tools:
+- nvprof / Visual Profiler: Low Memcpy/Compute Overlap
+- nvprof / Visual Profiler: Low Memcpy Overlap
+
+Read on:
+- [CUDA C++ best practices: overlapping transfers and computation](https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#asynchronous-and-overlapping-transfers-with-computation)
+- [PyTorch: CUDA streams](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.advice import frameworks
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
 from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.advice.text import ms
@@ -35,18 +41,7 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("REPLAYED_WAITS",),
-    peers=(
-        Peer("nvprof / Visual Profiler", "Low Memcpy/Compute Overlap"),
-        Peer("nvprof / Visual Profiler", "Low Memcpy Overlap"),
-    ),
-    references=(
-        Reference(
-            "CUDA C++ best practices: overlapping transfers and computation",
-            "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html"
-            "#asynchronous-and-overlapping-transfers-with-computation",
-        ),
-        Reference("PyTorch: CUDA streams", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams"),
-    ),
+    remedies=frameworks.COPIES,
 )
 
 OVERLAP_SAVING_PERCENT = 3.0

@@ -12,6 +12,12 @@ When to leave it: The random numbers must be those of the CPU's generator, or th
 from Python.
 
 To confirm: Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the step.
+
+In other tools:
+- PyTorch: Extra CUDA Copy Pattern
+
+Read on:
+- [PyTorch: create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#create-tensors-directly-on-the-target-device)
 """
 
 from __future__ import annotations
@@ -20,10 +26,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies, rows_of_calls
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -34,14 +37,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(Peer("PyTorch", "Extra CUDA Copy Pattern"),),
-    references=(
-        Reference(
-            "PyTorch: create tensors directly on the target device",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-            "#create-tensors-directly-on-the-target-device",
-        ),
-    ),
 )
 
 _CODE = """noise = torch.randn(inputs.shape, device=device)  # instead of torch.randn(inputs.shape).to(device)

@@ -13,6 +13,13 @@ What to change: Keep the value on the GPU and read it every hundred steps, or al
 When to leave it: The value decides what the step does next and cannot be had otherwise.
 
 To confirm: Record again: the waits should be gone from the Launches page, and the GPU busy a larger part of the step.
+
+In other tools:
+- Nsight Systems: CUDA Synchronization APIs
+- HTA: Host wait (idle time breakdown)
+
+Read on:
+- [PyTorch: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#avoid-unnecessary-cpu-gpu-synchronization)
 """
 
 from __future__ import annotations
@@ -21,10 +28,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import copy_waits
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.advice.text import ms
@@ -40,17 +44,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(
-        Peer("Nsight Systems", "CUDA Synchronization APIs"),
-        Peer("HTA", "Host wait (idle time breakdown)"),
-    ),
-    references=(
-        Reference(
-            "PyTorch: avoid unnecessary CPU-GPU synchronization",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-            "#avoid-unnecessary-cpu-gpu-synchronization",
-        ),
-    ),
 )
 
 _NOT_READS = ("c10d::", "nccl:", "gloo:", "record_param_comms", "DistributedDataParallel")

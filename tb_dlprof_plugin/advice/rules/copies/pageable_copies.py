@@ -11,18 +11,23 @@ When to leave it: The machine is short of memory: pinned memory cannot be swappe
 
 To confirm: Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much less as
 given.
+
+In other tools:
+- Nsight Systems: CUDA Async Memcpy with Pageable Memory
+- nvprof / Visual Profiler: Low Memcpy Throughput
+
+Read on:
+- [PyTorch: memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
+- [PyTorch: pin_memory() and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice import frameworks, thresholds
 from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import GIGABYTE, Fault, copies, link_bytes_per_second, new_times
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.advice.text import ms
@@ -34,20 +39,7 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("SMALL_COPY_BYTES", "PINNED_BYTES_PER_SECOND", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(
-        Peer("Nsight Systems", "CUDA Async Memcpy with Pageable Memory"),
-        Peer("nvprof / Visual Profiler", "Low Memcpy Throughput"),
-    ),
-    references=(
-        Reference(
-            "PyTorch: memory pinning",
-            "https://docs.pytorch.org/docs/stable/data.html#memory-pinning",
-        ),
-        Reference(
-            "PyTorch: pin_memory() and non_blocking",
-            "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
-        ),
-    ),
+    remedies=frameworks.COPIES,
 )
 
 _CODE = """loader = torch.utils.data.DataLoader(dataset, ..., pin_memory=True)

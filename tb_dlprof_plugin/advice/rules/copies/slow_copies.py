@@ -15,6 +15,12 @@ When to leave it: The result is needed at once and is too large to be kept pinne
 
 To confirm: Record again: the copies should take as much less as given, and none should be pageable on the Kernels
 page.
+
+In other tools:
+- nvprof / Visual Profiler: Low Memcpy Throughput
+
+Read on:
+- [CUDA C++ best practices: data transfer between host and device](https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device)
 """
 
 from __future__ import annotations
@@ -23,10 +29,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import (
     GIGABYTE,
     LARGE_COPY_BYTES,
@@ -51,13 +54,6 @@ RULE = Rule(
         "PINNED_BYTES_PER_SECOND",
         "WORTHWHILE_SAVING_PERCENT",
         "REPLAYED_WAITS",
-    ),
-    peers=(Peer("nvprof / Visual Profiler", "Low Memcpy Throughput"),),
-    references=(
-        Reference(
-            "CUDA C++ best practices: data transfer between host and device",
-            "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device",
-        ),
     ),
 )
 

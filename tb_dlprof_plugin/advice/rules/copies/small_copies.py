@@ -11,6 +11,12 @@ What to change: Put the parts together first and copy them at once: `torch.cat` 
 When to leave it: The parts become known one by one.
 
 To confirm: Record again: a few copies should be left on the Kernels page, and the CPU's time for .to() be gone.
+
+In other tools:
+- nvprof / Visual Profiler: Inefficient Memcpy Size
+
+Read on:
+- [CUDA C++ best practices: data transfer between host and device](https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device)
 """
 
 from __future__ import annotations
@@ -19,10 +25,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.copies.copies import SMALL_COPIES_PER_STEP, SMALL_COPY_BYTES, Fault, copies
 from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.advice.text import ms
@@ -35,13 +38,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("SMALL_COPY_BYTES", "SMALL_COPIES_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(Peer("nvprof / Visual Profiler", "Inefficient Memcpy Size"),),
-    references=(
-        Reference(
-            "CUDA C++ best practices: data transfer between host and device",
-            "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device",
-        ),
-    ),
 )
 
 _TO_GPU = """def collate(samples):

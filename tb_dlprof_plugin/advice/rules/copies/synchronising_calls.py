@@ -12,18 +12,22 @@ What to change: Take the call out of the step. To time parts of it, record `torc
 When to leave it: The wait protects memory that the CPU is about to read or write again, and comes as late as it can.
 
 To confirm: Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the step.
+
+In other tools:
+- Nsight Systems: CUDA Synchronization APIs
+- nvprof / Visual Profiler: Low Compute Utilization (synchronization calls in the API trace)
+
+Read on:
+- [PyTorch: asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice import frameworks, thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -39,16 +43,7 @@ RULE = Rule(
     __doc__,
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(
-        Peer("Nsight Systems", "CUDA Synchronization APIs"),
-        Peer("nvprof / Visual Profiler", "Low Compute Utilization (synchronization calls in the API trace)"),
-    ),
-    references=(
-        Reference(
-            "PyTorch: asynchronous execution",
-            "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
-        ),
-    ),
+    remedies=frameworks.WAITS,
 )
 
 _CODE = """start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -76,10 +71,10 @@ def check(context: RuleContext) -> Finding | Silent:
     waits = _waits(context)
     number = int(waits.sum())
     if not number:
-        return Silent("The training loop waited for nothing outside ops.")
+        return Silent(f"{context.words.program} waited for nothing outside ops.")
     per_step = number / count
     if per_step < thresholds.READS_PER_STEP:
-        return Silent(f"The training loop waited {number} times in {count} steps.")
+        return Silent(f"{context.words.program} waited {number} times in {count} steps.")
     waited = int(context.profile.calls.duration_ns[waits].sum()) // count
     idle = context.idle_ns
     seen = f"{per_step:.3g} calls a step make the CPU wait for {ms(waited)}"
@@ -95,7 +90,7 @@ def check(context: RuleContext) -> Finding | Silent:
     names = sorted({strings[i] for i in np.unique(ops.name[calls.op[waits]]).tolist()})
     call_site = call_site_of(context, waits)
     return RULE.finding(
-        title=f"The training loop waits for the GPU {per_step:.3g} times a step",
+        title=f"{context.words.program} waits for the GPU {per_step:.3g} times a step",
         seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the "
         f"{ms(context.step_ns)} of "
         "a step." + (f" Most of the calls are in {call_site}." if call_site else ""),

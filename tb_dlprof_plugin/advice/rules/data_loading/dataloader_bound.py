@@ -12,15 +12,21 @@ What to change: Load in more worker processes, or make each sample cheaper.
 When to leave it: The first batch of an epoch was recorded, and epochs are long.
 
 To confirm: Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.
+
+In other tools:
+- DLProf: Dataloader Detector
+- torch-tb-profiler: DataLoader recommendation
+
+Read on:
+- [PyTorch: DataLoader](https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading)
+- [PyTorch: performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.frameworks import JAX_ASYNC, JAX_PIPELINE, TF_DATA, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.savings import (
     Saving,
@@ -29,30 +35,40 @@ from tb_dlprof_plugin.advice.savings import (
 )
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.pauses import loading_times
+
+_TF_PIPELINE = """dataset = (
+    dataset.map(load, num_parallel_calls=tf.data.AUTOTUNE)
+    .batch(batch_size)
+    .prefetch(tf.data.AUTOTUNE)
+)
+"""
+_REMEDIES = {
+    TENSORFLOW: FrameworkRemedy(
+        "Load in parallel and ahead of the step: parallel map, cache what fits into memory, and prefetch last.",
+        _TF_PIPELINE,
+        (TF_DATA,),
+        "The step waits for the input pipeline",
+    ),
+    JAX: FrameworkRemedy(
+        "Load ahead of the step, in another thread or process, and copy by jax.device_put.",
+        JAX_PIPELINE,
+        (JAX_ASYNC,),
+        "The step waits for the input pipeline",
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.INPUT_PIPELINE,),
     thresholds=("DATALOADER_SHARE_PERCENT", "STEP_NOISE"),
-    peers=(
-        Peer("DLProf", "Dataloader Detector"),
-        Peer("torch-tb-profiler", "DataLoader recommendation"),
-    ),
-    references=(
-        Reference(
-            "PyTorch: DataLoader",
-            "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
-        ),
-        Reference(
-            "PyTorch: performance tuning guide",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-    ),
     facts=("workers",),
+    remedies=_REMEDIES,
 )
 
 WAIT_LEFT_WITH_MORE_WORKERS = 0.5
@@ -65,16 +81,17 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where the training thread waits in the DataLoader, with the GPU idle, for a notable share of the step."""
     waiting = context.steps.category_ns["dataloader"]
     if waiting is None:
-        return Silent("DataLoader time was not recorded.", applicable=False)
+        return Silent("How long the step waits for data was not recorded.", applicable=False)
     time = waiting // context.selection.count
     share = percent(time, context.step_ns) or 0.0
+    waiting_for_data = context.words.waiting_for_data
     subject = "with the GPU idle" if context.profile.has_gpu else "of the CPU run"
     if share < thresholds.DATALOADER_SHARE_PERCENT:
-        return Silent(f"{share:.1f} % of the step is spent waiting in the DataLoader {subject}.")
+        return Silent(f"{share:.1f} % of the step is spent {waiting_for_data} {subject}.")
     workers = worker_processes(context)
     if workers == 0:
         return Silent(
-            f"{ms(time)} of the step are spent waiting in the DataLoader {subject}, which has no worker "
+            f"{ms(time)} of the step are spent {waiting_for_data} {subject}, which has no worker "
             "processes: see synchronous_dataloader."
         )
     starts = epoch_starts(context)
@@ -82,15 +99,15 @@ def check(context: RuleContext) -> Finding | Silent:
     rest = percent(max(0, time - at_starts), context.step_ns) or 0.0
     if rest < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(
-            f"{share:.1f} % of the step are spent waiting in the DataLoader {subject}, but all except {rest:.1f} % "
+            f"{share:.1f} % of the step are spent {waiting_for_data} {subject}, but all except {rest:.1f} % "
             "where an epoch begins and worker processes start: see worker_restart."
         )
     estimate = _estimate(context, time, workers)
     settings = "not recorded" if workers is None else f"num_workers={workers}"
+    settings = "" if workers is None and not context.of_pytorch else f" DataLoader settings: {settings}."
     return RULE.finding(
-        title=f"The step waits {share:.0f} % of its time for the DataLoader",
-        seen=f"{ms(time)} of each {ms(context.step_ns)} step are spent in the DataLoader {subject}. "
-        f"DataLoader settings: {settings}.",
+        title=f"The step waits {share:.0f} % of its time for {context.words.loader}",
+        seen=f"{ms(time)} of each {ms(context.step_ns)} step are spent {waiting_for_data} {subject}.{settings}",
         readings=[
             Reading("Share of the step", share, "percent", thresholds.DATALOADER_SHARE_PERCENT),
             Reading("Waiting per step", time, "ns"),

@@ -13,6 +13,15 @@ per batch asks for.
 When to leave it: The machine has no core to spare.
 
 To confirm: Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.
+
+In other tools:
+- PyTorch: Synchronized DataLoader Pattern
+- torch-tb-profiler: DataLoader recommendation
+- DLProf: Dataloader Detector
+
+Read on:
+- [PyTorch: DataLoader](https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading)
+- [PyTorch: performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#enable-asynchronous-data-loading-and-augmentation)
 """
 
 from __future__ import annotations
@@ -20,10 +29,7 @@ from __future__ import annotations
 import math
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import loading_ns, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly, saved
 from tb_dlprof_plugin.advice.text import ms
@@ -37,22 +43,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.PROCESS,),
     thresholds=("DATALOADER_SHARE_PERCENT", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
-    peers=(
-        Peer("PyTorch", "Synchronized DataLoader Pattern"),
-        Peer("torch-tb-profiler", "DataLoader recommendation"),
-        Peer("DLProf", "Dataloader Detector"),
-    ),
-    references=(
-        Reference(
-            "PyTorch: DataLoader",
-            "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
-        ),
-        Reference(
-            "PyTorch: performance tuning guide",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
-            "#enable-asynchronous-data-loading-and-augmentation",
-        ),
-    ),
     facts=("workers",),
 )
 

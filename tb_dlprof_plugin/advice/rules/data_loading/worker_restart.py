@@ -13,14 +13,15 @@ When to leave it: Epochs are long. The price is given per step of the whole epoc
 
 To confirm: Record an epoch's start again: no time should lie between the end of one epoch and the first batch of the
 next.
+
+Read on:
+- [PyTorch: DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, worker_processes
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
@@ -32,12 +33,6 @@ RULE = Rule(
     __name__,
     __doc__,
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
-    references=(
-        Reference(
-            "PyTorch: DataLoader",
-            "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
-        ),
-    ),
     facts=("workers",),
 )
 

@@ -13,14 +13,14 @@ it was lowered (`nvidia-smi -q -d POWER`). Heat: see to the cooling, and to the 
 When to leave it: The GPU works at its own limit, and the step is as short as it can be.
 
 To confirm: Record again: the Energy page should name no limit, or a higher clock.
+
+Read on:
+- [NVML: reasons that hold clocks down](https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.metrics.energy import energy_missing, step_energy
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -31,12 +31,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.PROCESS, Need.GPU),
     confidence="high",
-    references=(
-        Reference(
-            "NVML: reasons that hold clocks down",
-            "https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html",
-        ),
-    ),
 )
 
 CLOCK_HELD_READINGS_PERCENT = 50.0

@@ -12,15 +12,18 @@ When to leave it: The batch size is given by the method: large batches need anot
 epochs, and batch statistics change with them. A batch of one in inference is a matter of latency.
 
 To confirm: Record again with the larger batch and compare samples per second, not step times.
+
+In other tools:
+- DLProf: Batch Size Detector
+
+Read on:
+- [Goyal et al., Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, LargerBatch, larger_batch
@@ -32,13 +35,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.PROCESS, Need.GPU),
     thresholds=("MEMORY_TO_FILL_PERCENT",),
-    peers=(Peer("DLProf", "Batch Size Detector"),),
-    references=(
-        Reference(
-            "Goyal et al., Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour",
-            "https://arxiv.org/abs/1706.02677",
-        ),
-    ),
     facts=("batch_size",),
 )
 

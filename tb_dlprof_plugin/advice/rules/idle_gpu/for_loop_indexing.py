@@ -12,37 +12,44 @@ What to change: Write the loop as ops over the whole tensor: broadcasting, `torc
 When to leave it: Each row depends on the result of the row before, and no ready-made op computes that.
 
 To confirm: Record again: the indexing ops should be gone from the Ops page.
+
+In other tools:
+- PyTorch: ForLoopIndexingPattern
+
+Read on:
+- [PyTorch: broadcasting](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
+- [PyTorch: torch.vmap](https://docs.pytorch.org/docs/stable/generated/torch.vmap.html)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import within
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.idle_gpu.index_loops import LOOP_REPEATS, IndexLoop, IndexLoops, index_loops
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.profile import Bools, Floats
+from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU,),
-    thresholds=("LOOP_REPEATS", "LOOP_LONGEST_PERIOD"),
-    peers=(Peer("PyTorch", "ForLoopIndexingPattern"),),
-    references=(
-        Reference("PyTorch: broadcasting", "https://docs.pytorch.org/docs/stable/notes/broadcasting.html"),
-        Reference("PyTorch: torch.vmap", "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html"),
-    ),
 )
+
+LOOP_REPEATS = 16
+LOOP_LONGEST_PERIOD = 12
+"""Turns of a loop of at most so many ops. torch.profiler's ForLoopIndexingPattern asks for more than 10 of the same op
+with a ``select`` between them; models repeat a layer up to a dozen times without a loop over rows."""
 
 LOOP_SAVING_PERCENT = 5.0
 """Of the step without the profiler: rewriting a loop is work that less does not repay."""
@@ -50,6 +57,8 @@ LOOP_SAVING_PERCENT = 5.0
 _CPU_LEFT = {"low": 0.5, "high": 0.0}
 _SHORT_NS, _SHORT_LEFT = 5_000, 0.3
 """A kernel below this time, and what is left of it in one over all rows: the shortest take 1 to 2 us in any case."""
+_TAKES_A_ROW = ("aten::select", "aten::slice", "aten::narrow")
+_BACKWARD = ("SelectBackward", "SliceBackward")
 
 
 def check(context: RuleContext) -> Finding | Silent:
@@ -123,3 +132,68 @@ def _turn(context: RuleContext, loop: IndexLoop) -> str:
 def _kernels_left(context: RuleContext, launches: Bools) -> Floats:
     short = context.profile.launches.duration_ns < _SHORT_NS
     return np.where(launches & short, _SHORT_LEFT, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLoop:
+    """One run of repeated ops, in time order of its outermost calls.
+
+    ``calls`` are rows of `Profile.calls`, ``period`` how many of them make one turn of the loop, ``turns`` how many
+    turns there are.
+    """
+
+    calls: Ints
+    period: int
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLoops:
+    """The loops of the selected iterations, by time; ``windows`` are their times on the CPU (ns)."""
+
+    loops: list[IndexLoop]
+    windows: Intervals
+
+    @property
+    def turns(self) -> int:
+        """Turns of all loops."""
+        return sum(loop.turns for loop in self.loops)
+
+
+@per_selection
+def index_loops(view: ProfileView, selection: Selection) -> IndexLoops:
+    """Loops of at least `LOOP_REPEATS` turns. A turn is identified by the ops' names, shapes and modules."""
+    calls = view.profile.calls
+    outermost = (view.call_top == np.arange(len(calls))) & view.selected_calls(selection)
+    takes = calls_named(view, CallKind.OP, _takes_a_row)
+    loops: list[IndexLoop] = []
+    for thread in np.unique(calls.thread[outermost & takes]).tolist():
+        rows = np.flatnonzero(outermost & (calls.thread == thread))
+        loops += _in_thread(view, rows[np.argsort(calls.start_ns[rows], kind="stable")], takes)
+    loops.sort(key=lambda loop: int(calls.start_ns[loop.calls[0]]))
+    first = np.array([calls.start_ns[loop.calls[0]] for loop in loops], dtype=np.int64)
+    last = np.array([(calls.start_ns + calls.duration_ns)[loop.calls].max() for loop in loops], dtype=np.int64)
+    return IndexLoops(loops, union(first, last))
+
+
+def _in_thread(view: ProfileView, rows: Ints, takes: Bools) -> list[IndexLoop]:
+    op = view.profile.calls.op[rows]
+    free = np.ones(len(rows), dtype=np.bool_)
+    found = []
+    for period in range(1, LOOP_LONGEST_PERIOD + 1):
+        same = (
+            np.concatenate([[False], op[period:] == op[:-period], [False]]) if len(op) > period else np.zeros(1, bool)
+        )
+        bounds = np.flatnonzero(np.diff(same.astype(np.int8)))
+        for begin, end in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+            turns = (end - begin) // period + 1
+            members = slice(begin, begin + turns * period)
+            if turns < LOOP_REPEATS or not takes[rows[begin : begin + period]].any() or not free[members].all():
+                continue
+            free[members] = False
+            found.append(IndexLoop(rows[members], period, turns))
+    return found
+
+
+def _takes_a_row(name: str) -> bool:
+    return name in _TAKES_A_ROW or any(mark in name for mark in _BACKWARD)

@@ -11,6 +11,13 @@ step, or do it on the GPU. If the GPU has enough other work queued, doing it lat
 When to leave it: The gap is not part of every step of the training, such as a checkpoint.
 
 To confirm: Record again: on the Launches page the longest gaps should be shorter.
+
+In other tools:
+- Nsight Systems: GPU gaps
+
+Read on:
+- [Nsight Systems: expert systems](https://docs.nvidia.com/nsight-systems/UserGuide/index.html#expert-systems-analysis)
+- [PyTorch: performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
 """
 
 from __future__ import annotations
@@ -19,37 +26,43 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import of_recorded_step
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.frameworks import ANY, GUIDE, JAX_ASYNC, TF_PROFILER, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.long_gaps import LONG_GAP_PERCENT, LongGaps, long_gaps
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.model.intervals import covered
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.profile_view import op_name
 from tb_dlprof_plugin.simulation.change import Change
+
+_REMEDIES = {
+    ANY: FrameworkRemedy(
+        "Do what the CPU does in the gap once, in another thread, or after the next launches.", references=(GUIDE,)
+    ),
+    JAX: FrameworkRemedy(
+        "Take what Python does in the gap out of the step: do it once, in another thread, or inside jax.jit. "
+        "Values read from the GPU (float(loss)) make such gaps, too.",
+        references=(JAX_ASYNC,),
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Take what Python does in the gap out of the step: callbacks, metrics and summaries once in many steps, "
+        "preprocessing into tf.data.",
+        references=(TF_PROFILER,),
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("LONG_GAP_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
-    peers=(Peer("Nsight Systems", "GPU gaps"),),
-    references=(
-        Reference(
-            "Nsight Systems: expert systems",
-            "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#expert-systems-analysis",
-        ),
-        Reference(
-            "PyTorch: performance tuning guide",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-    ),
+    remedies=_REMEDIES,
 )
 
 LONG_GAPS_SHARE_PERCENT = 5.0
@@ -60,7 +73,6 @@ _DOES = {
     "copying": "copies",
     "launching": "prepares launches",
     "ops": "runs ops on the CPU",
-    "python": "runs Python code outside of PyTorch",
     "unknown": "does what was not recorded",
 }
 _ROWS = 5
@@ -86,13 +98,14 @@ def check(context: RuleContext) -> Finding | Silent:
             f"{estimate.percent:.1f} % shorter."
         )
     does = ACTIVITIES[int(np.bincount(gaps.activity, weights=gaps.duration_ns).argmax())]
+    doing = _DOES.get(does, context.words.python)
     where = _where(context, gaps)
     return RULE.finding(
-        title=f"The GPU idles {ms(idle, 1)} of each step in long gaps, in which the CPU {_DOES[does]}",
+        title=f"The GPU idles {ms(idle, 1)} of each step in long gaps, in which the CPU {doing}",
         seen=f"{len(gaps)} gaps of {LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
         f"{count} iterations, {ms(gaps.duration_ns.mean())} each on average: "
         f"{of_recorded_step(context, idle)}. "
-        f"In most of that time the CPU {_DOES[does]}{where}.",
+        f"In most of that time the CPU {doing}{where}.",
         readings=[
             Reading("Long gaps, of the recorded step", share, "percent", LONG_GAPS_SHARE_PERCENT),
             Reading("GPU idle in them per step", idle, "ns"),

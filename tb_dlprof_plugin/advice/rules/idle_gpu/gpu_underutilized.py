@@ -13,15 +13,20 @@ When to leave it: The model is small and its training fast enough.
 
 To confirm: Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per second,
 not the step time.
+
+In other tools:
+- DLProf: Underutilized GPU Detector
+- torch-tb-profiler: GPU utilization recommendation
+
+Read on:
+- [PyTorch: torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+- [PyTorch: CUDA graphs](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice import frameworks, thresholds
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.data_loading import dataloader_bound
 from tb_dlprof_plugin.advice.rules.idle_gpu import gpu_gaps, launch_bound, low_utilization_stretch
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import launching
@@ -39,15 +44,8 @@ RULE = Rule(
     needs=(Need.CUDA_CALLS,),
     thresholds=("UNDERUTILIZED_GPU_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
     group="launching",
-    peers=(
-        Peer("DLProf", "Underutilized GPU Detector"),
-        Peer("torch-tb-profiler", "GPU utilization recommendation"),
-    ),
-    references=(
-        Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
-        Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
-    ),
     facts=("batch_size", "compiled"),
+    remedies=frameworks.LAUNCHING,
 )
 
 _COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs
@@ -58,11 +56,6 @@ _PAUSES = (
     "it once, for all samples at once, in a DataLoader worker, or on the GPU."
 )
 _LOADING = "Let data be loaded ahead of the steps: in worker processes, and moved to the GPU while it computes."
-_LABELS = {
-    "dataloader": "waits for the DataLoader",
-    "cpu": "waits for ops and CUDA calls on the CPU",
-    "other": "waits for Python",
-}
 _SPECIFIC = tuple(
     (module.RULE, module.check) for module in (dataloader_bound, launch_bound, gpu_gaps, low_utilization_stretch)
 )
@@ -86,14 +79,19 @@ def check(context: RuleContext) -> Finding | Silent:
             f"it the GPU should be busy {min(without, 100.0):.0f} % of {ms(step)}."
         )
     idle = context.idle_ns
-    waits = {name: (context.steps.category_ns[name] or 0) // count for name in _LABELS}
+    labels = {
+        "dataloader": f"waits for {context.words.loader}",
+        "cpu": "waits for ops and CUDA calls on the CPU",
+        "other": context.words.waits_for_python,
+    }
+    waits = {name: (context.steps.category_ns[name] or 0) // count for name in labels}
     specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(context), Silent)]
     worst = max(waits, key=lambda name: waits[name])
     estimate, unknown = None, f"Other findings name the causes and their savings: {'; '.join(specific)}."
     if not specific:
         estimate, unknown = _saving(context, idle, busy / count), ""
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-            unknown = f"For most of the idle time the GPU {_LABELS[worst]}, and no long pause of the CPU explains it."
+            unknown = f"For most of the idle time the GPU {labels[worst]}, and no long pause of the CPU explains it."
             estimate = None
     change = _PAUSES if estimate is not None else _LOADING if worst == "dataloader" else _MORE_WORK
     calls = int(context.ops.kernel_calls.sum()) // count
@@ -101,7 +99,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"The GPU is busy only {utilization:.0f} % of each step",
         seen=f"Kernels, copies and sets cover {busy / count / 1e6:.2f} of {context.step_ns / 1e6:.2f} "
         f"ms. For most of the "
-        f"rest, {ms(waits[worst])}, the GPU {_LABELS[worst]}. A step launches {calls} kernels.",
+        f"rest, {ms(waits[worst])}, the GPU {labels[worst]}. A step launches {calls} kernels.",
         readings=[
             Reading("GPU utilization", utilization, "percent", thresholds.UNDERUTILIZED_GPU_PERCENT),
             Reading("GPU idle per step", idle, "ns"),
@@ -112,7 +110,7 @@ def check(context: RuleContext) -> Finding | Silent:
             EvidenceRow(
                 f"The GPU {label}", waits[name], percent(waits[name], context.recorded_step_ns), "overview", name
             )
-            for name, label in _LABELS.items()
+            for name, label in labels.items()
         ],
         change=change,
         code=_COMPILE if change == _MORE_WORK else "",

@@ -14,6 +14,13 @@ When to leave it: The branches share state that the trace does not show, or memo
 of its own.
 
 To confirm: Record again: on the Launches page the kernels of these modules should overlap, or be fewer.
+
+In other tools:
+- nvprof / Visual Profiler: Low Kernel Concurrency
+
+Read on:
+- [PyTorch: CUDA streams](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams)
+- [PyTorch: torch.vmap](https://docs.pytorch.org/docs/stable/generated/torch.vmap.html)
 """
 
 from __future__ import annotations
@@ -22,10 +29,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_modules import Branches, branches
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import Filling, filling
 from tb_dlprof_plugin.advice.savings import shorter_step
@@ -42,11 +46,6 @@ RULE = Rule(
     needs=(Need.GPU,),
     thresholds=("SMALL_KERNEL_FILL", "SMALL_KERNEL_NS", "SMALL_KERNELS_SHARE_PERCENT", "SMALL_KERNELS_SAVING_PERCENT"),
     group="small kernels",
-    peers=(Peer("nvprof / Visual Profiler", "Low Kernel Concurrency"),),
-    references=(
-        Reference("PyTorch: CUDA streams", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams"),
-        Reference("PyTorch: torch.vmap", "https://docs.pytorch.org/docs/stable/generated/torch.vmap.html"),
-    ),
 )
 
 SIDE_BY_SIDE = 0.05

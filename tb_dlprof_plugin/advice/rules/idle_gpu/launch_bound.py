@@ -14,18 +14,25 @@ When to leave it: The GPU is shared with other processes that use the rest of it
 
 To confirm: Record again: on the Launches page the GPU should wait less for launches. With a larger batch compare
 samples per second, not the step time.
+
+In other tools:
+- torch-tb-profiler: GPU utilization recommendation
+- Nsight Systems: GPU time utilization
+- HTA: Idle time breakdown: host wait
+
+Read on:
+- [PyTorch: torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+- [PyTorch: CUDA graphs](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs)
+- [Daydream: replaying launches to estimate savings](https://www.usenix.org/conference/atc20/presentation/zhu-hongyu)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice import frameworks, thresholds
 from tb_dlprof_plugin.advice.optimizer_work import optimizer_work
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import launching
 from tb_dlprof_plugin.advice.rules.idle_gpu.low_utilization_window import low_stretch
 from tb_dlprof_plugin.advice.savings import shorter_step, that_goes
@@ -43,20 +50,8 @@ RULE = Rule(
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("LAUNCHING_LEFT", "PAUSE_NS"),
     group="launching",
-    peers=(
-        Peer("torch-tb-profiler", "GPU utilization recommendation"),
-        Peer("Nsight Systems", "GPU time utilization"),
-        Peer("HTA", "Idle time breakdown: host wait"),
-    ),
-    references=(
-        Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
-        Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
-        Reference(
-            "Daydream: replaying launches to estimate savings",
-            "https://www.usenix.org/conference/atc20/presentation/zhu-hongyu",
-        ),
-    ),
     facts=("batch_size", "compiled"),
+    remedies=frameworks.LAUNCHING,
 )
 
 LAUNCHING_SHARE_PERCENT = 50.0
@@ -99,7 +94,7 @@ def check(context: RuleContext) -> Finding | Silent:
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.expected, keep_gaps=0.5),
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.low, keep_gaps=0.0),
         f"Launching takes the CPU {ms(times.launching_ns)} of a recorded step, of which "
-        f"{that_goes(thresholds.LAUNCHING_LEFT)} go: least by torch.compile alone, most with all of the step in CUDA "
+        f"{that_goes(thresholds.LAUNCHING_LEFT)} go: {context.words.fewest_graphs}most with all of the step in CUDA "
         "graphs. Kernels stay as they are, and graphs shorten the gaps between them.",
     )
     if estimate.percent < LAUNCH_BOUND_SAVING_PERCENT:

@@ -12,17 +12,22 @@ of a loop, a fused op, or `torch.compile` for that module or function alone.
 When to leave it: The stretch is not part of every step of the training, such as an evaluation.
 
 To confirm: Record again: on the Launches page the GPU's idle time should fall by this stretch.
+
+In other tools:
+- Nsight Systems: GPU time utilization
+
+Read on:
+- [PyTorch: torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+- [Nsight Systems: expert systems](https://docs.nvidia.com/nsight-systems/UserGuide/index.html#expert-systems-analysis)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.advice import frameworks
 from tb_dlprof_plugin.advice.evidence import of_recorded_step
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.low_utilization_window import (
     LOW_STRETCH_CHUNKS,
     LOW_STRETCH_LONGEST_PERCENT,
@@ -51,15 +56,8 @@ RULE = Rule(
         "LAUNCHING_LEFT",
     ),
     group="launching",
-    peers=(Peer("Nsight Systems", "GPU time utilization"),),
-    references=(
-        Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
-        Reference(
-            "Nsight Systems: expert systems",
-            "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#expert-systems-analysis",
-        ),
-    ),
     facts=("compiled",),
+    remedies=frameworks.LAUNCHING,
 )
 
 _PARTS = {

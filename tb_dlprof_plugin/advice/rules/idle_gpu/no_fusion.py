@@ -12,6 +12,13 @@ What to change: Use PyTorch's own function where the chain spells one out (`nn.G
 When to leave it: The chain lies in code that `torch.compile` cannot take and no function of PyTorch computes.
 
 To confirm: Record again: instead of the chain there should be one op, or a triton_ kernel.
+
+In other tools:
+- DLProf: No Fusion Detector
+
+Read on:
+- [PyTorch: torch.compile](https://docs.pytorch.org/docs/stable/generated/torch.compile.html)
+- [PyTorch: performance tuning guide, fuse operations](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations)
 """
 
 from __future__ import annotations
@@ -19,10 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.pointwise_chains import CHAIN_KERNELS, Chains, chains
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
@@ -38,14 +42,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("CHAIN_KERNELS", "CHAIN_NS"),
-    peers=(Peer("DLProf", "No Fusion Detector"),),
-    references=(
-        Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
-        Reference(
-            "PyTorch: performance tuning guide, fuse operations",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#fuse-operations",
-        ),
-    ),
     facts=("compiled",),
 )
 

@@ -15,6 +15,14 @@ layout has one block per channel; `channels_last` has more.
 When to leave it: Other streams fill the rest of the GPU meanwhile.
 
 To confirm: Record again: these kernels should be fewer, with more thread blocks (Kernels page).
+
+In other tools:
+- nvprof / Visual Profiler: Low Compute Utilization
+- torch-tb-profiler: Est. SM efficiency, est. achieved occupancy
+
+Read on:
+- [CUDA C++ Best Practices Guide: execution configuration](https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#execution-configuration-optimizations)
+- [PyTorch: channels last](https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html)
 """
 
 from __future__ import annotations
@@ -22,10 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_calls import independent_calls
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import Filling, filling
 from tb_dlprof_plugin.advice.savings import shorter_step
@@ -42,20 +47,6 @@ RULE = Rule(
     needs=(Need.GPU,),
     thresholds=("SMALL_KERNEL_FILL", "SMALL_KERNEL_NS", "SMALL_KERNELS_SHARE_PERCENT", "SMALL_KERNELS_SAVING_PERCENT"),
     group="small kernels",
-    peers=(
-        Peer("nvprof / Visual Profiler", "Low Compute Utilization"),
-        Peer("torch-tb-profiler", "Est. SM efficiency, est. achieved occupancy"),
-    ),
-    references=(
-        Reference(
-            "CUDA C++ Best Practices Guide: execution configuration",
-            "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#execution-configuration-optimizations",
-        ),
-        Reference(
-            "PyTorch: channels last",
-            "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
-        ),
-    ),
     facts=("batch_size", "channels_last"),
 )
 

@@ -15,6 +15,10 @@ that the step gains nothing.
 
 To confirm: Record again: the modules should run aten::_scaled_dot_product_flash_attention, _cudnn_attention or
 _efficient_attention, and no softmax of their own.
+
+Read on:
+- [PyTorch: scaled_dot_product_attention](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html)
+- [Dao: FlashAttention-2](https://arxiv.org/abs/2307.08691)
 """
 
 from __future__ import annotations
@@ -23,10 +27,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
 from tb_dlprof_plugin.advice.rules.layers.attention import Attention, attentions
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
@@ -43,13 +45,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.SHAPES, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
-    references=(
-        Reference(
-            "PyTorch: scaled_dot_product_attention",
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
-        ),
-        Reference("Dao: FlashAttention-2", "https://arxiv.org/abs/2307.08691"),
-    ),
 )
 
 FUSED_ATTENTION_BYTES = (0.35, 0.2)

@@ -12,6 +12,12 @@ What to change: Make the layer with `bias=False`. In a trained model subtract th
 When to leave it: The batch norm is frozen (in evaluation mode while the rest trains): there the bias counts.
 
 To confirm: Record again: the layers' kernels that add a bias (aten::add_) and sum its gradient (aten::sum) are gone.
+
+In other tools:
+- PyTorch: Enabling Bias in Conv2d Followed By BatchNorm Pattern
+
+Read on:
+- [PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
 """
 
 from __future__ import annotations
@@ -20,11 +26,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import adjacent_ops, calls_of, launched_in, ops_named
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -38,13 +41,6 @@ RULE = Rule(
     needs=(Need.SHAPES, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
     confidence="high",
-    peers=(Peer("PyTorch", "Enabling Bias in Conv2d Followed By BatchNorm Pattern"),),
-    references=(
-        Reference(
-            "PyTorch performance tuning guide: disable bias for convolutions directly followed by a batch norm",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-    ),
 )
 
 BIAS_KERNELS_STAY = 0.25

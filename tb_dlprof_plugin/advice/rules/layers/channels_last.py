@@ -12,6 +12,10 @@ When to leave it: Most of the time goes into depthwise or three-dimensional conv
 for channels last, which would change the layout themselves.
 
 To confirm: Record again: the kernels nchwToNhwc and nhwcToNchw should be gone from the convolutions.
+
+Read on:
+- [PyTorch: channels last memory format](https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html)
+- [NVIDIA: convolutional layers user's guide, tensor layouts](https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html)
 """
 
 from __future__ import annotations
@@ -22,11 +26,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import ops_named
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -42,16 +43,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
-    references=(
-        Reference(
-            "PyTorch: channels last memory format",
-            "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
-        ),
-        Reference(
-            "NVIDIA: convolutional layers user's guide, tensor layouts",
-            "https://docs.nvidia.com/deeplearning/performance/dl-performance-convolutional/index.html",
-        ),
-    ),
     facts=("channels_last",),
 )
 

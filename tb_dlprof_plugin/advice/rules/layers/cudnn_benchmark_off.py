@@ -11,6 +11,12 @@ When to leave it: Input shapes change from step to step: each new shape is timed
 bit.
 
 To confirm: Record again after the first steps, which pay for the timing: the convolutions should take less.
+
+In other tools:
+- DLProf: Cudnn Benchmark Detector
+
+Read on:
+- [PyTorch: cudnn.benchmark](https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark)
 """
 
 from __future__ import annotations
@@ -19,10 +25,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import faster_kernels
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -37,13 +40,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.PROCESS, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
-    peers=(Peer("DLProf", "Cudnn Benchmark Detector"),),
-    references=(
-        Reference(
-            "PyTorch: cudnn.benchmark",
-            "https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark",
-        ),
-    ),
     facts=("cudnn_benchmark",),
 )
 

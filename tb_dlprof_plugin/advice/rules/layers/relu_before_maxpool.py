@@ -11,6 +11,9 @@ What to change: Swap the two: pool first.
 When to leave it: A trained model's code must stay as it is, or a compiler fuses the ReLU with what is before it.
 
 To confirm: Record again and open Compare: the ReLUs should take about as much less as they have fewer elements.
+
+Read on:
+- [PyTorch: MaxPool2d](https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool2d.html)
 """
 
 from __future__ import annotations
@@ -21,11 +24,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import adjacent_ops, launched_in
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -37,12 +37,6 @@ RULE = Rule(
     needs=(Need.SHAPES, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
     confidence="high",
-    references=(
-        Reference(
-            "PyTorch: MaxPool2d",
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.MaxPool2d.html",
-        ),
-    ),
 )
 
 RELU_KERNELS_STAY = 0.15

@@ -11,6 +11,9 @@ What to change: Remove the parameters, use them, or freeze them with `requires_g
 wrapped; then leave `find_unused_parameters` out.
 
 When to leave it: Other steps use them: layers dropped at random, experts, or losses that take turns.
+
+Read on:
+- [PyTorch: DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
 """
 
 from __future__ import annotations
@@ -20,11 +23,8 @@ import math
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import gigabytes
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import gigabytes
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -40,12 +40,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.PROCESS, Need.GRADIENTS_SEEN),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
-    references=(
-        Reference(
-            "PyTorch: DistributedDataParallel",
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
-        ),
-    ),
 )
 
 _SEARCH = "search_unused_parameters"

@@ -11,6 +11,12 @@ runs out, use less memory, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:T
 When to leave it: Another process needs the memory between the steps.
 
 To confirm: Record again: the steps should hold no cudaMalloc and no cudaFree.
+
+In other tools:
+- nvprof / Visual Profiler: API time in cudaMalloc and cudaFree
+
+Read on:
+- [PyTorch: memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)
 """
 
 from __future__ import annotations
@@ -19,10 +25,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
@@ -38,13 +41,6 @@ RULE = Rule(
     needs=(Need.CUDA_CALLS, Need.GPU),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     confidence="high",
-    peers=(Peer("nvprof / Visual Profiler", "API time in cudaMalloc and cudaFree"),),
-    references=(
-        Reference(
-            "PyTorch: memory management",
-            "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
-        ),
-    ),
 )
 
 ALLOCATION_SHARE_PERCENT = 2.0

@@ -15,17 +15,17 @@ longest.
 When to leave it: The memory is reserved by something that comes once, such as an evaluation with a larger batch.
 
 To confirm: Record memory again: the Memory page should show no growth per iteration.
+
+Read on:
+- [PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.text import listed
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
@@ -37,12 +37,6 @@ RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU,),
-    references=(
-        Reference(
-            "PyTorch: CUDA memory management",
-            "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
-        ),
-    ),
 )
 
 FRAGMENTATION_PERCENT = 60.0

@@ -12,16 +12,17 @@ What to change: Put these modules under `torch.utils.checkpoint.checkpoint`.
 When to leave it: The batch is as large as it should be, and nothing else needs the memory.
 
 To confirm: Record memory again: the peak should be lower by what the replay says, and the step hardly longer.
+
+Read on:
+- [PyTorch: activation checkpointing](https://docs.pytorch.org/docs/stable/checkpoint.html)
+- [Chen et al.: training deep nets with sublinear memory cost](https://arxiv.org/abs/1604.06174)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.text import listed
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
@@ -36,10 +37,6 @@ RULE = Rule(
     needs=(Need.MEMORY, Need.PROCESS, Need.GPU, Need.PEAK_MEMORY),
     thresholds=("SHORT_OF_MEMORY_PERCENT",),
     severity="low",
-    references=(
-        Reference("PyTorch: activation checkpointing", "https://docs.pytorch.org/docs/stable/checkpoint.html"),
-        Reference("Chen et al.: training deep nets with sublinear memory cost", "https://arxiv.org/abs/1604.06174"),
-    ),
 )
 
 CHECKPOINT_SAVES_PERCENT = 15.0

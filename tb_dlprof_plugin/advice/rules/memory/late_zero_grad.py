@@ -10,15 +10,15 @@ What to change: Call `zero_grad` right behind the optimizer's step, or before th
 When to leave it: Something reads the gradients after the step, or several batches are accumulated.
 
 To confirm: Record memory again: the peak should be lower by what the replay says.
+
+Read on:
+- [PyTorch: Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import gigabytes
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import gigabytes
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.plan import planner
@@ -32,12 +32,6 @@ RULE = Rule(
     needs=(Need.MEMORY, Need.GPU),
     confidence="high",
     severity="low",
-    references=(
-        Reference(
-            "PyTorch: Optimizer.zero_grad",
-            "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html",
-        ),
-    ),
 )
 
 MEMORY_FOR_NOTHING_PERCENT = 5.0

@@ -11,17 +11,18 @@ states (Adafactor, SGD with momentum).
 When to leave it: The batch is as large as it should be, and nothing else needs the memory.
 
 To confirm: Record again: the peak of memory should be lower by about the states' size.
+
+Read on:
+- [PyTorch: ZeroRedundancyOptimizer](https://docs.pytorch.org/docs/stable/distributed.optim.html#torch.distributed.optim.ZeroRedundancyOptimizer)
+- [Dettmers et al.: 8-bit optimizers](https://arxiv.org/abs/2110.02861)
+- [Rajbhandari et al.: ZeRO](https://arxiv.org/abs/1910.02054)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.memory_price import memory_after
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes, memory_after
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 
@@ -32,14 +33,6 @@ RULE = Rule(
     thresholds=("SHORT_OF_MEMORY_PERCENT",),
     confidence="high",
     severity="low",
-    references=(
-        Reference(
-            "PyTorch: ZeroRedundancyOptimizer",
-            "https://docs.pytorch.org/docs/stable/distributed.optim.html#torch.distributed.optim.ZeroRedundancyOptimizer",
-        ),
-        Reference("Dettmers et al.: 8-bit optimizers", "https://arxiv.org/abs/2110.02861"),
-        Reference("Rajbhandari et al.: ZeRO", "https://arxiv.org/abs/1910.02054"),
-    ),
     facts=("optimizer",),
 )
 

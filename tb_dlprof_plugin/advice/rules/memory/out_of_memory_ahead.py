@@ -13,17 +13,16 @@ compute again; bound the length of inputs. `tb-dlprof plan RUN --checkpoint auto
 When to leave it: All inputs have one size, nothing else runs on the GPU, and the training has run for an epoch.
 
 To confirm: Record again: memory should be left at the peak, and no allocation should fail.
+
+Read on:
+- [PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.memory_price import memory_after
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes, memory_after
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.model.plan_request import PlanRequest
@@ -34,12 +33,6 @@ RULE = Rule(
     needs=(Need.PROCESS, Need.GPU, Need.PEAK_MEMORY),
     thresholds=("SHORT_OF_MEMORY_PERCENT",),
     severity="high",
-    references=(
-        Reference(
-            "PyTorch: CUDA memory management",
-            "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
-        ),
-    ),
     facts=("batch_size",),
 )
 

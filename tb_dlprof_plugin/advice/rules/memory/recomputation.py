@@ -11,6 +11,10 @@ When to leave it: The memory is kept for longer inputs, a larger batch or anothe
 
 To confirm: Record again: no forward op should be left inside the backward pass, and the peak of memory should be
 higher.
+
+Read on:
+- [PyTorch: activation checkpointing](https://docs.pytorch.org/docs/stable/checkpoint.html)
+- [Chen et al.: training deep nets with sublinear memory cost](https://arxiv.org/abs/1604.06174)
 """
 
 from __future__ import annotations
@@ -23,12 +27,9 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
 from tb_dlprof_plugin.advice.op_patterns import launched_in, ops_named
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -43,10 +44,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
-    references=(
-        Reference("PyTorch: activation checkpointing", "https://docs.pytorch.org/docs/stable/checkpoint.html"),
-        Reference("Chen et al.: training deep nets with sublinear memory cost", "https://arxiv.org/abs/1604.06174"),
-    ),
 )
 
 MEMORY_TO_USE_PERCENT = 90.0

@@ -12,6 +12,16 @@ exchange fewer bytes (a compression hook), or give more computation to hide it (
 When to leave it: The ranks are connected by a slow network and the batch cannot grow: then this is its price.
 
 To confirm: Record all ranks again: less time in collectives with nothing else running, and a shorter step.
+
+In other tools:
+- torch-tb-profiler: Communication recommendation
+- torch-tb-profiler: DistributedDataParallel without NCCL recommendation
+- HTA: Communication Computation Overlap
+
+Read on:
+- [PyTorch: DistributedDataParallel, no_sync](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+- [PyTorch: DDP communication hooks](https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html)
+- [Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training](https://arxiv.org/abs/2006.15704)
 """
 
 from __future__ import annotations
@@ -22,10 +32,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.frameworks import XLA_FLAGS, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import replayed_calls
 from tb_dlprof_plugin.advice.savings import Saving, stated
@@ -36,32 +44,33 @@ from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.metrics.communication import Collectives, collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.dtypes import dtype_named
+from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
+
+_REMEDIES = {
+    JAX: FrameworkRemedy(
+        "Let XLA schedule collectives in parallel with computing.",
+        'XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"\n',
+        (XLA_FLAGS,),
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Exchange fewer bytes or larger batches less often: a larger batch per GPU, and NCCL as the implementation.",
+        "options = tf.distribute.experimental.CommunicationOptions(\n"
+        "    implementation=tf.distribute.experimental.CommunicationImplementation.NCCL)\n"
+        "strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)\n",
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU,),
     thresholds=("COMMUNICATION_SLOWDOWN",),
-    peers=(
-        Peer("torch-tb-profiler", "Communication recommendation"),
-        Peer("torch-tb-profiler", "DistributedDataParallel without NCCL recommendation"),
-        Peer("HTA", "Communication Computation Overlap"),
-    ),
-    references=(
-        Reference(
-            "PyTorch: DistributedDataParallel, no_sync",
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
-        ),
-        Reference("PyTorch: DDP communication hooks", "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html"),
-        Reference(
-            "Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training",
-            "https://arxiv.org/abs/2006.15704",
-        ),
-    ),
+    remedies=_REMEDIES,
 )
 
 COMMUNICATION_SHARE_PERCENT = 10.0

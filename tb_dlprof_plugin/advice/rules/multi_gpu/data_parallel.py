@@ -13,6 +13,12 @@ When to leave it: The step is short compared with what else the script does.
 
 To confirm: Record all ranks: each shows one GPU, collectives in the backward pass, and a shorter step for the same
 number of samples in all.
+
+In other tools:
+- torch-tb-profiler: DataParallel recommendation
+
+Read on:
+- [PyTorch: DataParallel against DistributedDataParallel](https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html)
 """
 
 from __future__ import annotations
@@ -21,10 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.communication import other_work
@@ -40,13 +43,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     group="data_parallel",
-    peers=(Peer("torch-tb-profiler", "DataParallel recommendation"),),
-    references=(
-        Reference(
-            "PyTorch: DataParallel against DistributedDataParallel",
-            "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html",
-        ),
-    ),
 )
 
 _FORWARD = "DataParallel.forward"

@@ -12,6 +12,9 @@ What to change: Apply `fully_shard` to each block, then to the model.
 When to leave it: The CPU sets the pace: each unit takes it about a millisecond.
 
 To confirm: Record all ranks again: gathers of one block each next to kernels, and less memory at the peak.
+
+Read on:
+- [PyTorch: fully_shard](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
 """
 
 from __future__ import annotations
@@ -22,10 +25,7 @@ from collections import Counter
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.fsdp_units import hooks_ns_per_step
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import fsdp_calls, replayed_calls, worthwhile
 from tb_dlprof_plugin.advice.text import ms
@@ -38,12 +38,6 @@ RULE = Rule(
     needs=(Need.FSDP, Need.REPLAYED_JOB),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "BUCKETED_SHARE"),
     group="gathers",
-    references=(
-        Reference(
-            "PyTorch: fully_shard",
-            "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-        ),
-    ),
 )
 
 _LARGEST_SHARE = 0.5

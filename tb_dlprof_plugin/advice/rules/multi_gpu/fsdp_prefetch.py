@@ -14,16 +14,17 @@ When to leave it: Memory is short: the parameters of one unit more are there at 
 from step to step.
 
 To confirm: Record all ranks again: gathers run next to kernels of the unit before, and the step is shorter.
+
+Read on:
+- [PyTorch: fully_shard, set_modules_to_forward_prefetch](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
+- [Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel](https://arxiv.org/abs/2304.11277)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     ReplayedCalls,
@@ -44,16 +45,6 @@ RULE = Rule(
     needs=(Need.FSDP,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "COMMUNICATION_SLOWDOWN"),
     group="gathers",
-    references=(
-        Reference(
-            "PyTorch: fully_shard, set_modules_to_forward_prefetch",
-            "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-        ),
-        Reference(
-            "Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel",
-            "https://arxiv.org/abs/2304.11277",
-        ),
-    ),
 )
 
 _CODE = {

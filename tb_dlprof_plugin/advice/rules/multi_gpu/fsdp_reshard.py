@@ -12,17 +12,18 @@ some units, if there is not room for all.
 When to leave it: The memory is needed for a larger batch.
 
 To confirm: Record all ranks again: half as many all-gathers, a higher memory peak, and a shorter step.
+
+Read on:
+- [PyTorch: fully_shard, reshard_after_forward](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
+- [Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models](https://arxiv.org/abs/1910.02054)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     ReplayedCalls,
     gathered_again,
@@ -38,16 +39,6 @@ RULE = Rule(
     needs=(Need.FSDP,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="gathers",
-    references=(
-        Reference(
-            "PyTorch: fully_shard, reshard_after_forward",
-            "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-        ),
-        Reference(
-            "Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
-            "https://arxiv.org/abs/1910.02054",
-        ),
-    ),
 )
 
 _CODE = {

@@ -11,6 +11,9 @@ What to change: Apply `fully_shard` to whole blocks, not to the layers in them.
 When to leave it: Memory leaves no choice: a larger unit is gathered as a whole.
 
 To confirm: Record again: fewer all-gathers of more bytes, and a shorter step.
+
+Read on:
+- [PyTorch: fully_shard](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
 """
 
 from __future__ import annotations
@@ -18,10 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -38,12 +38,6 @@ RULE = Rule(
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     confidence="high",
     group="cpu_paced",
-    references=(
-        Reference(
-            "PyTorch: fully_shard",
-            "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-        ),
-    ),
 )
 
 _REALISED = SpeedupRange(0.7, 1.0, 1.35)

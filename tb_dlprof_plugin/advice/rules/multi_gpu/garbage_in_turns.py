@@ -11,6 +11,10 @@ hundred.
 When to leave it: The training makes reference cycles with large tensors, which only the collector frees.
 
 To confirm: Record all ranks again: no rank collects in a step in which the others do not.
+
+Read on:
+- [Python: gc](https://docs.python.org/3/library/gc.html)
+- [Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis](https://arxiv.org/abs/2505.05713)
 """
 
 from __future__ import annotations
@@ -18,10 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps
@@ -33,13 +34,6 @@ RULE = Rule(
     needs=(Need.OTHER_RANKS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="imbalance",
-    references=(
-        Reference("Python: gc", "https://docs.python.org/3/library/gc.html"),
-        Reference(
-            "Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis",
-            "https://arxiv.org/abs/2505.05713",
-        ),
-    ),
 )
 
 

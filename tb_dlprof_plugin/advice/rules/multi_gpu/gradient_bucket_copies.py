@@ -10,6 +10,9 @@ What to change: Pass `gradient_as_bucket_view=True` to DistributedDataParallel.
 When to leave it: The training calls `detach_()` on gradients or replaces `.grad`, which views do not allow.
 
 To confirm: Record again: no call of copy_bucket_to_grad, and a shorter step.
+
+Read on:
+- [PyTorch: DistributedDataParallel, gradient_as_bucket_view](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
 """
 
 from __future__ import annotations
@@ -18,10 +21,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import change, saved
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.model.tree import nearest
@@ -33,12 +33,6 @@ RULE = Rule(
     needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     confidence="high",
-    references=(
-        Reference(
-            "PyTorch: DistributedDataParallel, gradient_as_bucket_view",
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
-        ),
-    ),
 )
 
 _COPY = "copy_bucket_to_grad"

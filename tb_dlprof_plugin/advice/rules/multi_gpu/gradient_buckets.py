@@ -11,6 +11,9 @@ When to leave it: The backward pass is much shorter than the exchange, or the li
 large one is faster: compare both.
 
 To confirm: Record again: several all-reduces in the backward pass, and less time with nothing else running.
+
+Read on:
+- [Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training](https://arxiv.org/abs/2006.15704)
 """
 
 from __future__ import annotations
@@ -19,9 +22,7 @@ import math
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import DEFAULT_BYTES, bucket_row
@@ -35,12 +36,6 @@ RULE = Rule(
     __doc__,
     thresholds=("WORTHWHILE_SAVING_PERCENT", "BUCKETED_SHARE"),
     group="exposed_exchange",
-    references=(
-        Reference(
-            "Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training",
-            "https://arxiv.org/abs/2006.15704",
-        ),
-    ),
 )
 
 _LARGEST_SHARE = 0.5

@@ -13,6 +13,10 @@ What to change: Give `fully_shard` a mesh of two dimensions, hosts by GPUs of a 
 When to leave it: The memory is needed: each GPU holds as many times more of the model as there are hosts.
 
 To confirm: Record all ranks again: gathers within hosts at a higher bus bandwidth, and a shorter step.
+
+Read on:
+- [PyTorch: fully_shard, HSDP by a 2D mesh](https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html)
+- [Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel](https://arxiv.org/abs/2304.11277)
 """
 
 from __future__ import annotations
@@ -23,11 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     ReplayedCalls,
     fsdp_calls,
@@ -47,16 +48,6 @@ RULE = Rule(
     needs=(Need.FSDP,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="gathers",
-    references=(
-        Reference(
-            "PyTorch: fully_shard, HSDP by a 2D mesh",
-            "https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html",
-        ),
-        Reference(
-            "Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel",
-            "https://arxiv.org/abs/2304.11277",
-        ),
-    ),
 )
 
 _CODE = """mesh = init_device_mesh("{device}", ({hosts}, {per_host}), mesh_dim_names=("dp_replicate", "dp_shard"))

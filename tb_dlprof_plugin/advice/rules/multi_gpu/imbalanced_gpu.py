@@ -12,6 +12,12 @@ When to leave it: The work varies from step to step and evens out over many of t
 the few recorded steps show one turn. Pipeline stages are unequal by design.
 
 To confirm: Record all ranks again: their GPUs should work about equally long, and wait little in collectives.
+
+In other tools:
+- DLProf: Imbalanced GPU Detector
+
+Read on:
+- [PyTorch: DistributedDataParallel, skewed processing speeds](https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html)
 """
 
 from __future__ import annotations
@@ -21,10 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.job import RankAccount
@@ -37,16 +40,10 @@ from tb_dlprof_plugin.profile_view import ProfileView, op_label
 RULE = Rule(
     __name__,
     __doc__,
+    any_framework=True,
     needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="imbalance",
-    peers=(Peer("DLProf", "Imbalanced GPU Detector"),),
-    references=(
-        Reference(
-            "PyTorch: DistributedDataParallel, skewed processing speeds",
-            "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html",
-        ),
-    ),
 )
 
 IMBALANCED_WORK_PERCENT = 80.0

@@ -11,6 +11,10 @@ What to change: Choose the number of microbatches for which neither the pipeline
 
 When to leave it: Memory sets the number: under GPipe the activations of all microbatches are kept, under 1F1B those
 of as many as there are stages.
+
+Read on:
+- [Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM](https://arxiv.org/abs/2104.04473)
+- [PyTorch: pipeline parallelism](https://docs.pytorch.org/docs/stable/distributed.pipelining.html)
 """
 
 from __future__ import annotations
@@ -18,9 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -31,13 +33,6 @@ RULE = Rule(
     __name__,
     __doc__,
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
-    references=(
-        Reference(
-            "Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM",
-            "https://arxiv.org/abs/2104.04473",
-        ),
-        Reference("PyTorch: pipeline parallelism", "https://docs.pytorch.org/docs/stable/distributed.pipelining.html"),
-    ),
 )
 
 MICROBATCH_CPU = SpeedupRange(0.6, 1.0, 1.6)

@@ -11,15 +11,16 @@ What to change: Leave out the variable that switches the transport off, or repai
 When to leave it: The GPUs have no better link, or the variable works around a fault of the machine.
 
 To confirm: Record all ranks again: a higher bus bandwidth in the table of collectives.
+
+Read on:
+- [NCCL: environment variables](https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html)
+- [nccl-tests: bus bandwidth](https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.collectives import USED
@@ -32,13 +33,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.OTHER_RANKS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
-    references=(
-        Reference(
-            "NCCL: environment variables",
-            "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
-        ),
-        Reference("nccl-tests: bus bandwidth", "https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md"),
-    ),
 )
 
 OFF: dict[str, tuple[tuple[str, ...], str]] = {

@@ -12,14 +12,14 @@ When to leave it: Steps use different parameters: layers dropped at random, expe
 then gives wrong gradients or an error.
 
 To confirm: Record again: no call of search_unused_parameters, and a shorter step.
+
+Read on:
+- [PyTorch: DistributedDataParallel, static_graph](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.layers.unused_parameters import search_calls
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import worthwhile
 from tb_dlprof_plugin.advice.savings import change, saved
@@ -32,12 +32,6 @@ RULE = Rule(
     needs=(Need.PROCESS, Need.DISTRIBUTED_DATA_PARALLEL),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="unused_parameters",
-    references=(
-        Reference(
-            "PyTorch: DistributedDataParallel, static_graph",
-            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
-        ),
-    ),
 )
 
 

@@ -12,15 +12,19 @@ When to leave it: The late rank has work that the others do not have by design, 
 turn of work that evens out.
 
 To confirm: Record all ranks again: they wait less in collectives, and no rank is last most of the time.
+
+In other tools:
+- HTA: Straggler analysis
+- Nsight Systems: nccl_straggler recipe
+
+Read on:
+- [Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis](https://arxiv.org/abs/2505.05713)
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.job import Cause, Delay
@@ -32,13 +36,6 @@ RULE = Rule(
     needs=(Need.GPU, Need.OTHER_RANKS),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
     group="imbalance",
-    peers=(Peer("HTA", "Straggler analysis"), Peer("Nsight Systems", "nccl_straggler recipe")),
-    references=(
-        Reference(
-            "Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis",
-            "https://arxiv.org/abs/2505.05713",
-        ),
-    ),
 )
 
 _CHANGE: dict[Cause, str] = {

@@ -12,16 +12,17 @@ and enable symmetric memory for the group.
 When to leave it: The GPUs have no NVLink among all of them, which symmetric memory needs.
 
 To confirm: Record all ranks again: products in parts next to copies between GPUs, and fewer collectives.
+
+Read on:
+- [PyTorch: Introducing Async Tensor Parallelism in PyTorch](https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487)
+- [Wang et al., Overlap Communication with Dependent Computation via Decomposition in Large Deep Learning Models](https://dl.acm.org/doi/10.1145/3567955.3567959)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import ReplayedCalls, replayed_calls, worthwhile
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -34,17 +35,6 @@ RULE = Rule(
     needs=(Need.GPU, Need.REPLAYED_JOB),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     confidence="low",
-    references=(
-        Reference(
-            "PyTorch: Introducing Async Tensor Parallelism in PyTorch",
-            "https://discuss.pytorch.org/t/distributed-w-torchtitan-introducing-async-tensor-parallelism-in-pytorch/209487",
-        ),
-        Reference(
-            "Wang et al., Overlap Communication with Dependent Computation via Decomposition in Large Deep "
-            "Learning Models",
-            "https://dl.acm.org/doi/10.1145/3567955.3567959",
-        ),
-    ),
 )
 
 _HIDDEN = SpeedupRange(0.0, 0.5, 1.0)

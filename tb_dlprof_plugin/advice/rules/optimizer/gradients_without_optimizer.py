@@ -12,6 +12,9 @@ When to leave it: The gradients are read by something else, such as a penalty or
 then.
 
 To confirm: Record again: the modules should have no backward pass, and the peak of memory should be lower.
+
+Read on:
+- [PyTorch: locally disabling gradients](https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad)
 """
 
 from __future__ import annotations
@@ -19,12 +22,9 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.memory_headroom import gigabytes
-from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.gpu_memory import gigabytes
 from tb_dlprof_plugin.advice.op_patterns import launched_in
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
@@ -36,12 +36,6 @@ RULE = Rule(
     needs=(Need.PROCESS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
     confidence="high",
-    references=(
-        Reference(
-            "PyTorch: locally disabling gradients",
-            "https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
-        ),
-    ),
 )
 
 _CODE = "model.{name}.requires_grad_(False)\n"

@@ -12,6 +12,12 @@ When to leave it: The parameters are of a type or on a device that the fused ver
 single ops.
 
 To confirm: Record again: instead of aten::_foreach_* ops the optimizer's step should hold an aten::_fused_* op.
+
+In other tools:
+- torch-tb-profiler: Optimizer recommendation: FusedAdam
+
+Read on:
+- [PyTorch: optimizer algorithms](https://docs.pytorch.org/docs/stable/optim.html#algorithms)
 """
 
 from __future__ import annotations
@@ -20,11 +26,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import optimizer_work, passes_over_parameters
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -37,10 +40,6 @@ RULE = Rule(
     needs=(Need.GPU,),
     thresholds=("FUSED_PASSES",),
     confidence="high",
-    peers=(Peer("torch-tb-profiler", "Optimizer recommendation: FusedAdam"),),
-    references=(
-        Reference("PyTorch: optimizer algorithms", "https://docs.pytorch.org/docs/stable/optim.html#algorithms"),
-    ),
     facts=("optimizer",),
 )
 

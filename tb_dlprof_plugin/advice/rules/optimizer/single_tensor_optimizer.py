@@ -12,6 +12,13 @@ use `torch._foreach_*` ops.
 When to leave it: Memory is short: ops over lists hold as much memory again as the parameters. Fused ones do not.
 
 To confirm: Record again: the optimizer's step should hold a few aten::_fused_* or aten::_foreach_* ops.
+
+In other tools:
+- PyTorch: OptimizerSingleTensorPattern
+- torch-tb-profiler: Optimizer recommendation: FusedAdam
+
+Read on:
+- [PyTorch: optimizer algorithms](https://docs.pytorch.org/docs/stable/optim.html#algorithms)
 """
 
 from __future__ import annotations
@@ -20,11 +27,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import of_recorded_step, op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import OptimizerWork, optimizer_work, passes_over_parameters
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -38,13 +42,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "FUSED_PASSES"),
-    peers=(
-        Peer("PyTorch", "OptimizerSingleTensorPattern"),
-        Peer("torch-tb-profiler", "Optimizer recommendation: FusedAdam"),
-    ),
-    references=(
-        Reference("PyTorch: optimizer algorithms", "https://docs.pytorch.org/docs/stable/optim.html#algorithms"),
-    ),
     facts=("optimizer",),
 )
 

@@ -12,6 +12,13 @@ argument has `model.zero_grad`.
 When to leave it: Code relies on gradients that are zero rather than None, or the gradients are views into one buffer.
 
 To confirm: Record again: zero_grad should launch nothing, and AccumulateGrad no aten::add_.
+
+In other tools:
+- PyTorch: GradNotSetToNonePattern
+
+Read on:
+- [PyTorch: Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html)
+- [PyTorch: performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
 """
 
 from __future__ import annotations
@@ -19,11 +26,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.optimizer_work import list_sizes, within, zeroing
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -41,17 +45,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU,),
     confidence="high",
-    peers=(Peer("PyTorch", "GradNotSetToNonePattern"),),
-    references=(
-        Reference(
-            "PyTorch: Optimizer.zero_grad",
-            "https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html",
-        ),
-        Reference(
-            "PyTorch: performance tuning guide",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-        ),
-    ),
 )
 
 ZERO_GRAD_SAVING_PERCENT = 2.0

@@ -13,6 +13,10 @@ decorate custom Functions with `torch.amp.custom_fwd` and `torch.amp.custom_bwd`
 autocast sees to it.
 
 When to leave it: The layer needs FP32's precision: check the loss without it.
+
+Read on:
+- [PyTorch: automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
+- [PyTorch: autocast and custom autograd Functions](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions)
 """
 
 from __future__ import annotations
@@ -24,11 +28,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import ops_named
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
@@ -47,13 +48,6 @@ RULE = Rule(
     needs=(Need.GPU,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32", "STEP_NOISE"),
     group="precision",
-    references=(
-        Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
-        Reference(
-            "PyTorch: autocast and custom autograd Functions",
-            "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions",
-        ),
-    ),
 )
 
 _CASTS = frozenset({COPY})

@@ -11,8 +11,16 @@ What to change: Run the forward pass and the loss under `torch.autocast`; with F
 
 When to leave it: The model needs FP32 (check the loss), or the run is about something else than speed.
 
-To confirm: Record a run with autocast and open Compare: the step should be shorter by the amount given, and the ops
-listed should use Tensor Cores in FP16 or BF16.
+To confirm: Record a run with mixed precision and open Compare: the step should be shorter by the amount given, and the
+ops listed should use Tensor Cores in FP16 or BF16.
+
+In other tools:
+- DLProf: AMP Detector
+- torch-tb-profiler: Tensor Cores recommendation
+
+Read on:
+- [PyTorch: automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
+- [Daydream: estimating the gain of AMP](https://www.usenix.org/conference/atc20/presentation/zhu-hongyu)
 """
 
 from __future__ import annotations
@@ -20,10 +28,9 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
+from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, KERAS_MIXED, ORT_FLOAT16, TRT_PRECISION, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -31,11 +38,44 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import HALF
+from tb_dlprof_plugin.model.frameworks import JAX, ONNXRUNTIME, TENSORFLOW, TENSORRT
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains, headline
 from tb_dlprof_plugin.profile_view import ProfileView
+
+_REMEDIES = {
+    JAX: FrameworkRemedy(
+        "Compute in bfloat16: keep the parameters in float32 and cast them and the inputs where they are used. In "
+        "Flax that is dtype=jnp.bfloat16 of a module.",
+        "x = x.astype(jnp.bfloat16)  # in the loss function\n"
+        "params = jax.tree.map(lambda p: p.astype(jnp.bfloat16), params)\n"
+        "# Flax: nn.Dense(features, dtype=jnp.bfloat16, param_dtype=jnp.float32)\n",
+        (JAX_PRECISION,),
+        "Half precision is not used",
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Set Keras' mixed precision policy before the model is built. The last layer should return float32.",
+        'tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")  # or "mixed_float16", on older GPUs\n',
+        (KERAS_MIXED,),
+        "Mixed precision is not used",
+    ),
+    TENSORRT: FrameworkRemedy(
+        "Build the engine with --fp16, which lets TensorRT choose FP16 by layer, and check the accuracy.",
+        "trtexec --onnx=model.onnx --fp16 --saveEngine=model.fp16.engine\n",
+        (TRT_PRECISION,),
+        "The engine does not use half precision",
+    ),
+    ONNXRUNTIME: FrameworkRemedy(
+        "Convert the model to float16.",
+        "from onnxconverter_common import float16\n\n"
+        'onnx.save(float16.convert_float_to_float16(onnx.load("model.onnx")), "model.fp16.onnx")\n',
+        (ORT_FLOAT16,),
+        "Half precision is not used",
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
@@ -43,18 +83,8 @@ RULE = Rule(
     needs=(Need.GPU, Need.TENSOR_CORES),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32"),
     group="precision",
-    peers=(
-        Peer("DLProf", "AMP Detector"),
-        Peer("torch-tb-profiler", "Tensor Cores recommendation"),
-    ),
-    references=(
-        Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
-        Reference(
-            "Daydream: estimating the gain of AMP",
-            "https://www.usenix.org/conference/atc20/presentation/zhu-hongyu",
-        ),
-    ),
     facts=("precision",),
+    remedies=_REMEDIES,
 )
 
 HALF_PRECISION_SHARE_PERCENT = 50.0
@@ -100,7 +130,7 @@ def check(context: RuleContext) -> Finding | Silent:
             )
     rows = op_rows(context, from_fp32 | from_tf32)
     return RULE.finding(
-        title=f"Automatic mixed precision is not used: {ms(eligible, 1)} of each step could run on Tensor Cores "
+        title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of each step could run on Tensor Cores "
         "in half precision",
         seen=f"Ops that can use Tensor Cores take {ms(eligible)} of kernel time a step; "
         f"{half_share:.0f} % of it is in half precision.",
@@ -143,7 +173,7 @@ def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Sav
             for name, launches, factor in parts
             if launches.any()
         )
-        + " times as fast; casts and the gradient scaler make the CPU up to "
+        + f" times as fast; {context.words.casts} make the CPU up to "
         f"{AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
         slower=AMP_LAUNCH_OVERHEAD,
     )

@@ -13,6 +13,10 @@ larger batch, or fewer launches by `torch.compile` or CUDA graphs. Then forecast
 When to leave it: Mixed precision is wanted for its memory, or to find out about its numbers.
 
 To confirm: tb-dlprof predict --batch-size shows from which batch size on mixed precision pays.
+
+Read on:
+- [PyTorch: automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
+- [PyTorch: CUDA graphs](https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs)
 """
 
 from __future__ import annotations
@@ -23,11 +27,9 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in, ops_named
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, PRECISIONS, RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, PRECISIONS
 from tb_dlprof_plugin.advice.rules.precision.gradient_scaling import scaler_calls
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.savings import change, step_saving
@@ -50,10 +52,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.GPU, Need.TENSOR_CORES),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "STEP_NOISE"),
-    references=(
-        Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
-        Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
-    ),
     facts=("precision", "batch_size"),
 )
 

@@ -13,6 +13,13 @@ at its end.
 When to leave it: The size is given by the data and the layer small.
 
 To confirm: Record again and open Compare: the layers' matrix kernels should take a fraction of their time.
+
+In other tools:
+- DLProf: Bad Tensor Shape Detector
+- PyTorch: Matrix Multiplication Dimension Not Aligned Pattern
+
+Read on:
+- [NVIDIA: matrix multiplication background, requirements of Tensor Cores](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
 """
 
 from __future__ import annotations
@@ -24,10 +31,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import PRECISIONS, RuleContext
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule_context import PRECISIONS
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
@@ -42,18 +47,9 @@ from tb_dlprof_plugin.profile_view import op_name
 RULE = Rule(
     __name__,
     __doc__,
+    any_framework=True,
     needs=(Need.SHAPES, Need.GPU, Need.TENSOR_CORES),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
-    peers=(
-        Peer("DLProf", "Bad Tensor Shape Detector"),
-        Peer("PyTorch", "Matrix Multiplication Dimension Not Aligned Pattern"),
-    ),
-    references=(
-        Reference(
-            "NVIDIA: matrix multiplication background, requirements of Tensor Cores",
-            "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html",
-        ),
-    ),
 )
 
 _PRODUCTS = frozenset({"aten::mm", "aten::addmm", "aten::addmm_", "aten::_addmm_activation", "aten::_scaled_mm"})

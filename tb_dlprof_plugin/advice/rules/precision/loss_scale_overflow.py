@@ -12,13 +12,14 @@ mean was meant.
 When to leave it: The recording shows the first steps of a training, in which the scale is still being found.
 
 To confirm: Record again: the Overview should show no skipped steps, and the loss should fall faster by step.
+
+Read on:
+- [PyTorch: GradScaler](https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Severity, Silent
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Severity, Silent
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.numeric_health import numeric_health
@@ -28,9 +29,6 @@ RULE = Rule(
     __name__,
     __doc__,
     confidence="high",
-    references=(
-        Reference("PyTorch: GradScaler", "https://docs.pytorch.org/docs/stable/amp.html#torch.amp.GradScaler"),
-    ),
 )
 
 SKIPPED_STEPS_PERCENT = 1.0

@@ -11,17 +11,17 @@ What to change: Leave the scaler out, or construct it with `enabled=False`.
 When to leave it: The run switches between FP16 and BF16 and the loss of time does not matter.
 
 To confirm: Record again: aten::_amp_foreach_non_finite_check_and_unscale_ and the aten::item after it are gone.
+
+Read on:
+- [PyTorch: gradient scaling](https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in, ops_named
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.precision.gradient_scaling import UNSCALE, scaler_calls
 from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.advice.text import milliseconds
@@ -36,9 +36,6 @@ RULE = Rule(
     needs=(Need.GPU,),
     thresholds=("REPLAYED_WAITS",),
     confidence="high",
-    references=(
-        Reference("PyTorch: gradient scaling", "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"),
-    ),
 )
 
 _CODE = """loss.backward()  # instead of scaler.scale(loss).backward()

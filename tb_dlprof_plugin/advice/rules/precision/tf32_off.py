@@ -13,6 +13,12 @@ When to leave it: Products need all 23 bits of mantissa (ill-conditioned linear 
 next anyway.
 
 To confirm: Record a run with TF32 on and open Compare: the ops listed should use Tensor Cores in TF32.
+
+In other tools:
+- PyTorch: FP32MatMulPattern
+
+Read on:
+- [PyTorch: TF32 on Ampere and later](https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere)
 """
 
 from __future__ import annotations
@@ -22,15 +28,15 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import TF32
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.finding import Reference
+from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, TRT_PRECISION, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import precision_of
 from tb_dlprof_plugin.metrics.tensor_core_reasons import launch_of_cudnn, run_settings
+from tb_dlprof_plugin.model.frameworks import JAX, ONNXRUNTIME, TENSORFLOW, TENSORRT
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains, headline
@@ -38,20 +44,49 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 _TF32 = ("tf32", "tf32-partly", "tf32-allowed")
 
+_REMEDIES = {
+    JAX: FrameworkRemedy(
+        "Allow TF32: inputs keep FP32's range, products are rounded to 10 bits of mantissa. Where the run asks for "
+        '"highest" or "float32", drop that.',
+        'jax.config.update("jax_default_matmul_precision", "tensorfloat32")\n',
+        (JAX_PRECISION,),
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Allow TF32, which is on unless it was switched off.",
+        "tf.config.experimental.enable_tensor_float_32_execution(True)\n",
+        (
+            Reference(
+                "TensorFlow: enable_tensor_float_32_execution",
+                "https://www.tensorflow.org/api_docs/python/tf/config/experimental/enable_tensor_float_32_execution",
+            ),
+        ),
+    ),
+    TENSORRT: FrameworkRemedy(
+        "Build the engine without --noTF32, on a GPU that has TF32.",
+        "trtexec --onnx=model.onnx --saveEngine=model.engine\n",
+        (TRT_PRECISION,),
+    ),
+    ONNXRUNTIME: FrameworkRemedy(
+        "Allow TF32 in the CUDA provider.",
+        'providers = [("CUDAExecutionProvider", {"use_tf32": 1})]\n',
+        (
+            Reference(
+                "ONNX Runtime: CUDA execution provider",
+                "https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html",
+            ),
+        ),
+    ),
+}
+"""In the words of other frameworks and recorders."""
+
 RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU, Need.TF32),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "TF32_MATRIX"),
     group="precision",
-    peers=(Peer("PyTorch", "FP32MatMulPattern"),),
-    references=(
-        Reference(
-            "PyTorch: TF32 on Ampere and later",
-            "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
-        ),
-    ),
     facts=("precision",),
+    remedies=_REMEDIES,
 )
 
 
@@ -85,13 +120,15 @@ def check(context: RuleContext) -> Finding | Silent:
             return Silent(
                 f"FP32 matrix kernels take {share:.1f} % of the step; TF32 should save {estimate.percent:.1f} %."
             )
-    switches = ", ".join(
+    recorded = (settings.matmul_tf32, settings.cudnn_tf32) != (None, None) or context.of_pytorch
+    switches = " TF32: " + ", ".join(
         f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
         for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
     )
     return RULE.finding(
         title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in each step run off the Tensor Cores",
-        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %). TF32: {switches}.",
+        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %)."
+        + (f"{switches}." if recorded else ""),
         readings=[
             Reading("FP32 matrix kernels off the Tensor Cores, per step", time, "ns"),
             Reading("Share of the step", share, "percent"),

@@ -13,6 +13,12 @@ When to leave it: The iterations differ by design, such as those of a training w
 over all of them is what you want to know.
 
 To confirm: With that range selected this finding is gone, and the spread of the iteration times is small.
+
+In other tools:
+- DLProf: Bad Iteration Range Detector
+
+Read on:
+- [DLProf User Guide: how do I choose a good iteration range to analyze?](https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html)
 """
 
 from __future__ import annotations
@@ -20,9 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics import outlier_steps
@@ -34,14 +38,8 @@ from tb_dlprof_plugin.profile_view import Selection, op_label
 RULE = Rule(
     __name__,
     __doc__,
+    any_framework=True,
     confidence="high",
-    peers=(Peer("DLProf", "Bad Iteration Range Detector"),),
-    references=(
-        Reference(
-            "DLProf User Guide: how do I choose a good iteration range to analyze?",
-            "https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html",
-        ),
-    ),
 )
 
 STRAY_ITERATION_PERCENT = 100 * outlier_steps.STRAY_SHARE
@@ -51,14 +49,6 @@ standard deviations estimated from the median absolute deviation (times 1.4826, 
 DLProf names no figure for its Bad Iteration Range Detector. Steps of a few ms that the CPU paces differ by 30 % in
 recorded runs without one of them being unlike the others, which the second figure sees."""
 
-_LABELS = {
-    "dataloader": "waiting for the DataLoader",
-    "cpu": "CPU work with the GPU idle",
-    "other": "Python with the GPU idle",
-    "tensor_core": "GPU kernels",
-    "other_kernels": "GPU kernels",
-    "memory": "copies and sets on the GPU",
-}
 _ROWS = 3
 _NOTABLE = 0.1
 """Of the additional time, from which its cause is named."""
@@ -131,9 +121,9 @@ def _change(context: RuleContext, good: Selection, steps: str, rows: Ints) -> st
         else "Or record a stretch without them."
     )
     return (
-        f"Select iterations {good.first} to {good.last} of the recording (steps {steps} of the training) at the top of "
-        "the page, or on the command line. That shows the usual step: what is unlike it but comes again and again is "
-        f"part of the training all the same. {later}"
+        f"Select iterations {good.first} to {good.last} of the recording (steps {steps} of the {context.words.run}) at "
+        "the top of the page, or on the command line. That shows the usual step: what is unlike it but comes again and "
+        f"again is part of the {context.words.training} all the same. {later}"
     )
 
 
@@ -149,10 +139,18 @@ def _cause(context: RuleContext, rows: Ints, good: Selection) -> str:
     """What most of the additional time of the stray iterations is; "" where they are the shorter ones."""
     usual = category_sums(context.view, slice(good.first, good.last + 1))
     extra: dict[str, float] = {}
+    labels = {
+        "dataloader": f"waiting for {context.words.loader}",
+        "cpu": "CPU work with the GPU idle",
+        "other": context.words.python_idle,
+        "tensor_core": "GPU kernels",
+        "other_kernels": "GPU kernels",
+        "memory": "copies and sets on the GPU",
+    }
     for name, value in usual.items():
         mine = sum(category_sums(context.view, slice(row, row + 1))[name] or 0 for row in rows.tolist()) / len(rows)
-        if name in _LABELS:
-            extra[_LABELS[name]] = extra.get(_LABELS[name], 0.0) + mine - (value or 0) / good.count
+        if name in labels:
+            extra[labels[name]] = extra.get(labels[name], 0.0) + mine - (value or 0) / good.count
     total = float(context.profile.iterations.duration_ns[rows].mean())
     total -= float(context.profile.iterations.duration_ns[good.first : good.last + 1].mean())
     if total <= 0:

@@ -12,33 +12,59 @@ module, while the profiler records and at no other time.
 When to leave it: The code that was recorded calls functions only and has no `torch.nn.Module`.
 
 To confirm: The Modules page shows the model, and ops are called after its layers.
+
+In other tools:
+- DLProf: Emit NVTX Missing Detector
+
+Read on:
+- [PyTorch: torch.profiler, with_modules and with_stack](https://docs.pytorch.org/docs/stable/profiler.html)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.frameworks import ANY, JAX_PROFILING, NVTX, UNDER_NSYS, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
+from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.profile_view import op_label
+
+_MODULE_RANGES = """def begin(module, args):
+    torch.cuda.nvtx.range_push(module.path)
+
+for path, module in model.named_modules():
+    module.path = path
+    module.register_forward_pre_hook(begin)
+    module.register_forward_hook(lambda *_: torch.cuda.nvtx.range_pop())
+"""
+_REMEDIES = {
+    UNDER_NSYS: FrameworkRemedy("Push an NVTX range around each module.", _MODULE_RANGES, (NVTX,)),
+    ANY: FrameworkRemedy(
+        "Push an NVTX range around each part of the program.",
+        'nvtxRangePushA("solver");\n...\nnvtxRangePop();\n',
+        (NVTX,),
+    ),
+    JAX: FrameworkRemedy(
+        "Name the parts of the model. Flax names its modules by itself.",
+        'with jax.named_scope("attention"):\n    y = attention(x)\n',
+        (JAX_PROFILING,),
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Name the parts of the model. Keras names its layers by itself.",
+        'with tf.name_scope("attention"):\n    y = attention(x)\n',
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
     __doc__,
     confidence="high",
     severity="low",
-    peers=(Peer("DLProf", "Emit NVTX Missing Detector"),),
-    references=(
-        Reference(
-            "PyTorch: torch.profiler, with_modules and with_stack",
-            "https://docs.pytorch.org/docs/stable/profiler.html",
-        ),
-    ),
+    remedies=_REMEDIES,
 )
 
 _HOOK = """with tb_dlprof_plugin.profile(logdir, model=model) as prof:

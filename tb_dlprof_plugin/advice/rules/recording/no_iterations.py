@@ -11,30 +11,65 @@ What to change: Call `prof.step()` at the end of each pass through the loop.
 When to leave it: The recorded block is meant to be seen as a whole.
 
 To confirm: The Overview shows one bar for each iteration.
+
+In other tools:
+- DLProf: No Iteration Detector
+
+Read on:
+- [PyTorch: torch.profiler.schedule](https://docs.pytorch.org/docs/stable/profiler.html)
+- [DLProf User Guide: how do I find a good key node?](https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html)
 """
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.frameworks import ANY, JAX_PROFILING, NVTX, TF_PROFILER, UNDER_NSYS, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.step_detection import key_nodes, unmarked
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.found_by import found_by_words
+from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW, TENSORRT
+
+_STEP_RANGES = """for step, batch in enumerate(loader):
+    torch.cuda.nvtx.range_push(f"iteration {step}")
+    ...
+    torch.cuda.nvtx.range_pop()
+"""
+_REMEDIES = {
+    UNDER_NSYS: FrameworkRemedy("Push an NVTX range around each pass through the loop.", _STEP_RANGES, (NVTX,)),
+    ANY: FrameworkRemedy(
+        "Push an NVTX range around each step.",
+        '#include <nvtx3/nvToolsExt.h>\n\nnvtxRangePushA("iteration 1");\n...\nnvtxRangePop();\n',
+        (NVTX,),
+    ),
+    JAX: FrameworkRemedy(
+        "Mark each step.",
+        "for step in range(steps):\n"
+        '    with jax.profiler.StepTraceAnnotation("train", step_num=step):\n'
+        "        state, loss = train_step(state, next(batches))\n",
+        (JAX_PROFILING,),
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Mark each step; Keras does it where its own callback profiles.",
+        "for step in range(steps):\n"
+        '    with tf.profiler.experimental.Trace("train", step_num=step, _r=1):\n'
+        "        train_step(next(batches))\n"
+        "# Keras: tf.keras.callbacks.TensorBoard(logdir, profile_batch=(10, 20))\n",
+        (TF_PROFILER,),
+    ),
+    TENSORRT: FrameworkRemedy(
+        "Record the times of the inferences, too.",
+        "trtexec --loadEngine=model.engine --exportTimes=times.json --exportProfile=profile.json "
+        "--separateProfileRun\n",
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
     __doc__,
     confidence="high",
-    peers=(Peer("DLProf", "No Iteration Detector"),),
-    references=(
-        Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),
-        Reference(
-            "DLProf User Guide: how do I find a good key node?",
-            "https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html",
-        ),
-    ),
+    remedies=_REMEDIES,
 )
 
 _LOOP = """with tb_dlprof_plugin.profile(logdir, model=model) as prof:

@@ -12,16 +12,16 @@ Read the step time without the profiler on the Overview instead of the recorded 
 When to leave it: You look at kernels, their Tensor Core use and their counts: those are right all the same.
 
 To confirm: Record again: the recorded step should come closer to the one without the profiler.
+
+Read on:
+- [PyTorch: torch.profiler](https://docs.pytorch.org/docs/stable/profiler.html)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import CallKind
@@ -33,7 +33,6 @@ RULE = Rule(
     __doc__,
     needs=(Need.PROCESS, Need.TIMED_STEPS),
     confidence="high",
-    references=(Reference("PyTorch: torch.profiler", "https://docs.pytorch.org/docs/stable/profiler.html"),),
 )
 
 PROFILED_STEP_RATIO = 2.0

@@ -12,6 +12,9 @@ What to change: Let the schedule wait for some steps, warm up for some, and reco
 When to leave it: The start of the training is what you want to see.
 
 To confirm: Record again: the Overview should show iterations of nearly the same length.
+
+Read on:
+- [PyTorch: torch.profiler.schedule](https://docs.pytorch.org/docs/stable/profiler.html)
 """
 
 from __future__ import annotations
@@ -21,13 +24,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.frameworks import JAX_PROFILING, NSYS, TF_PROFILER, UNDER_NSYS, FrameworkRemedy
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
+
+_WINDOW = """if step == 10:
+    torch.cuda.profiler.start()
+if step == 20:
+    torch.cuda.profiler.stop()
+# nsys profile --trace=cuda,nvtx --capture-range=cudaProfilerApi python train.py
+"""
+_REMEDIES = {
+    UNDER_NSYS: FrameworkRemedy("Record some ten steps, after the first ones.", _WINDOW, (NSYS,)),
+    JAX: FrameworkRemedy(
+        "Record some ten steps, after those that compile.",
+        "for step in range(20):\n    if step == 10:\n        jax.profiler.start_trace(logdir)\n    ...\n"
+        "jax.profiler.stop_trace()\n",
+        (JAX_PROFILING,),
+    ),
+    TENSORFLOW: FrameworkRemedy(
+        "Record some ten steps, after the first ones.",
+        "tf.keras.callbacks.TensorBoard(logdir, profile_batch=(10, 20))\n",
+        (TF_PROFILER,),
+    ),
+}
+"""In the words of other frameworks and recorders."""
 
 RULE = Rule(
     __name__,
@@ -35,7 +59,7 @@ RULE = Rule(
     needs=(Need.ITERATIONS,),
     thresholds=("FEWEST_ITERATIONS",),
     confidence="high",
-    references=(Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),),
+    remedies=_REMEDIES,
 )
 
 MANY_EVENTS = 1_000_000

@@ -13,6 +13,12 @@ What to change: Switch them off for training, and on again where an error has to
 When to leave it: You are looking for that error now, or runs must repeat bit by bit.
 
 To confirm: Record again: the same step without them is shorter on the CPU.
+
+In other tools:
+- DLProf: Slow Api Detector
+
+Read on:
+- [PyTorch: performance tuning guide, disable debugging APIs](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis)
 """
 
 from __future__ import annotations
@@ -21,11 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.needs import Need
 from tb_dlprof_plugin.advice.op_patterns import launched_in
-from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import Saving, saved, stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -43,13 +46,6 @@ RULE = Rule(
     needs=(Need.CUDA_CALLS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     confidence="high",
-    peers=(Peer("DLProf", "Slow Api Detector"),),
-    references=(
-        Reference(
-            "PyTorch: performance tuning guide, disable debugging APIs",
-            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html#disable-debugging-apis",
-        ),
-    ),
 )
 
 NAN_CHECKED_SHARE_PERCENT = 50.0
