@@ -14,10 +14,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tb_dlprof_plugin.model.plan_request import PlanRequest
+from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.planning.memory.capacity import Capacity
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
-from tb_dlprof_plugin.planning.memory.rewrites import PlanError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 

@@ -1,4 +1,4 @@
-"""One run as the Compare page reads it, and its measures beside those of another run."""
+"""One run as the Compare page reads it, and its measures with those of another run."""
 
 from __future__ import annotations
 
@@ -136,12 +136,12 @@ _METRICS: tuple[tuple[str, str, _Unit, _Better, Callable[[CompareInput], float |
     ("samples_per_second", "Samples per second", "per_second", "higher", CompareInput.samples_per_second),
     ("peak_memory", "Peak memory allocated", "bytes", "lower", CompareInput.peak_memory),
     ("peak_memory_reserved", "Peak memory reserved", "bytes", "lower", lambda side: side.peak_memory(reserved=True)),
-    ("joules_per_step", "Energy per step", "joules", "lower", lambda side: side.energy and side.energy.joules),
+    ("joules_per_step", "Energy per step", "joules", "lower", lambda side: None if side.energy is None else side.energy.joules),
     (
         "joules_per_sample", "Energy per sample", "joules", "lower",
-        lambda side: side.energy and side.energy.joules_per_sample,
+        lambda side: None if side.energy is None else side.energy.joules_per_sample,
     ),
-    ("watts", "Power", "watts", "", lambda side: side.energy and side.energy.watts),
+    ("watts", "Power", "watts", "", lambda side: None if side.energy is None else side.energy.watts),
 )  # fmt: skip
 """Key, label, unit, the better direction and the value of a run."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +21,7 @@ LENGTHS = (768, 256)
 """Tokens of a sequence, by rank, as a dataset sorted by length deals them out; fixed the mean of them."""
 
 
-def _ddp(model: nn.Module, **options: bool) -> DistributedDataParallel:
+def _ddp(model: nn.Module, **options: Any) -> DistributedDataParallel:
     return DistributedDataParallel(model.to(DEVICE), gradient_as_bucket_view=True, **options)
 
 

@@ -31,9 +31,8 @@ def single_tensor_optimizer(logdir: Path, fixed: bool) -> None:
     """Fault: Adam goes through the parameters one by one. Fixed: one fused kernel for many of them."""
     torch.set_float32_matmul_precision("high")
     model = nn.Sequential(*layers(12, 512, lambda: nn.LayerNorm(512), nn.ReLU)).to(DEVICE)
-    how = {"fused": True} if fixed else {"foreach": False}
     inputs = normal(size(16384, 16), 512)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, **how)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=fixed or None, foreach=None if fixed else False)
     train(logdir, model, optimizer, inputs, torch.randn_like(inputs))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -84,8 +85,12 @@ def missing_annotations(logdir: Path, fixed: bool) -> None:
     model = nn.Sequential(*(Block(width) for _ in range(4)), nn.Linear(width, 10)).to(DEVICE)
     optimizer = listed_sgd(model)
     rows = normal(size(4096, 32), width)
-    told = {"model": model if fixed else None, "optimizer": optimizer if fixed else None, "batch_size": None}
-    train(logdir, model, optimizer, rows, classes(10, len(rows)), **told)
+    options: dict[str, Any] = {
+        "model": model if fixed else None,
+        "optimizer": optimizer if fixed else None,
+        "batch_size": None,
+    }
+    train(logdir, model, optimizer, rows, classes(10, len(rows)), **options)
 
 
 @planted()
@@ -126,7 +131,7 @@ def profiler_overhead(logdir: Path, fixed: bool) -> None:
     body = layers(12, width, lambda: nn.LayerNorm(width), nn.GELU)
     model = nn.Sequential(*body, nn.Linear(width, 10)).to(DEVICE)
     rows = normal(size(8192, 256), width)
-    costly = {} if fixed else {"with_stack": True, "profile_memory": True}
+    costly: dict[str, Any] = {} if fixed else {"with_stack": True, "profile_memory": True}
     train(logdir, model, listed_sgd(model), rows, classes(10, len(rows)), **costly)
 
 
@@ -141,5 +146,6 @@ def profiling_window(logdir: Path, fixed: bool) -> None:
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10),
     ).to(DEVICE)  # fmt: skip
     images = normal(size(128, 2), 3, 64, 64)
-    early = {} if fixed else {"steps": 2, "schedule": {"wait": 0, "warmup": 0, "active": 2, "repeat": 1}}
-    train(logdir, model, listed_sgd(model), images, classes(10, len(images)), **{"steps": STEPS, **early})
+    early = {"steps": 2, "schedule": {"wait": 0, "warmup": 0, "active": 2, "repeat": 1}}
+    window: dict[str, Any] = {"steps": STEPS} if fixed else early
+    train(logdir, model, listed_sgd(model), images, classes(10, len(images)), **window)

@@ -1,4 +1,4 @@
-"""Cases of `bias_before_batch_norm`: a convolution whose bias the batch norm takes away."""
+"""Cases of `bias_before_batch_norm`: a convolution whose bias the batch norm cancels."""
 
 from __future__ import annotations
 

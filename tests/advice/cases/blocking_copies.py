@@ -37,7 +37,7 @@ CASES = (
         saving_ns=(between(0, 3e5), between(150_000, 300_000), between(150_000, 310_000)),
         says=["non_blocking=True", "to, 1 a step"],
     ),
-    Case("nobody waits", loop(_left_alone, waits=False), "silent", "waited for no copy"),
+    Case("the CPU does not wait", loop(_left_alone, waits=False), "silent", "waited for no copy"),
     Case("an op reads a value", loop(_in_an_op_that_looks), "silent", "waited for no copy"),
     Case("DDP copies in the backward pass", loop(_of_ddp), "silent", "waited for no copy"),
 )

@@ -53,7 +53,7 @@ CASES = (
     ),
     Case("no worker processes", loading("SingleProcess", 600), "silent", "see synchronous_dataloader", system=_EIGHT),
     Case(
-        "workers that start anew",
+        "workers that start again",
         epochs,
         "silent",
         "see worker_restart",

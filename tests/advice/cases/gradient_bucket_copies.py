@@ -1,4 +1,4 @@
-"""Cases of `gradient_bucket_copies`: jobs of two GPUs, recorded with gradients in the buckets and beside them."""
+"""Cases of `gradient_bucket_copies`: jobs of two GPUs, recorded with gradients in the buckets and with them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _unscaled_in_fp16(trace: Any) -> None:
 
 CASES = (
     Case(
-        "beside BF16",
+        "with BF16",
         _scaled(),
         "fired",
         readings={"Calls of the scaler per step": 6, "Their kernels per step": 305_000},
@@ -37,6 +37,6 @@ CASES = (
         says=["the CPU waits"],
         facts=RunFacts(grad_scaler=True, autocast=True),
     ),
-    Case("beside FP16", _unscaled_in_fp16, "silent", "in FP16", facts=RunFacts(grad_scaler=True),
+    Case("with FP16", _unscaled_in_fp16, "silent", "in FP16", facts=RunFacts(grad_scaler=True),
          training={"precision": "fp16"}),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Cases of `worker_restart`: worker processes that start anew in each epoch."""
+"""Cases of `worker_restart`: worker processes that start again in each epoch."""
 
 from __future__ import annotations
 
