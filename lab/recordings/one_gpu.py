@@ -47,11 +47,6 @@ def resnet50_amp_fp16(rec: Recorder) -> None:
     rec.steps(_resnet(rec, "amp-fp16", 128), warm=3, steps=1)
 
 
-def resnet50_big(rec: Recorder) -> None:
-    """ResNet-50, FP32, eight steps, an optimizer that goes tensor by tensor: for benchmarks"""
-    rec.steps(_resnet(rec, "fp32", 16, foreach=False, fused=False), steps=8)
-
-
 def cuda_training(rec: Recorder) -> None:
     """Two training steps of a small model, shapes"""
     rec.steps(training_step(rec.device))
@@ -484,7 +479,7 @@ def hook_amp_bf16(rec: Recorder) -> None:
     record_hook(rec, steps=2, precision="amp-bf16")
 
 
-ALONE = [resnet50_fp32, resnet50_amp_fp16, resnet50_big, two_streams]
+ALONE = [resnet50_fp32, resnet50_amp_fp16, two_streams]
 """Recorded while nothing else runs on the GPU, for what they show is in their times."""
 
 NEED_COMPILER = [torch_compile, torch_compile_reduce_overhead]

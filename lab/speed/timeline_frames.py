@@ -8,7 +8,7 @@ Measured are the sizes of the answers; the time from opening the page until the 
 there; and the time between frames while, in each frame, a wheel turns (zooming in to a few events and out again), a key
 moves the view, and a hand drags it. The same with nothing moving gives the frame time of the screen.
 
-    python lab/speed/timeline_frames.py tests/traces/resnet50_big.pt.trace.json.gz --events 100000
+    python lab/speed/timeline_frames.py tests/traces/resnet50_fp32.pt.trace.json.gz --events 100000
 """
 
 from __future__ import annotations

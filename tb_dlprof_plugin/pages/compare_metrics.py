@@ -136,7 +136,10 @@ _METRICS: tuple[tuple[str, str, _Unit, _Better, Callable[[CompareInput], float |
     ("samples_per_second", "Samples per second", "per_second", "higher", CompareInput.samples_per_second),
     ("peak_memory", "Peak memory allocated", "bytes", "lower", CompareInput.peak_memory),
     ("peak_memory_reserved", "Peak memory reserved", "bytes", "lower", lambda side: side.peak_memory(reserved=True)),
-    ("joules_per_step", "Energy per step", "joules", "lower", lambda side: None if side.energy is None else side.energy.joules),
+    (
+        "joules_per_step", "Energy per step", "joules", "lower",
+        lambda side: None if side.energy is None else side.energy.joules,
+    ),
     (
         "joules_per_sample", "Energy per sample", "joules", "lower",
         lambda side: None if side.energy is None else side.energy.joules_per_sample,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import hashlib
-import shutil
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
-from support.tensorboard import PAGE_MS, RECORDED, ROOT, Server
+from support.tensorboard import PAGE_MS, RECORDED, Server
 
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-_TRACE = ROOT / "tests" / "traces" / "resnet50_big.pt.trace.json.gz"  # of two pieces
+_NAME = "big.pt.trace.json.gz"
 # What Perfetto documents: it answers PING with PONG and takes the bytes of one message.
 _PERFETTO = """<!doctype html><title>waiting</title><script>
 addEventListener("message", async ({data, source, origin}) => {
@@ -29,11 +30,12 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
     serve: Callable[[Path, int], Server], browser: Browser, tmp_path: Path
 ) -> None:
     (stored,) = read_profiles(RECORDED / "lenet" / "fp32")
-    source = dataclasses.replace(stored.profile.source, trace_file=_TRACE.name)
+    source = dataclasses.replace(stored.profile.source, trace_file=_NAME)
     write_profile(tmp_path / "with", dataclasses.replace(stored.profile, source=source))
     write_profile(tmp_path / "without", stored.profile)
-    shutil.copy(_TRACE, tmp_path / "with")
-    digest = hashlib.sha256(_TRACE.read_bytes()).hexdigest()
+    trace = gzip.compress(b'{"traceEvents": [], "traceName": "%s"}' % os.urandom(800_000).hex().encode())  # two pieces
+    (tmp_path / "with" / _NAME).write_bytes(trace)
+    digest = hashlib.sha256(trace).hexdigest()
     server = serve(tmp_path, 2)
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.route("https://ui.perfetto.dev/**", lambda route: route.fulfill(body=_PERFETTO, content_type="text/html"))
@@ -46,15 +48,15 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
     more = frame.get_by_test_id("overview-more").locator("> summary")
     more.click(timeout=PAGE_MS)
     links = frame.get_by_test_id("trace-links")
-    expect(links).to_contain_text(str(tmp_path / "with" / _TRACE.name), timeout=PAGE_MS)
+    expect(links).to_contain_text(str(tmp_path / "with" / _NAME), timeout=PAGE_MS)
     with page.expect_popup() as popup:
         frame.get_by_test_id("open-perfetto").click()
-    expect(popup.value).to_have_title(f"{_TRACE.name} {digest}", timeout=PAGE_MS)
+    expect(popup.value).to_have_title(f"{_NAME} {digest}", timeout=PAGE_MS)
     expect(frame.get_by_test_id("trace-report")).to_have_text("Opened in the Perfetto window.")
 
     with page.expect_download() as download:
         frame.get_by_test_id("save-trace").click()
-    assert download.value.suggested_filename == _TRACE.name
+    assert download.value.suggested_filename == _NAME
     assert hashlib.sha256(Path(download.value.path()).read_bytes()).hexdigest() == digest
 
     frame.get_by_test_id("run-picker").select_option("without")

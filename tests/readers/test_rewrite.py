@@ -12,7 +12,7 @@ import pytest
 from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import rewrite_trace
 from tb_dlprof_plugin.readers.errors import TraceError
 
-BIG = Path(__file__).resolve().parents[1] / "traces" / "resnet50_big.pt.trace.json.gz"
+RESNET = Path(__file__).resolve().parents[1] / "traces" / "resnet50_fp32.pt.trace.json.gz"  # of 12 runs of 1 MB
 
 
 class Keep:
@@ -41,7 +41,7 @@ def rewritten(source: Path, keep: Any = lambda event: True, added: Any = ()) -> 
 
 def test_a_trace_of_many_runs_is_copied_event_by_event(tmp_path: Path) -> None:
     source = tmp_path / "trace.json"
-    source.write_bytes(gzip.decompress(BIG.read_bytes()))
+    source.write_bytes(gzip.decompress(RESNET.read_bytes()))
     original = json.loads(source.read_bytes())
     copy = rewritten(source)
     assert copy.pop("made") == "here"
