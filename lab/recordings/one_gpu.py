@@ -22,14 +22,12 @@ def _features(device: torch.device) -> tuple[Tensor, Tensor]:
     return torch.randn(64, 64, device=device), torch.randint(0, CLASSES, (64,), device=device)
 
 
-def _resnet(rec: Recorder, precision: str, batch: int, **options: Any) -> Callable[[], Tensor]:
+def _resnet(rec: Recorder, precision: str, batch: int) -> Callable[[], Tensor]:
     from models import MODELS
     from training import Training
 
     torch.manual_seed(0)
     training = Training(MODELS["resnet50"].build((3, 224, 224), 1000), rec.device, precision, False)
-    for name, value in options.items():
-        training.optimizer.param_groups[0][name] = value
     images = torch.randn(batch, 3, 224, 224, device=rec.device)
     labels = torch.randint(0, 1000, (batch,), device=rec.device)
     for _ in range(3):

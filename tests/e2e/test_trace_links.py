@@ -15,7 +15,7 @@ from support.tensorboard import PAGE_MS, RECORDED, Server
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-_NAME = "big.pt.trace.json.gz"
+_NAME = "big.pt.trace.json.gz"  # sent in two pieces
 # What Perfetto documents: it answers PING with PONG and takes the bytes of one message.
 _PERFETTO = """<!doctype html><title>waiting</title><script>
 addEventListener("message", async ({data, source, origin}) => {
@@ -33,7 +33,7 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
     source = dataclasses.replace(stored.profile.source, trace_file=_NAME)
     write_profile(tmp_path / "with", dataclasses.replace(stored.profile, source=source))
     write_profile(tmp_path / "without", stored.profile)
-    trace = gzip.compress(b'{"traceEvents": [], "traceName": "%s"}' % os.urandom(800_000).hex().encode())  # two pieces
+    trace = gzip.compress(b'{"traceEvents": [], "traceName": "%s"}' % os.urandom(1_200_000).hex().encode())
     (tmp_path / "with" / _NAME).write_bytes(trace)
     digest = hashlib.sha256(trace).hexdigest()
     server = serve(tmp_path, 2)

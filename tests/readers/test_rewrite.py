@@ -12,7 +12,7 @@ import pytest
 from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import rewrite_trace
 from tb_dlprof_plugin.readers.errors import TraceError
 
-RESNET = Path(__file__).resolve().parents[1] / "traces" / "resnet50_fp32.pt.trace.json.gz"  # of 12 runs of 1 MB
+RESNET = Path(__file__).resolve().parents[1] / "traces" / "resnet50_fp32.pt.trace.json.gz"  # of six runs of 1 MB
 
 
 class Keep:
