@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tb_dlprof_plugin.model.column import PLAIN, Edges, FieldNumber, Form, InOldFiles, Meaning, Packing, PerRow
 
@@ -108,7 +109,7 @@ def _field(name: str, hint: Any, following: int, is_required: bool) -> Field:
     hint, is_optional = _without_none(hint)
     many, kind = None, hint
     origin = typing.get_origin(hint)
-    if np.ndarray in (origin, hint):
+    if hint is np.ndarray or origin in (np.ndarray, npt.NDArray):  # an alias of its own since numpy 2.5
         many, kind = np.ndarray, bool if "bool" in str(hint) else int
     elif origin in (list, tuple):
         many, kind = origin, typing.get_args(hint)[0]
