@@ -39,11 +39,11 @@ def scaling(
         found = scaling_of_sources(*jobs)
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
-    print_page(found, printing, lambda: _print(found))
+    print_page(found, printing, lambda: print_sentence_and_tables(found))
 
 
-def _print(found: Scaling) -> None:
-    """Sentence, factors, parts and notes."""
+def print_sentence_and_tables(found: Scaling) -> None:
+    """Print the sentence, factors, parts and notes."""
     say(found.sentence, "")
     print_rows(ScaledRow, [scaled_row(row) for row in found.jobs])
     say()

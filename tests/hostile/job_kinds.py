@@ -25,7 +25,7 @@ from support.stored_profiles import mutated, packed
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.api.distributed import job_table
 from tb_dlprof_plugin.cli.compared_jobs_text import print_compared_jobs
-from tb_dlprof_plugin.cli.scaling import print_scaling
+from tb_dlprof_plugin.cli.scaling import print_sentence_and_tables
 from tb_dlprof_plugin.fleet.answers.hang import hang_notes, job_of_dumps
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
@@ -130,7 +130,7 @@ def _scale(found: Outcome, jobs: list[Job]) -> None:
         return
     found.ask("table of scaling", lambda: to_csv(job_table(scaled)))
     found.ask("page of scaling", lambda: other_jobs_page(all_answers.REF, compare_jobs(*jobs[:2]), scaled))
-    found.ask("command scaling", lambda: _printed(lambda: print_scaling(scaled)))
+    found.ask("command scaling", lambda: _printed(lambda: print_sentence_and_tables(scaled)))
 
 
 def _printed(command: Callable[[], None]) -> str:

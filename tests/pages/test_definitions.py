@@ -26,7 +26,8 @@ FRONTEND = Path(__file__).resolve().parents[2] / "frontend" / "src"
 def test_every_definition_is_a_sentence_and_is_used() -> None:
     if not FRONTEND.is_dir():
         pytest.skip("no frontend sources next to this package")
-    sources = (path.read_text() for path in FRONTEND.rglob("*.ts*") if path not in generate.frontend())
+    generated = generate.frontend()
+    sources = (path.read_text() for path in FRONTEND.rglob("*.ts*") if path not in generated)
     pages = "\n".join([*sources, column_files.typescript()])
     for key, text in definitions().items():
         assert re.search(rf'DEFINITIONS\.{key}\b|"{key}"', pages), f"nothing shows {key}"
