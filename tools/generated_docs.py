@@ -49,9 +49,12 @@ def _pages(text: str, name: str) -> str:
 
 
 def _remedies(text: str, name: str) -> str:
+    names: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # of remedies that say the same, as those of a number do
+    for remedy in classes().values():
+        names.setdefault((remedy.may_change, tuple(remedy.rules)), []).append(remedy.name)
     rows = [
-        (f"`{remedy.name}`", remedy.may_change, ", ".join(f"`{rule}`" for rule in remedy.rules))
-        for remedy in classes().values()
+        (", ".join(f"`{name}`" for name in alike), may_change, ", ".join(f"`{rule}`" for rule in rules))
+        for (may_change, rules), alike in names.items()
     ]
     return _table(("remedy", "possible changes", "rules that advise it"), rows)
 

@@ -9,22 +9,38 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from torch.profiler import ProfilerAction, profile
 
+from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
 from tb_dlprof_plugin.capture.light_window import light_would_say_more
 from tb_dlprof_plugin.capture.warn import probe
-
-if TYPE_CHECKING:
-    from tb_dlprof_plugin.capture.handler import TraceHandler
 
 _FUNCTION = "_transit_action"
 _followed: weakref.WeakKeyDictionary[Any, _Follower] = weakref.WeakKeyDictionary()
 
 
-def follow(handler: TraceHandler, prof: Any) -> bool:
+class FollowedHandler(Protocol):
+    """A handler whose recording has ended."""
+
+    @property
+    def outside(self) -> OutsideSteps:
+        """Times of the steps around the recording."""
+
+    @property
+    def awaits_after(self) -> bool:
+        """Whether steps after the recording are still wanted."""
+
+    def complete(self) -> None:
+        """No step follows."""
+
+    def set_hooks(self, on: bool) -> None:
+        """Switch the hooks of model and optimizer."""
+
+
+def follow(handler: FollowedHandler, prof: Any) -> bool:
     """Measure the steps after the recording that ``prof`` has just ended, for ``handler``. Returns whether there may be
     any.
 
@@ -46,7 +62,7 @@ def follow(handler: TraceHandler, prof: Any) -> bool:
 class _Follower:
     """Follows one profiler through a weak reference."""
 
-    def __init__(self, handler: TraceHandler, light: bool) -> None:
+    def __init__(self, handler: FollowedHandler, light: bool) -> None:
         self._handler = handler
         self._kinds = StepKinds(light)
 

@@ -112,7 +112,7 @@ _Stored: Any = msgspec.defstruct("_Stored", [("format", int), *map(_stored_field
 _STORED = msgspec.msgpack.Decoder(_Stored)
 
 
-class _Steps(msgspec.Struct, array_like=True):
+class _StoredSteps(msgspec.Struct, array_like=True):
     """``steps`` has the deflated columns of each step's collectives, and ``head``, a deflated `_Stored`, those that are
     the same in all steps; all of them where ``steps`` is empty."""
 
@@ -121,7 +121,7 @@ class _Steps(msgspec.Struct, array_like=True):
     steps: msgspec.Raw
 
 
-_STEPS = msgspec.msgpack.Decoder(_Steps)
+_STEPS = msgspec.msgpack.Decoder(_StoredSteps)
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ def encode_facts(facts: RankFacts) -> bytes:
     )
     for level in (9, 0):
         head = zlib.compress(msgspec.msgpack.encode(stored), level)
-        data = msgspec.msgpack.encode(_Steps(FORMAT, head, _raw([_deflated(piece, level) for piece in pieces])))
+        data = msgspec.msgpack.encode(_StoredSteps(FORMAT, head, _raw([_deflated(piece, level) for piece in pieces])))
         if not isinstance(decode_ranks([data])[0], ProfileError):
             break
         # It takes too much for its size.

@@ -25,7 +25,7 @@ _ONE_BYTE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Collectives:
+class CollectiveKernels:
     """The collective kernels of a selection in order of their start: columns.
 
     Attributes:
@@ -52,12 +52,12 @@ def is_collective(view: ProfileView) -> Bools:
 
 
 @per_selection
-def collectives(view: ProfileView, selection: Selection) -> Collectives:
+def collectives(view: ProfileView, selection: Selection) -> CollectiveKernels:
     """The collective kernels that the selected iterations launched."""
     launches = view.profile.launches
     rows = np.flatnonzero(is_collective(view) & view.selected_launches(selection))
     start = launches.start_ns[rows]
-    return Collectives(
+    return CollectiveKernels(
         launch=rows,
         iteration=view.launch_iteration[rows],
         duration_ns=launches.duration_ns[rows],

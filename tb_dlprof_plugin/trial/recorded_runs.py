@@ -40,7 +40,7 @@ class Record(str, Enum):
     none = "none"
 
 
-class RecordedRuns:
+class TrialRuns:
     """The runs of one trial, in one directory.
 
     Args:

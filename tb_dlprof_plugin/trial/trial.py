@@ -20,7 +20,7 @@ from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.interruption import one_interrupt
 from tb_dlprof_plugin.trial.isolation import Isolation
 from tb_dlprof_plugin.trial.measuring import Listener
-from tb_dlprof_plugin.trial.recorded_runs import Record, RecordedRuns, WaitForAnalyses
+from tb_dlprof_plugin.trial.recorded_runs import Record, TrialRuns, WaitForAnalyses
 from tb_dlprof_plugin.trial.search import Search
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
 
@@ -65,7 +65,7 @@ class Trial:
         self.failed = False
         name = f"{script.removesuffix('.py')}_try"
         try:
-            self._runs = RecordedRuns(logdir, name, record, wait_for_analyses, listener.phase)
+            self._runs = TrialRuns(logdir, name, record, wait_for_analyses, listener.phase)
         except OSError as error:
             raise TrialError(
                 f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir, or --record none"

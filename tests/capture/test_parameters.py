@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import profile  # noqa: E402
-from tb_dlprof_plugin.capture.facts.parameters import Gradients, state_bytes  # noqa: E402
+from tb_dlprof_plugin.capture.facts.parameters import GradientWatch, state_bytes  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import RunFacts  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
@@ -73,7 +73,7 @@ def test_frozen_parameters_are_no_unused_ones(tmp_path) -> None:
 def test_an_optimizer_that_makes_the_gradients_itself_tells_nothing() -> None:
     weight = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.LBFGS([weight])
-    watched, facts = Gradients(), RunFacts()
+    watched, facts = GradientWatch(), RunFacts()
     watched.look(optimizer)
     watched.fill(facts)
     assert facts.unused_parameters is None

@@ -13,7 +13,7 @@ import torch.autograd.profiler as autograd_profiler
 from torch.compiler import is_compiling
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tb_dlprof_plugin.capture.facts.parameters import Gradients, SteppedParameters, state_bytes
+from tb_dlprof_plugin.capture.facts.parameters import GradientWatch, SteppedParameters, state_bytes
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
@@ -40,7 +40,7 @@ class OptimizerWatch:
         # Results of the checks for inf that the recorded steps were given; read when the cycle ends.
         self._checks: list[torch.Tensor] = []
         self._stepped: Callable[[], Any] = _nothing
-        self._gradients = Gradients()
+        self._gradients = GradientWatch()
         self._parameters = SteppedParameters()
         self._seen = False
         self._handle: Any = None

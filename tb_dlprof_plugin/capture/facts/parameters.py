@@ -17,7 +17,7 @@ _MOST_UNUSED_NAMES = 8
 _MOST_MODULES = 64
 
 
-class Gradients:
+class GradientWatch:
     """Which parameters have no gradient when an optimizer steps, and still none when the recording ends.
 
     An observation costs about 0.1 us per parameter tensor and reads no value.

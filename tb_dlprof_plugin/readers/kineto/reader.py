@@ -48,7 +48,7 @@ from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
 from tb_dlprof_plugin.readers.kineto.records import (
     Device,
     Distributed,
-    Header,
+    TraceHeader,
 )
 from tb_dlprof_plugin.readers.kineto.split import TRUNCATED, event_runs, open_events
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK, ORIGINALS
@@ -85,14 +85,14 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
     return _timeline(source, reader, header)
 
 
-class _Document(Header, kw_only=True):
+class _Document(TraceHeader, kw_only=True):
     """The events as text, and the fields behind them."""
 
     traceEvents: msgspec.Raw
 
 
 _DOCUMENT = msgspec.json.Decoder(_Document)
-_HEADER = msgspec.json.Decoder(Header)
+_HEADER = msgspec.json.Decoder(TraceHeader)
 
 
 def _document(rest: bytes) -> _Document | None:
@@ -114,17 +114,17 @@ class _Reader:
         self._events = EventDecoder(exact, distributed, damage)
         self._repair = Repair(self._events.decode, self._take, damage)
 
-    def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> Header:
+    def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> TraceHeader:
         """Reads all events; ``text`` is what was already read of them. Returns the header."""
         rest, ended = event_runs(text, blocks, self._accept, lambda run: self._repair.read(run, False), self.damage)
         rest = rest.rstrip(b"\0")  # what a crash of the machine leaves
         is_list = not head.startswith(b"{")
-        header = Header() if is_list else self._header(head + b"]}")
+        header = TraceHeader() if is_list else self._header(head + b"]}")
         if not ended:
             document = None if is_list else _document(rest)
             events = bytes(document.traceEvents) if document else b"[" + rest
             if (is_list or document) and self._accept(events):
-                header.fill(document or Header())
+                header.fill(document or TraceHeader())
                 return header
             stop, ended = self._repair.read(rest, True)
             rest = rest[stop:]
@@ -154,12 +154,12 @@ class _Reader:
             [event for event in events if type(event) in instant and event.name == "[memory]"],
         )
 
-    def _header(self, text: bytes) -> Header:
+    def _header(self, text: bytes) -> TraceHeader:
         try:
             return _HEADER.decode(text)
         except UNDECODABLE as error:
             truncated = str(error) == TRUNCATED
-        header = Header()
+        header = TraceHeader()
         repaired = repair_json(text)
         if truncated and repaired is None:
             self._cut_short()
@@ -170,7 +170,7 @@ class _Reader:
         self.damage.add("header_mended", bool(repaired.codes))
         if repaired.rest.strip():
             self.damage.add("text_behind")
-        for field in msgspec.structs.fields(Header):
+        for field in msgspec.structs.fields(TraceHeader):
             try:
                 raw = msgspec.json.encode(repaired.value.get(field.name))  # a lone surrogate has no UTF-8
                 setattr(header, field.name, json_decoder(field.type, strict=False).decode(raw))
@@ -190,7 +190,7 @@ def _is_inexact(text: bytes) -> bool:
     return first is not None and int(first[1]) >= _INEXACT_FROM_US
 
 
-def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
+def _timeline(source: Path, reader: _Reader, header: TraceHeader) -> Timeline:
     columns, damage = reader.columns, reader.damage
     host, device = columns.host_events(), columns.device_events()
     if columns.unlabelled and not len(device):

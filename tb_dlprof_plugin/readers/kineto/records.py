@@ -175,7 +175,7 @@ class Distributed(msgspec.Struct):
     pg_config: Any = None
 
 
-class Header(msgspec.Struct):
+class TraceHeader(msgspec.Struct):
     """The fields before and after the events."""
 
     baseTimeNanoseconds: _Nanoseconds | None = None
@@ -187,7 +187,7 @@ class Header(msgspec.Struct):
     schemaVersion: int | None = None
     host_name: Any = None
 
-    def fill(self, other: Header) -> None:
+    def fill(self, other: TraceHeader) -> None:
         """Takes from ``other`` what is missing here."""
         for name in self.__struct_fields__:
             if getattr(self, name) is None:

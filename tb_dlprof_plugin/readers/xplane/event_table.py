@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Bools, Ints
-from tb_dlprof_plugin.readers.xplane.wire import BYTES, FIXED64, VARINT, Buffer, Field, fields, varint
+from tb_dlprof_plugin.readers.xplane.wire import BYTES, FIXED64, VARINT, Buffer, WireField, fields, varint
 from tb_dlprof_plugin.readers.xplane.xplane_pb2 import XLine, XPlane, XStat
 
 TEXTS = (
@@ -136,7 +136,7 @@ def read_events(
     for first in range(0, len(messages), _BLOCK):
         block = slice(first, first + _BLOCK)
         buffer = Buffer(messages[block])
-        stat_fields: list[Field] = []
+        stat_fields: list[WireField] = []
         for field in fields(buffer, buffer.start, buffer.stop, damaged[block]):
             if field.wire == VARINT and field.number in columns:
                 columns[field.number][block][field.row] = field.value
@@ -231,7 +231,7 @@ class _Stats:
         self._texts = np.full((len(planes), max(largest, default=0) + 2), -1, dtype=np.int64)
         self._block = slice(0)
 
-    def add(self, buffer: Buffer, found: list[Field], block: slice, plane_of_event: Ints, damaged: Bools) -> None:
+    def add(self, buffer: Buffer, found: list[WireField], block: slice, plane_of_event: Ints, damaged: Bools) -> None:
         """The stats of a block of events; one that is no message costs its event."""
         self._block = block
         event = np.concatenate([field.row for field in found])

@@ -46,7 +46,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class WireField:
     """One field of some messages: ``value`` of a varint or fixed number as 64 bits; of bytes where they begin is
     ``start``, where the field ends ``stop``. ``row`` is the message."""
 
@@ -58,7 +58,7 @@ class Field:
     stop: Ints
 
 
-def fields(buffer: Buffer, start: Ints, stop: Ints, damaged: Bools) -> Iterator[Field]:
+def fields(buffer: Buffer, start: Ints, stop: Ints, damaged: Bools) -> Iterator[WireField]:
     """The fields of messages that lie at the places given: first those that stand first, then the second ones ...
 
     Messages that end within a field, or hold what is no field, are marked in ``damaged``.
@@ -81,7 +81,7 @@ def fields(buffer: Buffer, start: Ints, stop: Ints, damaged: Bools) -> Iterator[
         for kind in _kinds(tag):
             here = slice(None) if kind is None else np.flatnonzero(tag == kind)
             first = int(tag[0]) if kind is None else kind
-            yield Field(first >> 3, first & 7, row[here], value[here], body[here], after[here])
+            yield WireField(first >> 3, first & 7, row[here], value[here], body[here], after[here])
         more = np.flatnonzero(after < end)
         row, position, end = row[more], after[more], end[more]
 

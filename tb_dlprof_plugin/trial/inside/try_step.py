@@ -68,14 +68,14 @@ def try_step(
     unknown = [name for name in names if name not in classes()]
     if unknown:
         raise ValueError(f"there is no remedy {unknown[0]!r}")
-    experiment = _Experiment(step, _State(model, optimizer), precision_percent)
+    experiment = _Experiment(step, _TrainingState(model, optimizer), precision_percent)
     try:
         return experiment.run(names, remedies is None, time.monotonic() + budget_s)
     finally:
         experiment.state.restore()
 
 
-class _State:
+class _TrainingState:
     """Parameters, buffers, gradients and the optimizer's state, to begin again with."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer | None) -> None:
@@ -98,7 +98,7 @@ class _State:
 
 
 class _Experiment:
-    def __init__(self, step: Callable[[], object], state: _State, precision_percent: float) -> None:
+    def __init__(self, step: Callable[[], object], state: _TrainingState, precision_percent: float) -> None:
         self.state = state
         self._step, self._precision = step, precision_percent
         self._steps = _FEWEST_STEPS

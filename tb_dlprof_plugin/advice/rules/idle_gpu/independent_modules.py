@@ -71,7 +71,7 @@ class CallTree:
     """The outermost ops of a recording in the order of their calls, and what the trace tells of them."""
 
     def __init__(self, view: ProfileView) -> None:
-        self._frame = view
+        self._view = view
         self._ends = subtree_ends(view.call_parent)
         self._launches = any_in_subtree(launching_calls(view), view.call_parent)
         self._outermost: Ints = np.flatnonzero(view.call_top == np.arange(len(view.call_top)))
@@ -89,12 +89,12 @@ class CallTree:
 
     def follows(self, first: int, second: int) -> bool:
         """Whether the second call of an op is on the first one's thread, and nothing is launched between them."""
-        thread = self._frame.profile.calls.thread
+        thread = self._view.profile.calls.thread
         return bool(thread[first] == thread[second]) and not self.launching_between(first, second)
 
     def before(self, row: int, skipped: Collection[str]) -> int | None:
         """Row of the outermost op before this one on its thread, but for ops of the names that are skipped."""
-        thread = self._frame.profile.calls.thread
+        thread = self._view.profile.calls.thread
         at = int(np.searchsorted(self._outermost, row)) - 1
         while at >= 0 and thread[self._outermost[at]] == thread[row]:
             found = int(self._outermost[at])
@@ -105,9 +105,9 @@ class CallTree:
 
     def signature(self, row: int) -> tuple[str, InputShapes, InputDtypes]:
         """Name, shapes and data types of a call's op."""
-        op = int(self._frame.profile.calls.op[row])
+        op = int(self._view.profile.calls.op[row])
         if op not in self._signature:
-            profile = self._frame.profile
+            profile = self._view.profile
             self._signature[op] = (profile.strings[profile.ops.name[op]], profile.shapes_of(op), profile.dtypes_of(op))
         return self._signature[op]
 

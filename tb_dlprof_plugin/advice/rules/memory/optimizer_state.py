@@ -70,7 +70,7 @@ def check(context: RuleContext) -> Finding | Silent:
     ranks = context.facts.world_size or 1
     wrapper = context.facts.parallel_wrapper or ""
     sharded = ranks > 1 and "FSDP" not in wrapper and "FullySharded" not in wrapper and "DeepSpeed" not in wrapper
-    mended = PlanRequest(shard="zero1", gpus=ranks) if sharded else PlanRequest(optimizer="adamw_8bit")
+    changed = PlanRequest(shard="zero1", gpus=ranks) if sharded else PlanRequest(optimizer="adamw_8bit")
     return RULE.finding(
         title=f"Memory is short, and {gigabytes(state)} of it are the optimizer's states",
         seen=f"At its peak the training took {gigabytes(peak)} of {gigabytes(capacity)} ({used:.0f} %). {name} keeps "
@@ -87,7 +87,7 @@ def check(context: RuleContext) -> Finding | Silent:
             else "Keep the states in 8 bits (bitsandbytes), which takes a quarter of the memory, or take an optimizer "
             "with smaller states. Check the loss: neither computes the same updates."
         )
-        + memory_after(context, mended),
+        + memory_after(context, changed),
         code=_SHARDED if sharded else _EIGHT_BIT + _ADAFACTOR,
         saving="It saves memory, not time. What a larger batch would gain with it, tb-dlprof predict "
         "--batch-size tells.",

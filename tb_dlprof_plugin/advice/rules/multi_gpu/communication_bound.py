@@ -41,7 +41,7 @@ from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation
-from tb_dlprof_plugin.metrics.communication import Collectives, collectives, is_collective
+from tb_dlprof_plugin.metrics.communication import CollectiveKernels, collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
@@ -181,7 +181,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     return ", ".join(changes)
 
 
-def _seen(context: RuleContext, found: Collectives) -> _Seen:
+def _seen(context: RuleContext, found: CollectiveKernels) -> _Seen:
     count = context.selection.count
     rank = context.profile.source.rank
     own = next((row for row in context.job.account if row.rank == rank), None) if context.job is not None else None
@@ -204,7 +204,7 @@ def _seen(context: RuleContext, found: Collectives) -> _Seen:
     )
 
 
-def _rounds(view: ProfileView, found: Collectives) -> int | None:
+def _rounds(view: ProfileView, found: CollectiveKernels) -> int | None:
     """Exchanges of all gradients per step of the optimizer, by their bytes; None where these are not known."""
     facts, iterations = view.profile.facts, len(set(found.iteration.tolist()))
     size = dtype_named(facts.parameter_dtypes[0]).element_bytes if len(facts.parameter_dtypes) == 1 else None
@@ -220,7 +220,7 @@ def _rounds(view: ProfileView, found: Collectives) -> int | None:
     return max(1, round(int(found.bytes[gradients].sum()) / iterations / (facts.parameter_count * size)))
 
 
-def _reductions(view: ProfileView, found: Collectives) -> Bools:
+def _reductions(view: ProfileView, found: CollectiveKernels) -> Bools:
     """Which collectives sum up, as DDP exchanges gradients: tokens of experts and the like are moved otherwise."""
     kernels, strings = view.profile.kernels, view.profile.strings
     sums = np.array(
@@ -233,7 +233,7 @@ def _reductions(view: ProfileView, found: Collectives) -> Bools:
     return result
 
 
-def _not_last(found: Collectives, gradients: Bools, rounds: int) -> Bools:
+def _not_last(found: CollectiveKernels, gradients: Bools, rounds: int) -> Bools:
     """Which collectives belong to any but the last exchange of their iteration; the launches are in order."""
     result = np.zeros(len(found), dtype=np.bool_)
     for iteration in np.unique(found.iteration).tolist():

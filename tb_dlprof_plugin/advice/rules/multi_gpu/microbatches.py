@@ -50,7 +50,7 @@ _HOST_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class _Steps:
+class _StepInterval:
     """The step (ns) with a number of microbatches: expected, at best, and at worst."""
 
     count: int
@@ -113,7 +113,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -> _Steps:
+def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -> _StepInterval:
     """The step is what the GPUs need with this bubble, or what the CPU needs, whichever is longer."""
     now, step = pipeline.microbatches or 1, float(context.step_ns)
     work = 1e6 * max(row.compute_ms + row.transfer_ms for row in job.account)
@@ -130,7 +130,7 @@ def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -
 
     shares = (spread.high, spread.expected, spread.low) if count < now else (spread.low, spread.expected, spread.high)
     best, expected, worst = (max(gpu, host(cpu, share)) for cpu, share in zip(per_step, shares, strict=True))
-    return _Steps(count, expected, best, worst)
+    return _StepInterval(count, expected, best, worst)
 
 
 def _stretch(stages: int, microbatches: int) -> float:

@@ -29,7 +29,7 @@ class ReplayedCalls:
         replayed: the job and its replays.
         modules: names; ``module`` is an index into them.
         dimension: of the call's group, with ``dimensions`` as names.
-        bytes: as `Collectives.bytes`, UNKNOWN where not recorded.
+        bytes: as `CollectiveKernels.bytes`, UNKNOWN where not recorded.
         transfer: of the call. exposed: the part of it in which nothing else runs, without waiting for other ranks.
         work: own work of the rank between the call before and this one, without idle time.
     """
