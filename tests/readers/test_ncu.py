@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -113,18 +114,17 @@ def joined(measured: list[tuple[str, int, int]], launched: list[tuple[str, int]]
     first = len(strings)
     strings += names
     zeros = np.zeros(len(names), dtype=np.int64)
-    kernels = Kernels(
-        np.arange(first, len(strings)), zeros + KernelKind.KERNEL, zeros, zeros + Verdict.UNKNOWN, zeros, zeros
-    )
+    own = {"name": np.arange(first, len(strings)), "kind": zeros + KernelKind.KERNEL}
+    kernels = Kernels(**dict.fromkeys((field.name for field in fields(Kernels)), zeros) | own)
     count = len(launched)
     nothing = np.full(count, -1, dtype=np.int64)
-    launches = Launches(
-        kernel=np.array([names.index(name) for name, _ in launched]), call=nothing, start_ns=np.arange(count),
-        duration_ns=np.ones(count, dtype=np.int64), device=nothing, stream=nothing, config=np.arange(count),
-        bytes=nothing, attribution=nothing,
-    )  # fmt: skip
-    grid = np.array([(size, 1, 1) for _, size in launched])
-    configs = LaunchConfigs(grid, np.array([(32, 1, 1)] * count), nothing, nothing, nothing)
+    own = {
+        "kernel": np.array([names.index(name) for name, _ in launched]), "start_ns": np.arange(count),
+        "duration_ns": np.ones(count, dtype=np.int64), "config": np.arange(count),
+    }  # fmt: skip
+    launches = Launches(**dict.fromkeys((field.name for field in fields(Launches)), nothing) | own)
+    own = {"grid": np.array([(size, 1, 1) for _, size in launched]), "block": np.array([(32, 1, 1)] * count)}
+    configs = LaunchConfigs(**dict.fromkeys((field.name for field in fields(LaunchConfigs)), nothing) | own)
     row = counters_of_launches(counters, kernels, launches, configs, strings)
     verdicts = with_measured_verdicts(kernels, launches.kernel, row, counters, strings).tensor_core
     return row.tolist(), verdicts.tolist()
