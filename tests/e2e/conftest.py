@@ -46,8 +46,13 @@ UNMARKED = "unmarked"
 """Its twelfth run: six forward passes on the CPU whose steps nothing marks. With one more run, pickers would be lists
 to search."""
 
-BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"], ids=["load_fast", "load_slow"], scope="module")
-"""For a test that `make test`, too, runs under each of TensorBoard's loaders."""
+BOTH_LOADERS = pytest.mark.parametrize(
+    "load_fast",
+    ["true", pytest.param("false", marks=pytest.mark.long)],
+    ids=["load_fast", "load_slow"],
+    scope="module",
+)
+"""For a test that `make landing` runs under TensorBoard's usual loader, of which other browser tests have the other."""
 
 
 @pytest.fixture(

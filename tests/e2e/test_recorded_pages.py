@@ -16,7 +16,7 @@ from tb_dlprof_plugin.pages.compare import compare_op, compare_page
 from tb_dlprof_plugin.pages.memory import memory_page
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.pages.overview import overview
-from tb_dlprof_plugin.pages.sentence import text_of
+from tb_dlprof_plugin.pages.sentences import text_of
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 

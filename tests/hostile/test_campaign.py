@@ -34,7 +34,7 @@ def test_hostile_inputs_are_answered_or_refused_in_one_sentence(kind: str, count
     assert 0 < found.let_in <= found.tried == count
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "number"),
     [

@@ -9,6 +9,7 @@ from planted import faults
 from planted.common import PLANTED
 from planted.held import LARGER, NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, held, planted_rules
 from planted.studies import advice_rows
+from support.marks import short_of
 
 from tb_dlprof_plugin.advice import rules as rule_folders
 from tb_dlprof_plugin.advice.engine import all_rules
@@ -16,25 +17,29 @@ from tb_dlprof_plugin.advice.rule_text import thresholds_of
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
+SHORT = RULES[::6]
+"""Rules whose trainings `make landing` reads; cases of all rules are in `tests/advice/cases`."""
 KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", short_of(RULES, SHORT))
 def test_a_rule_finds_its_fault(rule: str) -> None:
     status = held(rule).fault.status(rule)
     assert status is not None, f"no rule looks for what is planted in {rule}"
     assert status.outcome == "fired", status.why
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", short_of(RULES, SHORT))
 def test_a_rule_is_silent_once_its_fault_is_fixed(rule: str) -> None:
     status = held(rule).fixed.status(rule)
     assert status is not None
     assert status.outcome in ("silent", "not_applicable"), status.why
 
 
+@pytest.mark.long
 def test_what_is_saved_lies_in_the_stated_interval() -> None:
     judged = [held(rule) for rule in RULES if held(rule).within is not None]
     missed = {one.rule: (one.finding.saving, one.realised_ns) for one in judged if one.finding and not one.within}

@@ -18,6 +18,7 @@ pytest.importorskip("torch")
 if sys.platform != "linux":
     pytest.skip("reads /proc", allow_module_level=True)
 
+from support.marks import long
 from support.script_runs import TB_DLPROF, Done, environment, execute, write
 from typer.testing import CliRunner
 
@@ -184,7 +185,10 @@ _INFERENCE = """
 
 @pytest.mark.parametrize(
     ("loop", "said"),
-    [(_WITHOUT_OPTIMIZER, "without an optimizer of torch"), (_INFERENCE, "without a backward pass: it does not train")],
+    [
+        long(_WITHOUT_OPTIMIZER, "without an optimizer of torch"),
+        (_INFERENCE, "without a backward pass: it does not train"),
+    ],
 )
 def test_a_script_without_a_step_of_an_optimizer_is_not_waited_for(tmp_path: Path, loop: str, said: str) -> None:
     script = write(tmp_path, loop)
@@ -193,7 +197,7 @@ def test_a_script_without_a_step_of_an_optimizer_is_not_waited_for(tmp_path: Pat
     assert said in done.out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, long(signal.SIGTERM), signal.SIGKILL])
 def test_no_process_is_left_however_it_ends(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "work"
     folder.mkdir()

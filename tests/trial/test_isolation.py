@@ -115,7 +115,11 @@ def _as_nobody() -> bool:
     """Whether these tests may become another user, who may run this Python."""
     if os.geteuid() != 0:
         return False
-    done = subprocess.run([sys.executable, "-c", ""], user=_SOMEBODY, group=_SOMEBODY, check=False, capture_output=True)
+    command = [sys.executable, "-c", ""]
+    try:
+        done = subprocess.run(command, user=_SOMEBODY, group=_SOMEBODY, check=False, capture_output=True)
+    except PermissionError:  # it lies below a folder of this user alone
+        return False
     return done.returncode == 0
 
 
