@@ -222,10 +222,6 @@ class ProfileView:
         call = self.profile.launches.call
         return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
 
-    def strings_where(self, holds: Callable[[str], bool]) -> Bools:
-        """Per string of the profile whether a condition holds: a mask of rows by any column of names."""
-        return np.array([holds(text) for text in self.profile.strings], dtype=np.bool_)
-
     @cached_property
     def launch_is_kernel(self) -> Bools:
         """Per row of `Profile.launches` whether it is a kernel, neither a copy nor a set."""

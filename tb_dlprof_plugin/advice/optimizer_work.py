@@ -12,7 +12,7 @@ from tb_dlprof_plugin.model.closures import closure_ends
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, ZERO_GRAD
@@ -60,11 +60,11 @@ class OptimizerWork:
 def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
     """The steps that begin in the selected iterations."""
     profile = view.profile
-    calls, launches, strings = profile.calls, profile.launches, profile.strings
+    calls, strings = profile.calls, profile.strings
     steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(OPTIMIZER_STEP))
     steps &= view.selected_calls(selection)
     windows = _without_closures(view, union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps]))
-    inside = within(view, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
+    inside = within(view, windows) & view.launch_is_kernel
     of_lists = calls_named(view, CallKind.OP, lambda name: name.startswith(_LISTS))
     lists = _in_op(view, _LISTS)
     fused = _in_op(view, _FUSED)

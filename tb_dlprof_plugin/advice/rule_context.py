@@ -17,7 +17,7 @@ from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Ints, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
@@ -127,10 +127,8 @@ class RuleContext:
     @cached_property
     def kernel_launches(self) -> Bools:
         """Which launches are kernels of the selected iterations that are attributed to an op."""
-        profile = self.profile
-        is_kernel = profile.kernels.kind[profile.launches.kernel] == KernelKind.KERNEL
-        selected: Bools = is_kernel & self.view.selected_launches(self.selection) & (self.view.launch_group >= 0)
-        return selected
+        view = self.view
+        return view.launch_is_kernel & view.selected_launches(self.selection) & (view.launch_group >= 0)
 
     @cached_property
     def product_launches(self) -> Bools:

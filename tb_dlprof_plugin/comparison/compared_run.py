@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.comparison.step_intervals import TimedStep
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.metrics.ops import input_precisions
 from tb_dlprof_plugin.metrics.roofline import roofline
@@ -62,10 +63,9 @@ class ComparedRun:
         self.cast = run.launch_cast
         in_matrix = in_row & run.view.launch_is_kernel & run.view.launch_in_matrix_op
         verdict = kernels.tensor_core[launches.kernel]
-        sums = self._sums_of_launches
-        self.cast_ns = sums(in_row & self.cast)
-        self.tensor_core_ns = sums(in_matrix & (verdict == Verdict.YES))
-        self.eligible_unknown_ns = sums(in_matrix & (verdict == Verdict.UNKNOWN))
+        self.cast_ns = self._sums_of_launches(in_row & self.cast)
+        self.tensor_core_ns = self._sums_of_launches(in_matrix & (verdict == Verdict.YES))
+        self.eligible_unknown_ns = self._sums_of_launches(in_matrix & (verdict == Verdict.UNKNOWN))
         self.kernel_calls = np.bincount(self.launch_row[in_row], minlength=rows)
         self.by_iteration = self._gpu_by_iteration(in_row) if basis == "gpu" else self._cpu_by_iteration()
         self.time_ns = self.by_iteration.sum(axis=1)
@@ -137,8 +137,7 @@ class ComparedRun:
 
     def _sums_of_launches(self, chosen: Bools) -> Ints:
         duration = self.run.view.profile.launches.duration_ns
-        # bincount sums in float64, which is exact below 2**53 ns, 104 days.
-        return np.bincount(self.launch_row[chosen], duration[chosen], minlength=len(self.groups)).astype(np.int64)
+        return sums(self.launch_row[chosen], duration[chosen], len(self.groups))
 
     def _gpu_by_iteration(self, in_row: Bools) -> Ints:
         launches = self.run.view.profile.launches

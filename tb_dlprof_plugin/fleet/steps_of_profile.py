@@ -12,7 +12,7 @@ from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, union, union_of
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.pauses import loading_times
@@ -31,11 +31,7 @@ def steps_of(view: ProfileView, device: int | None, work: Intervals, communicati
         communication: where collectives and point-to-point calls run.
     """
     iterations = view.profile.iterations
-    copies = (
-        _running(view, device, view.profile.kernels.kind[view.profile.launches.kernel] != KernelKind.KERNEL)
-        if device is not None
-        else _nothing()
-    )
+    copies = _running(view, device, ~view.launch_is_kernel) if device is not None else _nothing()
     # A copy during a collective is the GPU's own work, as in `Collectives.exposed_ns`.
     account = exclusive([work, copies, communication], iterations.start_ns, iterations.stop_ns)
     matrix_ns, matrix_flops = _matrix(view, device)
@@ -57,9 +53,7 @@ def steps_of(view: ProfileView, device: int | None, work: Intervals, communicati
 
 def kernels_on(view: ProfileView, device: int) -> Intervals:
     """Times in which a GPU ran kernels that are no communication."""
-    launches = view.profile.launches
-    is_kernel = view.profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
-    return _running(view, device, is_kernel & ~is_collective(view))
+    return _running(view, device, view.launch_is_kernel & ~is_collective(view))
 
 
 def kernel_times(view: ProfileView, device: int, communication: Intervals) -> KernelTimes:
@@ -86,8 +80,8 @@ def kernel_times(view: ProfileView, device: int, communication: Intervals) -> Ke
 def _own_kernels(view: ProfileView, device: int) -> Ints:
     """Rows of the kernels of recorded iterations that are no communication."""
     launches = view.profile.launches
-    is_kernel = view.profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
-    return np.flatnonzero(is_kernel & ~is_collective(view) & (launches.device == device) & (view.launch_iteration >= 0))
+    own = view.launch_is_kernel & ~is_collective(view) & (launches.device == device)
+    return np.flatnonzero(own & (view.launch_iteration >= 0))
 
 
 def _keys(view: ProfileView, rows: Ints) -> Ints:

@@ -69,9 +69,9 @@ def compiled_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it lies in code that torch.compile made."""
     if view.profile.source.framework != PYTORCH:
         return np.zeros(len(view.profile.calls), dtype=np.bool_)
-    named = view.strings_where(lambda name: name.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)))
+    named = view.profile.ops_named(lambda name: name.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)))
     ops, op = view.profile.ops, view.profile.calls.op
-    compiled = named[ops.name[op]] & (ops.kind[op] != CallKind.MODULE)
+    compiled = named[op] & (ops.kind[op] != CallKind.MODULE)
     return inherit(compiled, compiled, view.call_parent)
 
 
@@ -93,7 +93,7 @@ def _changes_float(dtypes: InputDtypes) -> bool:
 def _launches_cast_kernel(view: ProfileView) -> Bools:
     """Calls that launched a kernel named after what it converts to."""
     profile = view.profile
-    named = view.strings_where(lambda name: any(mark in name for mark in _CAST_KERNELS))[profile.kernels.name]
+    named = profile.kernels_where(name=lambda name: any(mark in name for mark in _CAST_KERNELS))
     result = np.zeros(len(profile.calls), dtype=np.bool_)
     result[profile.launches.call[named[profile.launches.kernel] & (profile.launches.call >= 0)]] = True
     return result

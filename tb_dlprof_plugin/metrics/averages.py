@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.duration_stats import figure
+from tb_dlprof_plugin.metrics.duration_stats import figure, sums
 from tb_dlprof_plugin.metrics.unattributed_ops import selected_activities
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
@@ -72,8 +72,8 @@ def operator_averages(view: ProfileView, selection: Selection | None = None) -> 
     unique, group = np.unique(keys, axis=1, return_inverse=True)
     group = group.reshape(-1)
     columns = [
-        np.bincount(group, weights=values[kept], minlength=unique.shape[1]).astype(np.int64).tolist()
-        for values in (np.ones(len(calls)), calls.duration_ns, cpu_self, device_total, device_self)
+        sums(group, values[kept], unique.shape[1]).tolist()
+        for values in (np.ones(len(calls), dtype=np.int64), calls.duration_ns, cpu_self, device_total, device_self)
     ]
     rows = [
         OperatorAverage(

@@ -110,7 +110,7 @@ def precision_signals(view: ProfileView) -> Signals:
     compiled, casting = _compiled(view)
 
     def count(wanted: Callable[[str], bool]) -> int:
-        return int(calls_of_op[view.strings_where(wanted)[ops.name]].sum())
+        return int(calls_of_op[view.profile.ops_named(wanted)].sum())
 
     return Signals(
         parts=parts,

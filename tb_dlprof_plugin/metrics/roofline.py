@@ -165,7 +165,7 @@ def _measured(view: ProfileView, launches: Ints, place: Ints, column: Ints) -> I
         return np.full(groups, UNKNOWN)
     row = view.launch_counters[launches]
     value = np.where(row >= 0, column[row], UNKNOWN)
-    total = np.bincount(place, weights=np.maximum(value, 0), minlength=groups).astype(np.int64)
+    total = sums(place, np.maximum(value, 0), groups)
     missing = np.bincount(place, weights=value == UNKNOWN, minlength=groups) > 0
     return np.where(missing | (np.bincount(place, minlength=groups) == 0), UNKNOWN, total)
 

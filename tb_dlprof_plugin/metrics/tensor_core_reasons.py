@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes
@@ -115,14 +116,14 @@ def run_settings(view: ProfileView) -> Settings:
     A switch is on where a kernel of its kind ran in TF32, for any recorded setting: a program may change it between
     the steps and the moment at which the hook reads it.
     """
-    profile, kernels, launches = view.profile, view.profile.kernels, view.profile.launches
+    profile, launches = view.profile, view.profile.launches
     owner, eligible = _owners(view)
     rows = eligible & (owner >= 0)
     op, time = owner[rows], launches.duration_ns[rows]
     half = np.array(
         [precision_of_dtypes(profile.input_dtypes[row]) in _HALF for row in profile.ops.dtypes.tolist()], dtype=np.bool_
     )
-    in_tf32 = view.strings_where("tf32".__eq__)[kernels.precision[launches.kernel[rows]]]
+    in_tf32 = profile.kernels_where(precision="tf32")[launches.kernel[rows]]
     of_cudnn = launch_of_cudnn(view)[rows]
     facts = profile.facts
     return Settings(
@@ -135,7 +136,8 @@ def run_settings(view: ProfileView) -> Settings:
 
 def launch_of_cudnn(view: ProfileView) -> Bools:
     """Per launch whether cuDNN's TF32 switch decides about its kernel: convolutions and recurrent layers."""
-    return view.strings_where(_CUDNN_FAMILIES.__contains__)[view.profile.kernels.family][view.profile.launches.kernel]
+    profile = view.profile
+    return profile.named(profile.kernels.family, _CUDNN_FAMILIES.__contains__)[profile.launches.kernel]
 
 
 @per_view
@@ -168,9 +170,9 @@ def _by_matrix_op(view: ProfileView, rows: Bools, owner: Ints, eligible: Bools) 
     launches = view.profile.launches
     keys = np.stack((view.launch_group[rows], owner[rows], launches.kernel[rows], eligible[rows].astype(np.int64)))
     unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    time = np.bincount(inverse.reshape(-1), weights=launches.duration_ns[rows], minlength=unique.shape[1])
+    time = sums(inverse.reshape(-1), launches.duration_ns[rows], unique.shape[1])
     found: dict[tuple[int, int], list[_OpPart]] = {}
-    for (group, op, kernel, may), total in zip(unique.T.tolist(), time.astype(np.int64).tolist(), strict=True):
+    for (group, op, kernel, may), total in zip(unique.T.tolist(), time.tolist(), strict=True):
         found.setdefault((group, op), []).append(_OpPart(group, op, kernel, total, bool(may)))
     return list(found.values())
 

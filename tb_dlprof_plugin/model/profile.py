@@ -533,9 +533,15 @@ class Profile:
         """The path of the module of a row of `calls`, "" for none and for -1."""
         return self.strings[int(self.ops.module[self.calls.op[call]])] if call >= 0 else ""
 
+    def named(self, column: Ints, test: Callable[[str], bool]) -> Bools:
+        """Per row of a column of `strings` whether its text passes a test, which each text is asked once."""
+        texts, row = np.unique(column, return_inverse=True)
+        passes = np.array([test(self.strings[index]) for index in texts.tolist()], dtype=np.bool_)
+        return passes[row.reshape(-1)]
+
     def ops_named(self, test: Callable[[str], bool]) -> Bools:
         """Per row of `ops` whether its name passes a test."""
-        return _passes(self.strings, self.ops.name, test)
+        return self.named(self.ops.name, test)
 
     def kernels_where(
         self,
@@ -549,14 +555,10 @@ class Profile:
         result = np.ones(len(self.kernels), dtype=np.bool_)
         for column, text in (("family", family), ("precision", precision), ("rule", rule)):
             if text is not None:
-                result &= _passes(self.strings, getattr(self.kernels, column), text.__eq__)
-        return result if name is None else result & _passes(self.strings, self.kernels.name, name)
+                result &= self.named(getattr(self.kernels, column), text.__eq__)
+        return result if name is None else result & self.named(self.kernels.name, name)
 
     @property
     def has_gpu(self) -> bool:
         """Whether anything ran on a GPU."""
         return len(self.launches) > 0
-
-
-def _passes(strings: list[str], column: Ints, test: Callable[[str], bool]) -> Bools:
-    return np.array([test(strings[index]) for index in column.tolist()], dtype=np.bool_)

@@ -106,7 +106,7 @@ def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:
 
 
 def _op_type(view: ProfileView, subject: str) -> tuple[Bools, str]:
-    mine = view.strings_where(subject.__eq__)[view.groups.op_type]
+    mine = view.profile.named(view.groups.op_type, subject.__eq__)
     if not mine.any():
         raise KeyError(subject)
     return mine, subject

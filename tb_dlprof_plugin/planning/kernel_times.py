@@ -21,7 +21,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
@@ -148,12 +148,10 @@ class KernelTimesOf:
 
     def _units(self, work: Launched) -> Ints:
         """Per row the call that is its unit, -1 for none: the matrix routine, else the outermost op."""
-        view = self._view
-        kernels = view.profile.kernels
         matrix = self._matrix.of_call[work.call]
         routine = take_or(self._matrix.call, matrix, -1)
         other = self._unit_of_call[work.call]
-        is_kernel = kernels.kind[view.profile.launches.kernel[work.launch]] == KernelKind.KERNEL
+        is_kernel = self._view.launch_is_kernel[work.launch]
         return np.where(is_kernel, np.where(routine >= 0, routine, other), -1)
 
     @cached_property

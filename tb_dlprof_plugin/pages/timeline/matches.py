@@ -63,7 +63,7 @@ def timeline_matches(
     if op is not None:
         found, first = _of_groups(view, events, np.array([one == op for one in view.groups.ids], dtype=np.bool_))
     elif op_type is not None:
-        found, first = _of_groups(view, events, view.strings_where(op_type.__eq__)[view.groups.op_type])
+        found, first = _of_groups(view, events, view.profile.named(view.groups.op_type, op_type.__eq__))
     elif kernel is not None:
         found = _of_kernel(view, events, kernel)
         first = _longest(events, found)

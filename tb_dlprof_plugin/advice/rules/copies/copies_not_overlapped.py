@@ -33,7 +33,7 @@ from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
-from tb_dlprof_plugin.model.profile import Ints, KernelKind
+from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
@@ -107,9 +107,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def _alone_ns(context: RuleContext, found: HostDeviceCopies) -> Ints:
     """How long each copy runs while no kernel does."""
-    profile = context.profile
-    launches = profile.launches
-    kernel = profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
+    launches, kernel = context.profile.launches, context.view.launch_is_kernel
     running = union(launches.start_ns[kernel], launches.start_ns[kernel] + launches.duration_ns[kernel])
     start = launches.start_ns[found.launch]
     return found.duration_ns - covered(running, start, start + found.duration_ns)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.dtypes import InputDtypes, element_bytes
 from tb_dlprof_plugin.model.lookup import take_or
@@ -90,7 +91,7 @@ def chains(view: ProfileView, selection: Selection) -> Chains:
     duration = launches.duration_ns[rows]
 
     def total(values: Ints) -> Ints:
-        return np.bincount(chain, weights=values, minlength=count).astype(np.int64)
+        return sums(chain, values, count)
 
     number, time = np.bincount(chain, minlength=count).astype(np.int64), total(duration)
     first, last = np.full(count, len(rows), dtype=np.int64), np.zeros(count, dtype=np.int64)

@@ -30,7 +30,7 @@ from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.model.shapes import first_tensor, shape_at
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -181,10 +181,8 @@ def _cpu_ns(context: RuleContext, calls: Bools) -> int:
 
 
 def _kernels(context: RuleContext, words: tuple[str, ...]) -> Bools:
-    kernels, strings = context.profile.kernels, context.profile.strings
-    named = np.array([any(w in strings[i] for w in words) for i in kernels.name.tolist()], dtype=np.bool_)
-    chosen: Bools = (named & (kernels.kind == KernelKind.KERNEL))[context.profile.launches.kernel]
-    return chosen
+    named = context.profile.kernels_where(name=lambda name: any(word in name for word in words))
+    return named[context.profile.launches.kernel] & context.view.launch_is_kernel
 
 
 def _reduced_bytes(context: RuleContext, reduces: Bools) -> int:

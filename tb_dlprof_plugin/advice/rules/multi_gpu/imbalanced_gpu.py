@@ -32,9 +32,10 @@ from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.job import RankAccount
 from tb_dlprof_plugin.metrics.communication import is_collective, other_work
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, merge, union
-from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.profile_view import ProfileView, op_label
 
 RULE = Rule(
@@ -234,7 +235,6 @@ def _op_times(view: ProfileView) -> dict[tuple[str, str], int]:
     """GPU time per step by op, collectives left out."""
     groups, launches = view.groups, view.profile.launches
     rows = ~is_collective(view) & view.selected_launches(view.selection()) & (view.launch_group >= 0)
-    time: Ints = np.bincount(view.launch_group[rows], weights=launches.duration_ns[rows], minlength=len(groups)).astype(
-        np.int64
-    ) // max(len(view.profile.iterations), 1)
+    whole = sums(view.launch_group[rows], launches.duration_ns[rows], len(groups))
+    time = whole // max(len(view.profile.iterations), 1)
     return {(op_label(view, group), groups.ids[group]): int(time[group]) for group in np.flatnonzero(time).tolist()}
