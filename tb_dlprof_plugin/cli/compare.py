@@ -173,13 +173,13 @@ def _print_matching(page: ComparePage, limit: int) -> None:
         )
 
 
-def _print_predictions(promises: PredictionCheck, limit: int) -> None:
+def _print_predictions(check: PredictionCheck, limit: int) -> None:
     """The forecast and the measured step, then predicted and measured savings."""
-    if promises.refusal:
-        say("", f"No forecast to compare with the candidate: {promises.refusal}")
-    if promises.forecast:
-        _print_forecast(promises.forecast, limit)
-    for row in promises.savings:
+    if check.refusal:
+        say("", f"No forecast to compare with the candidate: {check.refusal}")
+    if check.forecast:
+        _print_forecast(check.forecast, limit)
+    for row in check.savings:
         say(
             "",
             f"Advised for the base: {row.title}",

@@ -28,10 +28,10 @@ from tb_dlprof_plugin.trial import forecast_record
 from tb_dlprof_plugin.trial.inside.remedies import classes, make
 from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.isolation import Isolation, IsolationError, IsolationKind, choose
-from tb_dlprof_plugin.trial.recorded_runs import Record
 from tb_dlprof_plugin.trial.search import BUDGET_USED
 from tb_dlprof_plugin.trial.statistics import Gain
 from tb_dlprof_plugin.trial.trial import Trial, TrialError
+from tb_dlprof_plugin.trial.trial_runs import Record
 
 NOT_TRIED, GAINS, INTERRUPTED = 1, 3, 130
 """Exit statuses: the script cannot be tried; `--fail-on-gain`; Ctrl-C."""

@@ -56,7 +56,7 @@ from tb_dlprof_plugin.store.validation import columns_of
 FORMAT = 4
 """1 had no paths of host and GPU, 1 and 2 were deflated as a whole, 1 to 3 had no gradients."""
 _FIELDS_OF_FORMAT_1 = 16
-"""Numbers of those that every format has."""
+"""Field numbers that every format has."""
 _ZLIB_BEGINS = b"\x78"
 _MOST_COLUMNS = 64
 """Of a table; the largest has 25."""
@@ -90,7 +90,7 @@ _LISTS: dict[str, msgspec.msgpack.Decoder[list[Any]]] = {
     "mesh": msgspec.msgpack.Decoder(list[tuple[str, int]]),
     "notes": msgspec.msgpack.Decoder(list[str]),
 }
-"""Fields that are decoded one by one (`_listed`), when it is clear that there is room for them."""
+"""Lists whose entries `_listed` decodes singly, after the allowance has room for them."""
 
 
 def _stored_field(field: Field) -> tuple[Any, ...]:

@@ -286,7 +286,7 @@ def _freed(memory: DeviceMemory, free: int) -> str:
 
 
 _NAMED = 3
-"""Categories in the sentence, of those that hold at least `_LEAST_PERCENT`."""
+"""Most categories in the sentence; each holds at least `_LEAST_PERCENT`."""
 _LEAST_PERCENT = 1.0
 
 

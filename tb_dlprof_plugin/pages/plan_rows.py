@@ -113,6 +113,7 @@ def checkpoint_rows(view: ProfileView, memory: MemoryPlanner, request: PlanReque
 
 
 def step_or_reason(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> StepTime | None:
+    """The planned step; None if it is unknown, with the reason in ``unknown``."""
     try:
         return step_time(view, request)
     except NoStepTime as error:
@@ -122,12 +123,15 @@ def step_or_reason(view: ProfileView, request: PlanRequest, unknown: dict[str, s
 
 
 def rate_of(step: StepTime | None, batch: int | None, accumulate: int = 1) -> float | None:
+    """Samples per second; None if step or batch size is unknown."""
     return round(accumulate * batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
 
 
 def in_mb(size: float) -> float:
+    """Bytes in MB."""
     return round(size / _MB, 3)
 
 
 def in_ms(ns: float) -> float:
+    """Nanoseconds in ms."""
     return round(ns / _MS, 4)

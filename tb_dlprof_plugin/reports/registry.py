@@ -1,4 +1,4 @@
-"""Every report by its name in DLProf's ``--reports``, and those that DLProf did not have; all of them as files."""
+"""Every report, DLProf's by their names in ``--reports``; writes all of them as files."""
 
 from __future__ import annotations
 

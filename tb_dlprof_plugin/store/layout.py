@@ -70,7 +70,7 @@ class Field:
 
 
 def kept_by_type(function: Callable[[type], _R]) -> Callable[[type], _R]:
-    """`functools.cache` of a function of a type."""
+    """`functools.cache`, whose annotation refuses types of dataclasses: mypy takes them for unhashable."""
     return functools.cache(function)
 
 

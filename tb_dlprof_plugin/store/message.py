@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tb_dlprof_plugin.model.column import LARGEST
 from tb_dlprof_plugin.store.allowance import NUMBER_BYTES, Allowance
-from tb_dlprof_plugin.store.layout import Field, fields_of
+from tb_dlprof_plugin.store.layout import Field, fields_of, kept_by_type
 from tb_dlprof_plugin.store.possible_facts import is_possible
 from tb_dlprof_plugin.store.wire import (
     BYTES,
@@ -104,6 +104,7 @@ def read_message(data: bytes, kind: type, allowance: Allowance, begin: int = 0) 
     return values
 
 
+@kept_by_type
 def _by_number(kind: type) -> dict[int, Field]:
     fields = fields_of(kind)
     return {one.number: one for one in fields} | {one.number + 1: one for one in fields if one.packing.runs}

@@ -23,7 +23,7 @@ _LONGEST_VARINT = 10
 _CHUNK_BYTES = 1 << 18
 _ENTRIES_AT_ONCE = 64
 _FEW = 16
-"""Numbers that take less time one by one than as an array."""
+"""So few numbers take less time in Python than as an array."""
 _UINT64 = (1 << 64) - 1
 
 _Unsigned = npt.NDArray[np.uint64]

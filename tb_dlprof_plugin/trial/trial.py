@@ -20,8 +20,8 @@ from tb_dlprof_plugin.trial.inside.remedy import Remedy
 from tb_dlprof_plugin.trial.interruption import one_interrupt
 from tb_dlprof_plugin.trial.isolation import Isolation
 from tb_dlprof_plugin.trial.measuring import Listener
-from tb_dlprof_plugin.trial.recorded_runs import Record, TrialRuns, WaitForAnalyses
 from tb_dlprof_plugin.trial.search import Search
+from tb_dlprof_plugin.trial.trial_runs import Record, TrialRuns, WaitForAnalyses
 from tb_dlprof_plugin.trial.variant import Laboratory, VariantError, scratch_folder
 
 

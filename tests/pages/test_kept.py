@@ -14,7 +14,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
-def promises(base: str, candidate: str) -> PredictionCheck | None:
+def check_of(base: str, candidate: str) -> PredictionCheck | None:
     return compare_page(demo_run(base), demo_run(candidate)).promises
 
 
@@ -22,7 +22,7 @@ def test_advice_forecast_and_promise_say_the_same() -> None:
     base = demo_run("custom/fp32")
     forecast = forecast_page(base.view, base.ref, "tf32")
     advice = advice_page(base.view, base.ref, base.selection)
-    found = promises("custom/fp32", "custom/tf32")
+    found = check_of("custom/fp32", "custom/tf32")
     assert found is not None
     assert found.forecast is not None
     panel = found.forecast
@@ -42,7 +42,7 @@ def test_advice_forecast_and_promise_say_the_same() -> None:
 
 
 def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named() -> None:
-    found = promises("custom/fp32", "custom/amp-fp16")
+    found = check_of("custom/fp32", "custom/amp-fp16")
     assert found is not None
     assert found.forecast is not None
     panel = found.forecast
@@ -55,18 +55,18 @@ def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named(
 
 def test_a_saving_stated_for_another_half_precision_says_so() -> None:
     for precision, said in (("amp-fp16", True), ("amp-bf16", False)):
-        found = promises("custom/fp32", f"custom/{precision}")
+        found = check_of("custom/fp32", f"custom/{precision}")
         assert found is not None
         assert ("It was predicted for BF16." in found.savings[0].text) is said
 
 
 def test_there_is_no_section_where_nothing_was_predicted() -> None:
-    assert promises("lenet/amp-fp16", "lenet/amp-bf16") is None
-    assert promises("vgg16/fp32", "vgg16/fp32") is None
+    assert check_of("lenet/amp-fp16", "lenet/amp-bf16") is None
+    assert check_of("vgg16/fp32", "vgg16/fp32") is None
 
 
 def test_why_there_is_no_forecast_to_hold_is_said() -> None:
-    found = promises("vgg16/fp32", "alexnet/tf32")
+    found = check_of("vgg16/fp32", "alexnet/tf32")
     assert found is not None
     assert found.forecast is None
     assert "differ in more than the precision" in found.refusal

@@ -208,7 +208,7 @@ def slow_copies(logdir: Path, fixed: bool) -> None:
 
 @planted()
 def small_copies(logdir: Path, fixed: bool) -> None:
-    """Fault: the samples of a batch are copied one by one. Fixed: in one copy, and parted on the GPU.
+    """Fault: each sample of a batch is copied alone. Fixed: one copy, split on the GPU.
 
     A network over point clouds of different sizes.
     """

@@ -111,7 +111,7 @@ def gpu_gaps(logdir: Path, fixed: bool) -> None:
 
 @planted()
 def gpu_underutilized(logdir: Path, fixed: bool) -> None:
-    """Fault: before each micro-batch the weights of its samples are drawn one by one in Python. Fixed: by one NumPy
+    """Fault: before each micro-batch Python draws the weight of each sample alone. Fixed: by one NumPy
     call. Each draw is small, and so is each pause of the GPU; together they leave it idle for more than half of the
     step.
     """
@@ -241,7 +241,7 @@ class Pooling(nn.Module):
 
 @planted()
 def small_kernels(logdir: Path, fixed: bool) -> None:
-    """Fault: the signals of a batch are pooled one by one, each by kernels of one thread block. Fixed: all at once.
+    """Fault: each signal of a batch is pooled alone, by kernels of one thread block. Fixed: all at once.
 
     Pooled signals are added to what a wide network makes of other inputs.
     """

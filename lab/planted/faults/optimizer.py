@@ -28,7 +28,7 @@ def optimizer_not_fused(logdir: Path, fixed: bool) -> None:
 
 @planted()
 def single_tensor_optimizer(logdir: Path, fixed: bool) -> None:
-    """Fault: Adam goes through the parameters one by one. Fixed: one fused kernel for many of them."""
+    """Fault: Adam updates each parameter by kernels of its own. Fixed: one fused kernel for many of them."""
     torch.set_float32_matmul_precision("high")
     model = nn.Sequential(*layers(12, 512, lambda: nn.LayerNorm(512), nn.ReLU)).to(DEVICE)
     inputs = normal(size(16384, 16), 512)

@@ -88,7 +88,7 @@ class StepClock:
             self._on_step(self.number)
 
     def rest(self, steps: int) -> None:
-        """Only count the next steps of the optimizer that has stepped last, as long as it is the only one."""
+        """Only count the next steps of the optimizer that has stepped last, until another one steps."""
         if self._boundary.only:
             self._rests_since, self._rests_until = self.number, self.number + steps
 

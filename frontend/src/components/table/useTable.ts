@@ -14,7 +14,7 @@ export interface TableContent<Row> {
   options?: TableOptions;
   /** How it is sorted at first; the order of the rows when left out. */
   sort?: { id: string; desc: boolean };
-  /** Puts the sorted rows that fit the filters in the order of a tree, without those that are folded away. */
+  /** Puts the sorted rows that fit the filters in the order of a tree, without folded ones. */
   arrange?: (sorted: Row[], filtered: boolean) => Row[];
   /** Small tables do without filters; their files are in the menu of the card around them. */
   plain?: boolean;
@@ -71,14 +71,14 @@ export function useTable<Row>(content: TableContent<Row>, box: RefObject<HTMLEle
   const queryOf = (id: string): string => filters.find((filter) => filter.id === id)?.query ?? "";
   const choicesOf = (id: string): string[] => choices.get(id) ?? [];
   return {
-    /** Every column, of all tasks; `columns` are those that are drawn. */
+    /** Every column, of all tasks; the table draws `columns`. */
     all,
     columns,
     tasks,
     task,
     sorting,
     sortBy,
-    /** The rows that fit the filters; `shown` are those that are not folded away. */
+    /** The rows that fit the filters; `shown` leaves out folded ones. */
     sorted,
     shown,
     filtered,
@@ -116,7 +116,7 @@ function useChoices<Row>(
 /** Below this many rows a column is indexed within a frame: there is nothing to prepare. */
 const PREPARE_ABOVE = 5_000;
 
-/** Indexes the columns one by one while the browser is idle, so that the first sort of a large table is as fast as the next. */
+/** Indexes one column at a time while the browser is idle, so that the first sort of a large table is as fast as the next. */
 function usePrepared<Row>(model: TableModel<Row>, rows: number): void {
   useEffect(() => {
     if (rows < PREPARE_ABOVE || typeof requestIdleCallback === "undefined") return undefined;

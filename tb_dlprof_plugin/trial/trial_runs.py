@@ -73,7 +73,7 @@ class TrialRuns:
         if self._record is Record.none:
             return None
         run = self._run(name)
-        # The script cannot write elsewhere; what was recorded is moved once it is whole.
+        # The script cannot write elsewhere; a complete recording is moved out.
         recorded = laboratory.folder / "recorded" / name
         self._say(f"{name}: recording")
         try:
