@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import msgspec
@@ -17,6 +17,9 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.topics import modules_by_topic
 from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
+from tb_dlprof_plugin.metrics.needs import Need, missing
+from tb_dlprof_plugin.metrics.outlier_steps import steady
+from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
@@ -37,7 +40,7 @@ class Implemented:
 
     def answer(self, context: RuleContext) -> Finding | Silent:
         """The check's answer; not applicable where the run lacks something that the rule needs."""
-        why = self.rule.why_not(context.profile.source.framework) or unmet(self.rule.needs, context)
+        why = self.rule.why_not(context.profile.source.framework) or unmet(self.rule.all_needs, context)
         return Silent(why, applicable=False) if why else self.check(context)
 
 
@@ -80,7 +83,9 @@ def advise(
         ranks: the profiles of all ranks of the same session, where there are several; by default `ProfileView.ranks`.
         set_aside: rules whose findings the combined saving leaves out.
     """
-    context = RuleContext(view, selection, ranks or view.ranks)
+    whole = RuleContext(view, selection, ranks or view.ranks)
+    context = RuleContext(view, steady(view, selection), whole.ranks)
+    limits = _limits_of(context)
     source = view.profile.source
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
@@ -88,7 +93,7 @@ def advise(
         rule = one.rule
         title = rule.title_for(source)
         try:
-            answer = one.answer(context)
+            answer = one.answer(whole if rule.all_iterations else context)
         except Exception as error:
             _log.exception("rule %s failed", rule.id)
             why = f"The rule itself failed ({error}); please report this."
@@ -98,15 +103,47 @@ def advise(
             outcome: RuleOutcome = "silent" if answer.applicable else "not_applicable"
             statuses.append(RuleStatus(rule.id, title, outcome, answer.why))
         else:
-            answer = answer.for_source(rule.remedies, source)
+            answer = limits.applied(answer.for_source(rule.remedies, source))
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))
     open_savings = [(f.saving, f.group) for f in findings if f.saving is not None and f.item.rule not in set_aside]
     together = combined(context, open_savings)
-    step_ns, energy = step_estimate(view, selection).ns, step_energy(view, selection)
+    step_ns, energy = step_estimate(view, context.selection).ns, step_energy(view, context.selection)
     items = [_with_joules(_within_step(f.item, step_ns), energy) for f in findings]
     return Advice(items, statuses, together)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What no finding may say of a recording: a saving without steps, high confidence or severity without reliability.
+
+    ``no_steps`` is the sentence that says so, "" where steps are known.
+    """
+
+    no_steps: str
+    unsure: bool
+
+    def applied(self, finding: Finding) -> Finding:
+        item, saving = finding.item, finding.saving
+        if self.no_steps and item.saving is not None:
+            why = f"The saving cannot be said. {self.no_steps}"
+            item, saving = msgspec.structs.replace(item, saving=None, saving_unknown_because=why), None
+        if self.unsure:
+            sure = {"high": "medium"}
+            item = msgspec.structs.replace(
+                item,
+                severity=sure.get(item.severity, item.severity),
+                confidence=sure.get(item.confidence, item.confidence),
+            )
+        return replace(finding, item=item, saving=saving)
+
+
+def _limits_of(context: RuleContext) -> _Limits:
+    """A single iteration may be any: a warm-up, a compilation."""
+    view, selection = context.view, context.selection
+    unsure = selection.count == 1 or trust(view, selection).verdict == "poor"
+    return _Limits(missing(view, selection, (Need.ITERATIONS,)), unsure)
 
 
 def _within_step(item: FindingItem, step_ns: float) -> FindingItem:

@@ -22,14 +22,18 @@ from tb_dlprof_plugin.advice.finding import (
     Silent,
 )  # fmt: skip
 from tb_dlprof_plugin.advice.frameworks import Remedies, remedy_for
-from tb_dlprof_plugin.advice.needs import Need
+from tb_dlprof_plugin.advice.needs import JobNeed, lacks
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving
 from tb_dlprof_plugin.advice.savings import severity as severity_of
+from tb_dlprof_plugin.metrics.needs import Need
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
 from tb_dlprof_plugin.model.profile import Source
 
-__all__ = ["Confidence", "EvidenceRow", "Finding", "Need", "Reading", "Rule", "RuleContext", "Severity", "Silent"]
+__all__ = [
+    "Confidence", "EvidenceRow", "Finding", "JobNeed", "Need", "Reading", "Rule", "RuleContext", "Severity", "Silent",
+    "lacks",
+]  # fmt: skip
 
 WHY, FIX, LEAVE, CONFIRM = "Why it matters", "What to change", "When to leave it", "To confirm"
 """Sections of a rule's docstring: each is a paragraph that begins with its heading and a colon."""
@@ -87,6 +91,8 @@ class Rule:
         module: ``__name__`` of the rule's module, whose documented constants are the rule's own thresholds.
         documentation: its docstring; None under ``python -OO``, where the rule has no page.
         needs: what the rule cannot do without, in the order of asking; without it the rule is not applicable.
+        without_steps: it says something of a recording without iterations, too; all other rules speak of a step.
+        all_iterations: it looks at those that are unlike the others, too; all other rules leave them out (`steady`).
         thresholds: names of constants that several rules share and that this one depends on.
         confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.
         severity: of each finding; by its saving where None.
@@ -98,7 +104,9 @@ class Rule:
 
     module: str
     documentation: str | None
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Need | JobNeed, ...] = ()
+    without_steps: bool = False
+    all_iterations: bool = False
     thresholds: tuple[str, ...] = ()
     confidence: Confidence = "medium"
     severity: Severity | None = None
@@ -111,6 +119,11 @@ class Rule:
     def id(self) -> str:
         """The name of the rule's module."""
         return self.module.rpartition(".")[2]
+
+    @property
+    def all_needs(self) -> tuple[Need | JobNeed, ...]:
+        """What it cannot do without: a saving, and what happens in each step, need steps."""
+        return self.needs if self.without_steps else (*self.needs, Need.ITERATIONS)
 
     @cached_property
     def _paragraphs(self) -> list[str]:

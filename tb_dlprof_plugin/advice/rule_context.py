@@ -21,6 +21,7 @@ from tb_dlprof_plugin.model.profile import Bools, Ints, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
+from tb_dlprof_plugin.simulation.step_detection import each_step
 
 HALF_PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "mxfp4", "nvfp4")
 """Half precision and narrower types."""
@@ -51,6 +52,11 @@ class RuleContext:
     def of_pytorch(self) -> bool:
         """Whether PyTorch ran the program."""
         return self.profile.source.framework == PYTORCH
+
+    @property
+    def each_step(self) -> str:
+        """ "each step", or "the recording" where no steps are known."""
+        return each_step(self.view)
 
     @property
     def words(self) -> Words:

@@ -41,12 +41,7 @@ def summary(page: Overview, sums: Sums) -> None:
         (("", "left"), ("", "right")),
         [
             ("Precision", page.precision.label or UNKNOWN),
-            ("Average iteration time", time(facts.average_iteration_ns)),
-            ("    95 % interval", interval(facts.step_low_ns, facts.step_high_ns, lambda ns: time(round(ns)))),
-            ("        source", page.step_words),
-            ("Recorded iteration time", time(facts.recorded_iteration_ns)),
-            ("    standard deviation", time(facts.iteration_deviation_ns)),
-            ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
+            *_step_rows(page),
             *(_gpu_rows(facts) if page.has_gpu else [("CPU threads", str(facts.threads))]),
         ],
     )
@@ -73,6 +68,20 @@ def summary(page: Overview, sums: Sums) -> None:
         say("", f"[{finding.severity}] {finding.title}", f"    estimated saving: {saving}")
     for note in page.notes:
         say("", f"Note: {note.text}" + (f" ({note.count})" if note.count else ""))
+
+
+def _step_rows(page: Overview) -> list[tuple[str, str]]:
+    facts = page.summary
+    if facts.step_source == "whole":
+        return [("Recording", time(facts.recorded_wall_clock_ns)), ("Iterations", "none marked")]
+    return [
+        ("Average iteration time", time(facts.average_iteration_ns)),
+        ("    95 % interval", interval(facts.step_low_ns, facts.step_high_ns, lambda ns: time(round(ns)))),
+        ("        source", page.step_words),
+        ("Recorded iteration time", time(facts.recorded_iteration_ns)),
+        ("    standard deviation", time(facts.iteration_deviation_ns)),
+        ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
+    ]
 
 
 def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:

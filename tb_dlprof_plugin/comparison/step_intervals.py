@@ -22,6 +22,7 @@ LEAST_ERROR_BETWEEN_RUNS: dict[StepSource, float] = {
     "light": 0.015,
     "simulated": 0.05,
     "recorded": 0.02,
+    "whole": 0.02,
 }
 """Half of a step's interval at least where it is compared with another run's, as a share of it: more than the least
 error of a step by itself (`simulation.timed_steps.LEAST_ERROR`). Timed steps of one process differ by 1.5 % from minute
@@ -92,7 +93,7 @@ def _scatter(a: TimedStep, b: TimedStep, relative: bool, scale: float = 1.0) -> 
     """Welch's half width from the iterations of the sides whose step is the recorded one; 0 where none is."""
     parts: list[tuple[float, int]] = []
     for side, factor in ((a, 1.0), (b, scale)):
-        if side.estimate.source != "recorded":
+        if not side.estimate.as_recorded:
             parts.append((0.0, 2))
             continue
         values = np.asarray(side.iteration_ns, dtype=np.float64) * factor

@@ -22,7 +22,7 @@ GPU_CATEGORIES = ("tensor_core", "other_kernels", "memory")
 def true_wall_ns(view: ProfileView, selection: Selection) -> int:
     """The selected steps without the profiler, one after the other (ns)."""
     estimate = step_estimate(view, selection)
-    if estimate.source == "recorded":
+    if estimate.as_recorded:
         return int(view.profile.iterations.duration_ns[selection.first : selection.last + 1].sum())
     return round(estimate.ns) * selection.count
 

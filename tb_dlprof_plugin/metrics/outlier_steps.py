@@ -21,6 +21,11 @@ STRAY_DEVIATIONS = 5.0
 FEWEST_ITERATIONS = 3
 """The rule `bad_iteration_range` says where the three come from."""
 
+STRAY_MEAN_PERCENT = 20.0
+"""By which outliers move the mean of the selected iterations; advice calls a saving of that size high."""
+_STEADY_SHARE = 0.5
+"""Of the selected iterations, which are alike and follow each other: of fewer it is not known that they are the usual
+ones, as where every fourth step waits for a batch."""
 _NORMAL = 1.4826
 """Standard deviations per median absolute deviation of a normal distribution."""
 _CLUSTER_RATIO = 1.5
@@ -55,6 +60,11 @@ class IterationSpread:
         """Mean over the iterations kept."""
         return float(self.duration_ns[self.kept[0] : self.kept[1] + 1].mean())
 
+    @property
+    def shift_percent(self) -> float:
+        """By how much the mean over all is above that over the iterations kept."""
+        return 100 * (float(self.duration_ns.mean()) / max(self.kept_ns, 1.0) - 1)
+
 
 @per_selection
 def iteration_spread(view: ProfileView, selection: Selection) -> IterationSpread:
@@ -68,6 +78,21 @@ def iteration_spread(view: ProfileView, selection: Selection) -> IterationSpread
     if not singles and estimate.source == "light":
         singles = np.diff(light.boundary_ns).tolist()
     return spread_of(duration, estimate.ns, singles)
+
+
+@per_selection
+def steady(view: ProfileView, selection: Selection) -> Selection:
+    """The selected iterations that stand for a step: all, or those without a few that alone would carry every mean.
+
+    Left out is what is outside the longest run of iterations that are alike, where that has half of them at least and
+    the others move the mean by `STRAY_MEAN_PERCENT` or more. Sums and tables are of all selected iterations.
+    """
+    spread = iteration_spread(view, selection)
+    first, last = spread.kept
+    enough = max(_STEADY_SHARE * selection.count, FEWEST_ITERATIONS)
+    if abs(spread.shift_percent) < STRAY_MEAN_PERCENT or last - first + 1 < enough:
+        return selection
+    return Selection(selection.first + first, selection.first + last)
 
 
 def spread_of(duration_ns: Ints, true_ns: float | None = None, true_steps_ns: Sequence[int] = ()) -> IterationSpread:

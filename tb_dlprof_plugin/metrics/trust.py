@@ -13,12 +13,19 @@ from typing import Literal
 
 from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, coverage, time_split
-from tb_dlprof_plugin.metrics.outlier_steps import FEWEST_ITERATIONS, IterationSpread, iteration_spread
+from tb_dlprof_plugin.metrics.outlier_steps import (
+    FEWEST_ITERATIONS,
+    STRAY_MEAN_PERCENT,
+    IterationSpread,
+    iteration_spread,
+    steady,
+)
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.names.gpu_power import HEAT
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 
 TrustLevel = Literal["good", "fair", "poor"]
 """Good: the figures are reliable. Fair: some of them are not, as the reasons say. Poor: the step, or most of what
@@ -39,8 +46,6 @@ WIDE_STEP_PERCENT = 5.0
 WIDE_STEP_POOR_PERCENT = 25.0
 """Half the step's interval, in percent of it. Ours: from the first on, most changes to a training are within the
 interval; from the second on, a speedup of 1.5 cannot."""
-STRAY_MEAN_POOR_PERCENT = 20.0
-"""By which outliers move the mean of the selected iterations; advice calls a saving of that size high."""
 UNLINKED_PERCENT = 10.0
 UNLINKED_POOR_PERCENT = 50.0
 """Of the kernels' time in the recorded steps, that of no known op. Ours: DLProf's coverage has no published limit."""
@@ -119,7 +124,7 @@ def trust(view: ProfileView, selection: Selection) -> Trust:
 
 
 def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread) -> Iterator[TrustReason]:
-    if view.profile.iterations.found_by == "none":
+    if unmarked(view):
         yield TrustReason(
             "no_iterations",
             "poor",
@@ -138,15 +143,16 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
     if not strays:
         return
     times = spread.duration_ns[spread.stray]
-    shift = 100 * (float(spread.duration_ns.mean()) / max(spread.kept_ns, 1.0) - 1)
+    shift, left_out = spread.shift_percent, steady(view, selection) != selection
     first, last = (selection.first + row for row in spread.kept)
     remedy = f"Select iterations {first} to {last}." if last > first else "Record more iterations."
     longest = "" if len(times) == 1 else f" to {_time(times.max())}"
     yield TrustReason(
         "stray_iterations",
-        "poor" if abs(shift) >= STRAY_MEAN_POOR_PERCENT else "fair",
+        "poor" if abs(shift) >= STRAY_MEAN_PERCENT and not left_out else "fair",
         f"{strays} of {selection.count} iterations took {_time(times.min())}{longest}, unlike the others, which took "
-        f"{_time(spread.middle_ns)}: {'it is' if strays == 1 else 'they are'} in every mean. {remedy}",
+        f"{_time(spread.middle_ns)}: {'it is' if strays == 1 else 'they are'} "
+        + (f"not part of what is said of a step. {remedy}" if left_out else f"in every mean. {remedy}"),
         shift,
     )
 
@@ -212,7 +218,7 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
                 f"No step was timed without the profiler: the step of {_time(estimate.ns)} is as recorded, and longer "
                 + sentence("than it is without", timing),
             )
-    else:
+    elif estimate.source != "whole":
         by = "without the profiler" if estimate.source == "measured" else "with GPU activities alone"
         steps = f" over {estimate.steps} steps" if estimate.steps else ""
         severity: TrustLevel = (

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.model.profile import Role as Roles
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name, kernel_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.store.header import header_of
 
 Verdict = Literal["yes", "no", "unknown"]
@@ -239,7 +240,7 @@ def selected_range(view: ProfileView, selection: Selection) -> SelectedRange:
         total=len(numbers),
         first_number=int(numbers[selection.first]),
         last_number=int(numbers[selection.last]),
-        found_by=view.profile.iterations.found_by,
+        found_by="none" if unmarked(view) else view.profile.iterations.found_by,
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, KernelKind
 from tb_dlprof_plugin.pages.common import NoteItem, note_items, struct_from
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
@@ -63,7 +64,7 @@ def info_page(view: ProfileView, ref: RunRef) -> Info:
         trace_file=profile.source.trace_file,
         events=profile.source.trace_events,
         repaired=profile.source.repaired_events,
-        steps=len(profile.iterations) if profile.iterations.found_by != "none" else 0,
+        steps=0 if unmarked(view) else len(profile.iterations),
         steps_found_by=profile.iterations.found_by,
         calls=len(profile.calls),
         threads=len(np.unique(profile.calls.thread)),

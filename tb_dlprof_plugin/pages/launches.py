@@ -48,6 +48,7 @@ from tb_dlprof_plugin.pages.launch_rows import (
 from tb_dlprof_plugin.pages.overview import RECORDER, Category
 from tb_dlprof_plugin.pages.sentences import TextPart, idle_words, plain, step_words, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -347,7 +348,7 @@ def _headline(
         return [plain(f"{NO_GPU}, so there are no launches and no idle times.")]
     many = len(idle.idle_ns) > 1
     words = idle_words(view, selection, cpu="it" if idle.pace == Paces.CPU else "the CPU")
-    step = f"the {duration(steps.average_ns)} step"
+    step = f"the {duration(steps.average_ns)} {'recording' if unmarked(view) else 'step'}"
     if words is None:
         subject = "the GPUs are" if many else "it is" if idle.pace == Paces.GPU else "the GPU is"
         rest = f"{subject} idle less than 1 % of {step}"

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.iterations import (
 )
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
@@ -194,8 +195,9 @@ RECORDER = Category(
 
 
 def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
-    """The Overview page over the selected iterations."""
-    profile = view.profile
+    """The Overview page over the selected iterations, but those that are unlike the others (`steady`)."""
+    profile, selected = view.profile, selection
+    selection = steady(view, selected)
     steps = step_totals(view, selection)
     totals = op_totals(view, selection)
     tensor_cores = tensor_core_totals(totals)
@@ -207,10 +209,10 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         title=run_title(view),
         headline=headline(view, selection),
         account=account,
-        trust=trust_verdict(view, selection),
+        trust=trust_verdict(view, selected),
         step=step_figures(steps.estimate),
         step_words=step_words(steps.estimate),
-        range=selected_range(view, selection),
+        range=selected_range(view, selected),
         has_gpu=has_gpu,
         precision=precision_summary(view, ref.run),
         numeric_health=numeric_health_panel(view, selection),
@@ -235,7 +237,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
                 saving_ns=finding.saving.expected_ns if finding.saving else None,
                 saving_percent=finding.saving.percent if finding.saving else None,
             )
-            for finding in advise(view, selection).findings
+            for finding in advise(view, selected).findings
         ],
         coverage=coverage_of(view),
         notes=note_items(view),

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.model.formatting import duration, share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 
 _MOSTLY = 0.5
 _CONTRADICTED_PERCENT = 10.0
@@ -56,7 +57,7 @@ def named_shares(
 
 def step_words(estimate: StepEstimate) -> str:
     """Such as "timed without the profiler; 67.4 ms while recorded"."""
-    if estimate.source == "recorded":
+    if estimate.as_recorded:
         return estimate.words
     return f"{estimate.words}; {duration(estimate.recorded_ns)} while recorded"
 
@@ -75,14 +76,15 @@ def idle_words(view: ProfileView, selection: Selection, cpu: str = "the CPU") ->
         return None
     if (steps.category_ns["dataloader"] or 0) > _MOSTLY * idle:
         return f"waits for data {share(percent)}"
-    late = step_idle(view, selection).pace in (Pace.CPU, Pace.MIXED)
+    # A whole program waits for more than the CPU's launching: it loads a model, reads files.
+    late = step_idle(view, selection).pace in (Pace.CPU, Pace.MIXED) and not unmarked(view)
     return f"waits for {cpu} {share(percent)}" if late else f"is idle {share(percent)}"
 
 
 def measured_sentences(view: ProfileView, selection: Selection, measured: MeasuredActivity) -> list[str]:
     """What was measured, and where it contradicts what the names of kernels say."""
     split = time_split(view, selection)
-    where = "the recording" if view.profile.iterations.found_by == "none" else "the selected iterations"
+    where = "the recording" if unmarked(view) else "the selected iterations"
     by_names = split.tensor_core_percent
     beside = "" if by_names is None else f"; kernels that use them by their names take {by_names:.1f} % of the GPU time"
     said = (

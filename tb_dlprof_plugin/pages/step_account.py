@@ -17,6 +17,7 @@ from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.sentences import idle_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 
 KERNELS_LABEL = "Kernels, on Tensor Cores or not"
 """Of all kernels where it is unknown which of them use Tensor Cores."""
@@ -71,7 +72,8 @@ def role_labels(view: ProfileView) -> dict[Role, str]:
 def headline(view: ProfileView, selection: Selection) -> str:
     """Where the time of a step goes, in one sentence; if the recording is not reliable, the sentence says so."""
     steps = step_totals(view, selection)
-    reliable = trust(view, selection).verdict != "poor"
+    # Without steps the sentence is about the recording, of which all is known.
+    reliable = trust(view, selection).verdict != "poor" or unmarked(view)
     # The length of a step that is not known well is given with its interval, which a sentence has no room for.
     length = duration(steps.average_ns) if reliable else ""
     tell = _on_gpu if view.profile.has_gpu else _on_cpu
@@ -86,6 +88,8 @@ def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:
 def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     steps = step_totals(view, selection)
     step = f"each {length} step" if length else "each step"
+    if unmarked(view):
+        step = f"the recording, {length} without marked steps"
     told = time_split(view, selection).tensor_cores_known
     tensor = share(percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None)
     works = f"works {share(steps.gpu_utilization)}"
@@ -107,6 +111,8 @@ def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
         if shares[part] >= _LEAST_PERCENT
     ]
     text = f"Each step takes {length} on the CPU" if length else "Each step runs on the CPU"
+    if unmarked(view):
+        text = f"The recording takes {length} on the CPU, without marked steps"
     text += f": {', '.join(named)}" if named else ""
     top = next(iter(op_rows(view, selection)), None)
     if top is None or not top.cpu_total_ns:

@@ -43,6 +43,7 @@ from tb_dlprof_plugin.pages.tensor_core_reasons import (
     step_saving,
 )
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "unknown"]
@@ -386,5 +387,5 @@ def _main_reason(lead: str, by_reason: list[ReasonTotal], view: ProfileView, sel
     if not by_reason:
         return ""
     first = max(by_reason, key=lambda total: total.time_ns)
-    per = "" if view.profile.iterations.found_by == "none" else " a step"
+    per = "" if unmarked(view) else " a step"
     return f" {lead}: {first.label} ({duration(first.time_ns / selection.count)} of kernel time{per})."

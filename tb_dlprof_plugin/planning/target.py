@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
@@ -66,6 +67,8 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
         )
     if not profile.has_gpu:
         raise ForecastError("the run recorded no GPU work; forecasts are about kernels. Record it on a GPU.")
+    if why := missing(view, view.selection(), (Need.ITERATIONS,)):
+        raise ForecastError(f"{why[0].lower()}{why[1:]}")
     name = gpu_name(view)
     ceilings = ceilings_of(name)
     if ceilings is None or ceilings.fp32 is None:

@@ -15,15 +15,17 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import Basis, basis
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.collective_waits import compared, without_waiting
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR, LEAST_STEPS, timed_step
 
-StepSource = Literal["measured", "light", "simulated", "recorded"]
+StepSource = Literal["measured", "light", "simulated", "recorded", "whole"]
 
 SOURCES: dict[StepSource, str] = {
     "measured": "timed without the profiler",
     "light": "timed with GPU activities alone",
     "simulated": "estimated",
     "recorded": "as recorded",
+    "whole": "the whole recording, in which no steps are marked",
 }
 """The wording of a step's source on all pages."""
 
@@ -64,6 +66,11 @@ class StepEstimate:
         return self.source == "simulated"
 
     @property
+    def as_recorded(self) -> bool:
+        """Whether ``ns`` is what was recorded, the profiler included."""
+        return self.source in ("recorded", "whole")
+
+    @property
     def recorder_ns(self) -> float:
         """What the recorder added to each recorded step; below 0 where the recorded step is the shorter one."""
         return self.recorded_ns - self.ns
@@ -71,8 +78,13 @@ class StepEstimate:
 
 @per_selection
 def step_estimate(view: ProfileView, selection: Selection) -> StepEstimate:
-    """The step of a run. Only where it is the recorded one does it depend on the selected iterations."""
+    """The step of a run. Only where it is the recorded one does it depend on the selected iterations.
+
+    Where no steps are known it is the recording as it is: what that were without the profiler says nothing of a step.
+    """
     recorded = _recorded(view, selection)
+    if unmarked(view):
+        return StepEstimate(recorded, recorded, recorded, "whole", recorded)
     facts = view.profile.facts
     groups = [group for group in (facts.unprofiled_before_ns, facts.unprofiled_after_ns) if len(group) >= LEAST_STEPS]
     if groups:

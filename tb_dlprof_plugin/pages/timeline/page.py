@@ -27,6 +27,7 @@ from tb_dlprof_plugin.pages.timeline.kinds import KINDS, EventKind, cut
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
@@ -216,10 +217,10 @@ def _op_of(view: ProfileView, one: Selection, events: TimelineEvents, at: int) -
 def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
     iterations = view.profile.iterations
     length = int(iterations.duration_ns[one.first])
-    which = f"Iteration {int(iterations.number[one.first])}" if iterations.found_by != "none" else "The recording"
+    which = "The recording" if unmarked(view) else f"Iteration {int(iterations.number[one.first])}"
     text = f"{which}{', the median one,' if is_median else ''} took {duration(length)}"
     estimate = step_estimate(view, view.selection())
-    if estimate.source != "recorded":
+    if not estimate.as_recorded:
         text += f" while recorded (a step takes {duration(estimate.ns)} without the profiler)"
     gaps = idle_gaps(view, one)
     if not gaps.window_ns.size:

@@ -23,7 +23,7 @@ CASES = (
         unknown_gpu,
         "fired",
         readings={
-            "Eligible kernel time per step": 700_000,
+            "Eligible kernel time of each step": 700_000,
             "Of it in half precision": 0.0,
             "Of it in FP32, off the Tensor Cores": 700_000,
             "Of it in TF32": 0,

@@ -22,7 +22,7 @@ CASES = (
         "five ops of two kinds",
         _five_ops,
         "fired",
-        "The 5 ops of a step are in 2 rows",
+        "The 5 ops of each step are in 2 rows",
         says=["linear stands for 4 calls, relu stands for 1 calls", "model=model"],
     ),
     Case("modules", nothing, "silent", training={}),

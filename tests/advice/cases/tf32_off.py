@@ -9,7 +9,7 @@ from advice.recordings import fp32_while_launching, nothing, unknown_gpu
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
-_TIME = "FP32 matrix kernels off the Tensor Cores, per step"
+_TIME = "FP32 matrix kernels off the Tensor Cores, of each step"
 
 
 def _switches(matmul: bool | None, cudnn: bool | None) -> RunFacts:

@@ -166,8 +166,8 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
           </p>
         )}
       </div>
-      <SetAsideList aside="resolved" findings={listOf("resolved")} entries={entries} onRestore={restore} />
-      <SetAsideList aside="dismissed" findings={listOf("dismissed")} entries={entries} onRestore={restore} />
+      <SetAsideList aside="resolved" findings={listOf("resolved")} onRestore={restore} />
+      <SetAsideList aside="dismissed" findings={listOf("dismissed")} onRestore={restore} />
       <MixedPrecision data={data.mixed_precision} />
       <RuleList rules={data.rules} named={named} />
     </>

@@ -141,7 +141,7 @@ function Details({
               </p>
             </>
           )}
-          {finding.saving && <OtherRuns entries={entries} />}
+          {finding.saving && <OtherRuns entries={entries} rule={finding.rule} />}
           {rule?.ignore_when && (
             <>
               <h3>When to leave it</h3>

@@ -1,4 +1,4 @@
-/** Other runs of the same model, each a link to where Compare holds it to what was stated here. */
+/** Runs of the same model in the precision that a finding advises, each a link to where Compare measures the change. */
 import type { RunEntry } from "../../api/types";
 import { goTo } from "../../state/navigate";
 import { profileParam, rangeParam } from "../../state/sharedParams";
@@ -6,17 +6,25 @@ import { baseParam, candidateParam, sideOf } from "../compare/params";
 
 const SHOWN = 4;
 
-/** The runs of the model of `run`, the newest first, itself left out. */
-export function runsOfSameModel(entries: readonly RunEntry[], run: string | null): string[] {
-  const model = entries.find((entry) => entry.run === run)?.model;
-  if (!model) return [];
-  const others = entries.filter((entry) => entry.model === model && entry.run !== run);
+/** The precisions that show whether a rule's change pays: of other changes a list of runs does not know the effect. */
+const SHOWN_BY: Record<string, readonly string[]> = {
+  amp_not_used: ["fp16", "bf16"],
+  tf32_off: ["tf32"],
+};
+
+/** The runs of the model of `run` with the change of a rule, the newest first, itself left out. */
+export function runsWithChange(entries: readonly RunEntry[], run: string | null, rule: string): string[] {
+  const own = entries.find((entry) => entry.run === run);
+  const wanted = SHOWN_BY[rule] ?? [];
+  const changed = (entry: RunEntry) => wanted.includes(entry.precision ?? "");
+  if (!own?.model || changed(own)) return [];
+  const others = entries.filter((entry) => entry.model === own.model && entry.run !== run && changed(entry));
   others.sort((a, b) => (b.created_unix_ns ?? 0) - (a.created_unix_ns ?? 0));
   return [...new Set(others.map((entry) => entry.run))];
 }
 
-export function OtherRuns({ entries }: { entries: RunEntry[] }) {
-  const others = runsOfSameModel(entries, profileParam.value.run);
+export function OtherRuns({ entries, rule }: { entries: RunEntry[]; rule: string }) {
+  const others = runsWithChange(entries, profileParam.value.run, rule);
   if (others.length === 0) return null;
   return (
     <p class="other-runs" data-testid="other-runs">
@@ -39,7 +47,7 @@ export function OtherRuns({ entries }: { entries: RunEntry[] }) {
           </button>
         </span>
       ))}
-      {others.length > SHOWN && ` and ${others.length - SHOWN} more runs of this model`}
+      {others.length > SHOWN && ` and ${others.length - SHOWN} more`}
     </p>
   );
 }

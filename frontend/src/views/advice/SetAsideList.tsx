@@ -1,7 +1,6 @@
 /** Findings that the user dismissed or marked as done, folded away, each with the way back. */
-import type { FindingItem, RunEntry } from "../../api/types";
+import type { FindingItem } from "../../api/types";
 import { Value } from "../../components/Value";
-import { OtherRuns } from "./OtherRuns";
 import type { Aside } from "./setAside";
 import { findingParam } from "./params";
 
@@ -13,11 +12,10 @@ const WORDS: Record<Aside, { summary: string; undo: string }> = {
 interface SetAsideListProps {
   aside: Aside;
   findings: FindingItem[];
-  entries: RunEntry[];
   onRestore: (finding: FindingItem) => void;
 }
 
-export function SetAsideList({ aside, findings, entries, onRestore }: SetAsideListProps) {
+export function SetAsideList({ aside, findings, onRestore }: SetAsideListProps) {
   if (findings.length === 0) return null;
   const named = findings.some((finding) => finding.id === findingParam.value);
   return (
@@ -26,10 +24,9 @@ export function SetAsideList({ aside, findings, entries, onRestore }: SetAsideLi
         {findings.length} {WORDS[aside].summary}
       </summary>
       {aside === "resolved" && (
-        <div class="set-aside-note muted small">
-          <p>This recording was made before the change: record the run again to see what it gained.</p>
-          <OtherRuns entries={entries} />
-        </div>
+        <p class="set-aside-note muted small">
+          This recording was made before the change: record the run again, and compare the two.
+        </p>
       )}
       <ul>
         {findings.map((finding) => (

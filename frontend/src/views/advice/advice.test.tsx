@@ -9,7 +9,7 @@ import { readAddress } from "../../testing/address";
 import * as fixtures from "../../testing/fixtures";
 import { evidenceTarget } from "./evidence";
 import { Inline, plainText } from "./Inline";
-import { runsOfSameModel } from "./OtherRuns";
+import { runsWithChange } from "./OtherRuns";
 import { dismissedParam, findingParam, resolvedParam } from "./params";
 import { matching } from "./RuleList";
 import { scaleOf } from "./SavingLine";
@@ -142,9 +142,11 @@ describe("the findings", () => {
     expect(byId("advice-together")).toBeNull();
   });
 
-  it("lead to the comparison with a run of the same model", async () => {
-    await open();
-    const links = [...byId("other-runs", card("amp"))!.querySelectorAll("button")];
+  it("lead to the comparison with a run in the precision that they advise", async () => {
+    const findings = three.findings.map((one) => ({ ...one, rule: one.rule === "amp" ? "amp_not_used" : one.rule }));
+    await open("", { ...three, findings });
+    expect(byId("other-runs", card("cudnn_benchmark"))).toBeNull();
+    const links = [...byId("other-runs", card("amp_not_used"))!.querySelectorAll("button")];
     expect(links.map((link) => link.textContent)).toEqual(["resnet50/amp"]);
     await click(links[0]!);
     for (const pair of ["page=compare", "a.run=resnet50%2Ffp32", "b.run=resnet50%2Famp"])
@@ -273,24 +275,29 @@ describe("helpers", () => {
     expect(plainText(text)).toBe(root.textContent);
   });
 
-  it("name runs of the same model, the newest first", () => {
+  it("name runs of the same model with the change of a rule, the newest first", () => {
     const [entry] = fixtures.runs.runs;
-    const make = (run: string, model: string | null, created: number | null) => ({
+    const make = (run: string, model: string | null, created: number | null, precision = "bf16") => ({
       ...entry!,
       run,
       model,
       created_unix_ns: created,
+      precision,
     });
     const entries = [
-      make("a", "M", 1),
+      make("a", "M", 1, "fp32"),
       make("b", "M", 5),
       make("c", "M", 9),
       make("b", "M", 6),
       make("d", "N", 9),
-      make("e", null, 1),
+      make("t", "M", 8, "tf32"),
+      make("e", null, 1, "fp32"),
     ];
-    expect(runsOfSameModel(entries, "a")).toEqual(["c", "b"]);
-    expect(runsOfSameModel(entries, "e")).toEqual([]);
-    expect(runsOfSameModel(entries, null)).toEqual([]);
+    expect(runsWithChange(entries, "a", "amp_not_used")).toEqual(["c", "b"]);
+    expect(runsWithChange(entries, "a", "tf32_off")).toEqual(["t"]);
+    expect(runsWithChange(entries, "a", "channels_last")).toEqual([]);
+    expect(runsWithChange(entries, "c", "amp_not_used")).toEqual([]);
+    expect(runsWithChange(entries, "e", "amp_not_used")).toEqual([]);
+    expect(runsWithChange(entries, null, "amp_not_used")).toEqual([]);
   });
 });

@@ -62,7 +62,7 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
           [<Term of="startIteration">Start iteration</Term>, <Value value={summary.start_iteration} unit="count" />],
           [<Term of="stopIteration">Stop iteration</Term>, <Value value={summary.stop_iteration} unit="count" />],
           [<Term of="stepTime">Mean iteration time</Term>, <Value value={summary.average_iteration_ns} unit="ns" />],
-          ...(summary.step_source === "recorded" ? [] : without),
+          ...(["recorded", "whole"].includes(summary.step_source) ? [] : without),
           [
             <Term of="stepDeviation">Standard deviation</Term>,
             <Value value={summary.iteration_deviation_ns} unit="ns" />,

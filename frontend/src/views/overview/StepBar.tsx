@@ -30,17 +30,16 @@ function shortPercent(value: number | null): string {
 export function StepBar({ data }: { data: Overview }) {
   const { summary, account } = data;
   const step = summary.average_iteration_ns;
-  const interval =
-    summary.step_source === "recorded"
-      ? ""
-      : `; 95 % interval ${formatInterval(summary.step_low_ns, summary.step_high_ns, formatNs)}`;
+  const interval = ["recorded", "whole"].includes(summary.step_source)
+    ? ""
+    : `; 95 % interval ${formatInterval(summary.step_low_ns, summary.step_high_ns, formatNs)}`;
   return (
     <Card
       class="step-account"
       testId="overview-account"
       title={
         <>
-          <Term of="stepTime">Step</Term>{" "}
+          <Term of="stepTime">{summary.step_source === "whole" ? "The recording" : "Step"}</Term>{" "}
           <span class="step-length">
             {data.trust.verdict === "poor" && <span title="The recording is not reliable">≈ </span>}
             <span

@@ -24,6 +24,8 @@ Read on:
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
@@ -91,12 +93,12 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         evidence=call_rows(context, waits),
         change=_SCALER_CHANGE if by_scaler else _change(context, reads, call_site),
-        code=_SCALER_CODE if by_scaler else _CODE,
+        code=_SCALER_CODE if by_scaler else _code(context, reads),
         saving=estimate,
     ).but(confidence="high" if context.step_was_timed else "medium")
 
 
-_CODE = """losses.append(loss.detach())               # instead of loss.item(): no wait
+_SCALAR_CODE = """losses.append(loss.detach())               # instead of loss.item(): no wait
 if step % 100 == 0:
     print(torch.stack(losses).mean().item())  # one wait for a hundred steps
     losses.clear()
@@ -108,19 +110,36 @@ _SCALER_CHANGE = (
 _SCALER_CODE = "optimizer = torch.optim.AdamW(model.parameters(), lr=..., fused=True)  # also Adam, SGD, Adagrad\n"
 
 
-def _change(context: RuleContext, reads: Ints, call_site: str) -> str:
+_MASK_CODE = """loss = torch.where(mask, loss, 0).sum() / mask.sum()  # instead of loss[mask].mean(): no wait
+"""
+_BY_MASK = re.compile(r"::(nonzero|index|index_put_?|masked_select)$|(Index|IndexPut|MaskedSelect)Backward")
+"""Ops that must know how many elements a mask selects."""
+
+
+def _most_often(context: RuleContext, reads: Ints) -> list[str]:
+    """The ops that read most often."""
     ops, calls, strings = context.profile.ops, context.profile.calls, context.profile.strings
     names, counts = np.unique(ops.name[calls.op[reads]], return_counts=True)
-    most = [strings[i] for i in names[np.argsort(-counts, kind="stable")][:3].tolist()]
+    return [strings[i] for i in names[np.argsort(-counts, kind="stable")][:3].tolist()]
+
+
+def _code(context: RuleContext, reads: Ints) -> str:
+    """Of the change for the op that reads most often; "" where it is not known what the program wants of the value."""
+    first = _most_often(context, reads)[0]
+    return _SCALAR_CODE if first in _SCALARS else _MASK_CODE if _BY_MASK.search(first) else ""
+
+
+def _change(context: RuleContext, reads: Ints, call_site: str) -> str:
+    ops, calls, strings = context.profile.ops, context.profile.calls, context.profile.strings
+    most = _most_often(context, reads)
     modules = sorted({strings[i] for i in np.unique(ops.module[calls.op[reads]]).tolist()} - {""})[:3]
     where = f" in {call_site}" if call_site else f" in {', '.join(modules)}" if modules else " in the training loop"
-    advice = {
-        "aten::item": "collect the tensors and call .item() every hundred steps",
-        "aten::nonzero": "use torch.where or multiply by the mask instead of indexing with it",
-        "aten::index": "use torch.where or multiply by the mask instead of indexing with it",
-        "aten::masked_select": "use torch.where or multiply by the mask instead of selecting with it",
-    }
-    how = next((advice[name] for name in most if name in advice), "keep the result on the GPU, or need it less often")
+    if most[0] in _SCALARS:
+        how = "collect the tensors and call .item() every hundred steps"
+    elif _BY_MASK.search(most[0]):
+        how = "use torch.where or multiply by the mask instead of indexing with it"
+    else:
+        how = "keep the result on the GPU, or need it less often"
     return f"The ops that wait are {', '.join(most)}{where}: {how}."
 
 

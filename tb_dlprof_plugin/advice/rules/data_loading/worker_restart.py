@@ -32,6 +32,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 RULE = Rule(
     __name__,
     __doc__,
+    all_iterations=True,
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     facts=("workers",),
 )

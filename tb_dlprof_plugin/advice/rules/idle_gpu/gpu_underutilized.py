@@ -26,7 +26,7 @@ Read on:
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import frameworks, thresholds
-from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.advice.rules.data_loading import dataloader_bound
 from tb_dlprof_plugin.advice.rules.idle_gpu import gpu_gaps, launch_bound, low_utilization_stretch
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import launching
@@ -67,7 +67,7 @@ def check(context: RuleContext) -> Finding | Silent:
     utilization = context.steps.gpu_utilization
     busy = context.steps.gpu_busy_ns
     if utilization is None or busy is None:
-        return Need.GPU.missing()
+        return lacks(Need.GPU)
     if utilization >= thresholds.UNDERUTILIZED_GPU_PERCENT:
         return Silent(f"The GPU is busy {utilization:.0f} % of the step.")
     count = context.selection.count

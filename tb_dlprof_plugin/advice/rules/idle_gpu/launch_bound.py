@@ -96,6 +96,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"Launching takes the CPU {ms(times.launching_ns)} of a recorded step, of which "
         f"{that_goes(thresholds.LAUNCHING_LEFT)} go: {context.words.fewest_graphs}most with all of the step in CUDA "
         "graphs. Kernels stay as they are, and graphs shorten the gaps between them.",
+        at_most_ns=context.idle_ns,
     )
     if estimate.percent < LAUNCH_BOUND_SAVING_PERCENT:
         return Silent(
@@ -130,7 +131,7 @@ def check(context: RuleContext) -> Finding | Silent:
             *_busiest(context),
         ],
         change=_change(context, compiled, room),
-        code=_GRAPH if compiled else _COMPILE,
+        code=_GRAPH if _graphs(context.view) else _COMPILE,
         saving=estimate,
     )
 

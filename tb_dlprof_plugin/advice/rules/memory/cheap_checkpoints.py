@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.text import listed
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
@@ -34,7 +34,7 @@ from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.MEMORY, Need.PROCESS, Need.GPU, Need.PEAK_MEMORY),
+    needs=(Need.MEMORY, Need.PROCESS, Need.GPU, JobNeed.PEAK_MEMORY),
     thresholds=("SHORT_OF_MEMORY_PERCENT",),
     severity="low",
 )

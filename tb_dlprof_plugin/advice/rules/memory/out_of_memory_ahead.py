@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes, memory_after
-from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.model.plan_request import PlanRequest
@@ -30,7 +30,8 @@ from tb_dlprof_plugin.model.plan_request import PlanRequest
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.PROCESS, Need.GPU, Need.PEAK_MEMORY),
+    needs=(Need.PROCESS, Need.GPU, JobNeed.PEAK_MEMORY),
+    without_steps=True,
     thresholds=("SHORT_OF_MEMORY_PERCENT",),
     severity="high",
     facts=("batch_size",),

@@ -25,7 +25,7 @@ from collections import Counter
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.fsdp_units import hooks_ns_per_step
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import fsdp_calls, replayed_calls, worthwhile
 from tb_dlprof_plugin.advice.text import ms
@@ -35,7 +35,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.FSDP, Need.REPLAYED_JOB),
+    needs=(Need.FSDP, JobNeed.REPLAYED_JOB),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "BUCKETED_SHARE"),
     group="gathers",
 )

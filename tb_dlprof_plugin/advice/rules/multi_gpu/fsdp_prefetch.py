@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.advice.rules.multi_gpu.parallel_kernels import slowdown_shares
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     ReplayedCalls,
@@ -59,12 +59,12 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where gathering one unit earlier saves `WORTHWHILE_SAVING_PERCENT` of the step."""
     settings = context.facts.fsdp
     if settings is None or settings.forward_prefetch is None or settings.backward_prefetch is None:
-        return Need.FSDP.missing()
+        return lacks(Need.FSDP)
     if settings.forward_prefetch and settings.backward_prefetch:
         return Silent("Parameters are prefetched in both passes.")
     calls = replayed_calls(context)
     if calls is None:
-        return Need.REPLAYED_JOB.missing()
+        return lacks(JobNeed.REPLAYED_JOB)
     late = _late(calls, settings)
     if late is None:
         return Silent("Which gathers are for the forward pass does not show.", applicable=False)

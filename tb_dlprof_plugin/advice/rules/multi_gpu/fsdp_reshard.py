@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     ReplayedCalls,
     gathered_again,
@@ -52,12 +52,12 @@ def check(context: RuleContext) -> Finding | Silent:
     "short."""
     settings = context.facts.fsdp
     if settings is None or settings.resharded_units is None:
-        return Need.FSDP.missing()
+        return lacks(Need.FSDP)
     if not settings.resharded_units:
         return Silent(f"None of the {settings.units} units frees its parameters after the forward pass.")
     calls = replayed_calls(context)
     if calls is None:
-        return Need.REPLAYED_JOB.missing()
+        return lacks(JobNeed.REPLAYED_JOB)
     again = gathered_again(calls, settings.units)
     if again is None:
         return Silent("Which gathers are for the backward pass does not show.", applicable=False)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.chosen_steps import common_steps
@@ -31,7 +31,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.OTHER_RANKS,),
+    needs=(JobNeed.OTHER_RANKS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="imbalance",
 )

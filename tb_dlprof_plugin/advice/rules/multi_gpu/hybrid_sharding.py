@@ -28,7 +28,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.gpu_memory import capacity_bytes, gigabytes
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     ReplayedCalls,
     fsdp_calls,
@@ -77,7 +77,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"HSDP is used: {settings.replicas} copies, each over {settings.shard_ranks} ranks.")
     calls = replayed_calls(context)
     if calls is None:
-        return Need.REPLAYED_JOB.missing()
+        return lacks(JobNeed.REPLAYED_JOB)
     found = _hosts(calls, settings.shard_ranks)
     if isinstance(found, Silent):
         return found

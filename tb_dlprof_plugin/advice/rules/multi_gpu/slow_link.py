@@ -20,7 +20,7 @@ Read on:
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.collectives import USED
@@ -31,7 +31,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.OTHER_RANKS,),
+    needs=(JobNeed.OTHER_RANKS,),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
 )
 

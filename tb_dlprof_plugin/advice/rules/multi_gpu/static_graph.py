@@ -19,7 +19,7 @@ Read on:
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.advice.rules.layers.unused_parameters import search_calls
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import worthwhile
 from tb_dlprof_plugin.advice.savings import change, saved
@@ -44,7 +44,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if not facts.find_unused_parameters or not search.any():
         return Silent("DDP does not search for unused parameters.")
     if facts.unused_parameters is None:
-        return Need.GRADIENTS_SEEN.missing()
+        return lacks(Need.GRADIENTS_SEEN)
     if not facts.unused_parameters:
         return Silent("All parameters are used: the search can be left out (rule unused_parameters).")
     count = context.selection.count

@@ -24,7 +24,7 @@ Read on:
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.job import Cause, Delay
@@ -33,7 +33,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.GPU, Need.OTHER_RANKS),
+    needs=(Need.GPU, JobNeed.OTHER_RANKS),
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
     group="imbalance",
 )

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import ReplayedCalls, replayed_calls, worthwhile
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
@@ -32,7 +32,7 @@ from tb_dlprof_plugin.model.profile import Bools
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.GPU, Need.REPLAYED_JOB),
+    needs=(Need.GPU, JobNeed.REPLAYED_JOB),
     thresholds=("WORTHWHILE_SAVING_PERCENT",),
     confidence="low",
 )

@@ -81,6 +81,7 @@ RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU, Need.TENSOR_CORES),
+    without_steps=True,
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32"),
     group="precision",
     facts=("precision",),
@@ -130,12 +131,12 @@ def check(context: RuleContext) -> Finding | Silent:
             )
     rows = op_rows(context, from_fp32 | from_tf32)
     return RULE.finding(
-        title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of each step could run on Tensor Cores "
-        "in half precision",
-        seen=f"Ops that can use Tensor Cores take {ms(eligible)} of kernel time a step; "
+        title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of {context.each_step} could run on "
+        "Tensor Cores in half precision",
+        seen=f"Ops that can use Tensor Cores take {ms(eligible)} of kernel time in {context.each_step}; "
         f"{half_share:.0f} % of it is in half precision.",
         readings=[
-            Reading("Eligible kernel time per step", eligible, "ns"),
+            Reading(f"Eligible kernel time of {context.each_step}", eligible, "ns"),
             Reading("Of it in half precision", half_share, "percent", HALF_PRECISION_SHARE_PERCENT),
             Reading("Of it in FP32, off the Tensor Cores", context.per_step(from_fp32), "ns"),
             Reading("Of it in TF32", context.per_step(from_tf32), "ns"),

@@ -28,6 +28,7 @@ from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precision
 RULE = Rule(
     __name__,
     __doc__,
+    all_iterations=True,
     confidence="high",
 )
 

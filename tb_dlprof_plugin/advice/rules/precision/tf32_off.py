@@ -83,6 +83,7 @@ RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU, Need.TF32),
+    without_steps=True,
     thresholds=("WORTHWHILE_SAVING_PERCENT", "TF32_MATRIX"),
     group="precision",
     facts=("precision",),
@@ -126,11 +127,11 @@ def check(context: RuleContext) -> Finding | Silent:
         for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
     )
     return RULE.finding(
-        title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in each step run off the Tensor Cores",
-        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %)."
+        title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in {context.each_step} run off the Tensor Cores",
+        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} of {context.each_step} ({share:.0f} %)."
         + (f"{switches}." if recorded else ""),
         readings=[
-            Reading("FP32 matrix kernels off the Tensor Cores, per step", time, "ns"),
+            Reading(f"FP32 matrix kernels off the Tensor Cores, of {context.each_step}", time, "ns"),
             Reading("Share of the step", share, "percent"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],

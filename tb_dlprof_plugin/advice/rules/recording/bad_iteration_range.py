@@ -38,6 +38,7 @@ from tb_dlprof_plugin.profile_view import Selection, op_label
 RULE = Rule(
     __name__,
     __doc__,
+    all_iterations=True,
     any_framework=True,
     confidence="high",
 )

@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.frameworks import ANY, JAX_PROFILING, NVTX, UNDER_NSYS, FrameworkRemedy
-from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
@@ -62,6 +62,7 @@ _REMEDIES = {
 RULE = Rule(
     __name__,
     __doc__,
+    without_steps=True,
     confidence="high",
     severity="low",
     remedies=_REMEDIES,
@@ -83,7 +84,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if (ops.module > 0).any():
         return Silent(f"Ops name {len(np.unique(ops.module[ops.module > 0]))} modules.")
     if run_setup(view).compiled:
-        return Need.EAGER.missing()
+        return lacks(Need.EAGER)
     if context.facts.parallel_wrapper == "DataParallel":
         return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
     top = ops.top[calls.op] & view.selected_calls(context.selection)
@@ -100,12 +101,12 @@ def check(context: RuleContext) -> Finding | Silent:
     switched_off = context.facts.module_ranges is False
     return RULE.finding(
         title="The recording has no module names",
-        seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because ops of one kind look the same; "
-        "for example "
+        seen=f"The {per_step:.0f} ops of {context.each_step} are in {len(used)} rows, because ops of one kind look "
+        "the same; for example "
         + ", ".join(f"{strings[groups.op_type[g]]} stands for {members[g]:.0f} calls" for g in several.tolist())
         + ".",
         readings=[
-            Reading("Ops per step", per_step, "count"),
+            Reading(f"Ops of {context.each_step}", per_step, "count"),
             Reading("Rows that they are shown in", len(used), "count"),
         ],
         evidence=[

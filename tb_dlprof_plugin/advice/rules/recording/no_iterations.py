@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice.frameworks import ANY, JAX_PROFILING, NVTX, TF_PROFILER, UNDER_NSYS, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.step_detection import key_nodes, unmarked
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.found_by import found_by_words
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW, TENSORRT
+from tb_dlprof_plugin.simulation.step_detection import key_nodes, unmarked
 
 _STEP_RANGES = """for step, batch in enumerate(loader):
     torch.cuda.nvtx.range_push(f"iteration {step}")
@@ -68,6 +68,7 @@ _REMEDIES = {
 RULE = Rule(
     __name__,
     __doc__,
+    without_steps=True,
     confidence="high",
     remedies=_REMEDIES,
 )

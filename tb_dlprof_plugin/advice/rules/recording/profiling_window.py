@@ -25,7 +25,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.frameworks import JAX_PROFILING, NSYS, TF_PROFILER, UNDER_NSYS, FrameworkRemedy
-from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -56,7 +56,6 @@ _REMEDIES = {
 RULE = Rule(
     __name__,
     __doc__,
-    needs=(Need.ITERATIONS,),
     thresholds=("FEWEST_ITERATIONS",),
     confidence="high",
     remedies=_REMEDIES,

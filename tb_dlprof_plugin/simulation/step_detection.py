@@ -80,6 +80,11 @@ def unmarked(view: ProfileView) -> bool:
     return bool(key_nodes(view, view.selection()))
 
 
+def each_step(view: ProfileView) -> str:
+    """What a time or share is of: "each step", or "the recording" where no steps are known."""
+    return "the recording" if unmarked(view) else "each step"
+
+
 def _evenly(view: ProfileView, rows: Bools, names: Ints, number: int) -> list[tuple[int, int, int]]:
     """Name, first start and median distance of what these calls repeat ``number`` times at even distances."""
     chosen = np.flatnonzero(rows)
