@@ -91,7 +91,7 @@ class Rule:
         module: ``__name__`` of the rule's module, whose documented constants are the rule's own thresholds.
         documentation: its docstring; None under ``python -OO``, where the rule has no page.
         needs: what the rule cannot do without, in the order of asking; without it the rule is not applicable.
-        without_steps: it says something of a recording without iterations, too; all other rules speak of a step.
+        without_steps: it says something of a recording without iterations, too; all other rules are about steps.
         all_iterations: it looks at those that are unlike the others, too; all other rules leave them out (`steady`).
         thresholds: names of constants that several rules share and that this one depends on.
         confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.

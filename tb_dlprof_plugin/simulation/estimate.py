@@ -80,7 +80,7 @@ class StepEstimate:
 def step_estimate(view: ProfileView, selection: Selection) -> StepEstimate:
     """The step of a run. Only where it is the recorded one does it depend on the selected iterations.
 
-    Where no steps are known it is the recording as it is: what that were without the profiler says nothing of a step.
+    Where no steps are known it is the recording as it is: without the profiler it were not a step either.
     """
     recorded = _recorded(view, selection)
     if unmarked(view):

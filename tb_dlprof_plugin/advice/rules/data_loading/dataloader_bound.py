@@ -27,7 +27,12 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.frameworks import JAX_ASYNC, JAX_PIPELINE, TF_DATA, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.rules.data_loading.dataloader import (
+    ON_THE_CPU,
+    epoch_starts,
+    settings_raised,
+    worker_processes,
+)
 from tb_dlprof_plugin.advice.savings import (
     Saving,
     less_cpu,
@@ -125,18 +130,14 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     return settings_raised(base, candidate)
 
 
-def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Saving:
-    """Between a fifth of the waiting and all that loading costs the step."""
+def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Saving | str:
+    """Between a fifth of the waiting and all that loading costs the step; or why it is not known."""
+    if not context.profile.has_gpu:
+        return ON_THE_CPU
     loading = loading_times(context.view, context.view.selection())
     cores = context.profile.system.cpu_count
     spread = workers is None or not cores or workers < cores - 1
     more = "twice as many workers take half the time for a batch" if spread else "the workers have all cores already"
-    if not context.profile.has_gpu:
-        text = (
-            f"At most the {ms(waiting_ns)} in which the step waits; a fifth to all of it goes, by how well "
-            "more or faster workers keep up."
-        )
-        return partly(context, less_cpu(loading), 0.2 * waiting_ns, 0.5 * waiting_ns, waiting_ns, text)
     known = context.simulation
     step_ns = known.estimate.ns
     # Waiting for workers is what is left of their time per batch: it does not show how fast the CPU launches.

@@ -30,7 +30,12 @@ import math
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.rules.data_loading.dataloader import loading_ns, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.rules.data_loading.dataloader import (
+    ON_THE_CPU,
+    loading_ns,
+    settings_raised,
+    worker_processes,
+)
 from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly, saved
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -66,10 +71,12 @@ def check(context: RuleContext) -> Finding | Silent:
     time = waiting // context.selection.count
     share = percent(time, context.step_ns) or 0.0
     subject = "with the GPU idle" if context.profile.has_gpu else "of the CPU run"
-    seen = f"{ms(loading)} of each {ms(context.step_ns)} step are spent loading in the training process"
+    seen = (
+        f"{ms(loading)} of each {ms(context.recorded_step_ns)} recorded step are spent loading in the training process"
+    )
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
-    estimate, count = _estimate(context, time, loading)
+    estimate, count = _estimate(context, loading)
     return RULE.finding(
         title=f"The training process loads its batches itself, {ms(loading, 1)} a step",
         seen=f"{seen}, {ms(time)} ({share:.0f} %) {subject}: num_workers=0.",
@@ -83,7 +90,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Load in {count} worker processes, so that the next batches are made while this one trains.",
         code=_code(context, count),
         saving=estimate,
-    ).but(confidence="high" if context.step_was_timed else "medium")
+    ).but(confidence="high" if context.step_was_timed and context.profile.has_gpu else "medium")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
@@ -94,16 +101,13 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     return settings_raised(base, candidate)
 
 
-def _estimate(context: RuleContext, waiting_ns: int, loading_ns: int) -> tuple[Saving, int]:
-    """The saving, and how many workers it takes."""
-    loading = loading_times(context.view, context.view.selection())
+def _estimate(context: RuleContext, loading_ns: int) -> tuple[Saving | str, int]:
+    """The saving, or why it is not known, and how many workers it takes."""
     cores = context.profile.system.cpu_count
     spare = max(1, cores - 1) if cores else None
     if not context.profile.has_gpu:
-        # The workers take the cores that the training computes on.
-        text = f"At most the {ms(waiting_ns)} of loading; between half and all of it overlaps with training."
-        estimate = partly(context, less_cpu(loading), 0.5 * waiting_ns, 0.9 * waiting_ns, waiting_ns, text)
-        return estimate, min(_USUAL_WORKERS, cores or _USUAL_WORKERS)
+        return ON_THE_CPU, min(_USUAL_WORKERS, cores or _USUAL_WORKERS)
+    loading = loading_times(context.view, context.view.selection())
     best = saved(context, Change(cpu=loading, keep_cpu=0.0), "Without any loading in the training process.")
     step_ns = context.step_ns
     after_ns = max(step_ns - best.expected_ns, 1)
