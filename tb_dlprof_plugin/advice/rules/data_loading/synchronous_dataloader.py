@@ -71,9 +71,8 @@ def check(context: RuleContext) -> Finding | Silent:
     time = waiting // context.selection.count
     share = percent(time, context.step_ns) or 0.0
     subject = "with the GPU idle" if context.profile.has_gpu else "of the CPU run"
-    seen = (
-        f"{ms(loading)} of each {ms(context.recorded_step_ns)} recorded step are spent loading in the training process"
-    )
+    recorded = ms(context.recorded_step_ns)
+    seen = f"{ms(loading)} of each {recorded} recorded step are spent loading in the training process"
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
     estimate, count = _estimate(context, loading)
