@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.nsys_database import NsysDatabase
 
@@ -158,6 +159,32 @@ class TestXla:
         assert ops_of(profile) == {"jit_step/fusion"}
         assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
 
+    @pytest.mark.parametrize("threads", ["one for each GPU", "one for all"])
+    def test_the_runs_of_a_program_on_all_gpus_are_one_step(self, database, threads: str) -> None:
+        database.domain("TSL", 1)
+        for gpu in range(2):
+            tid = gpu + 1 if threads == "one for each GPU" else 1
+            if tid > gpu:
+                text = f"XlaLauncher:#global={gpu},local={gpu},process=0,partition={gpu}#"
+                database.range(text, 0, 1000, domainId=1, tid=tid)
+            for at in (100, 300, 500):
+                start = at + 90 * gpu
+                database.range("XlaModule:#hlo_module=jit_step,program_id=3#", start, 80, domainId=1, tid=tid)
+                database.launch("fusion_12", start + 25, start + 40, 20, tid=tid, deviceId=gpu)
+        profile = only(database)
+        assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
+        assert np.diff(profile.iterations.start_ns).tolist() == [200_000, 200_000]
+
+    def test_a_range_of_the_program_around_its_runs_hides_no_step(self, database) -> None:
+        database.domain("TSL", 1)
+        database.range("benchmark", 0, 1000)
+        for at in (100, 200, 300):
+            database.range("XlaModule:#hlo_module=jit_step,program_id=3#", at, 80, domainId=1)
+            database.range("XlaModule:#hlo_module=jit_inner,program_id=4#", at + 5, 70, domainId=1)
+            database.launch("fusion_12", at + 25, at + 40, 20)
+        profile = only(database)
+        assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
+
     def test_names_are_those_of_hlo(self) -> None:
         assert xla.Xla([]).meaning("Thunk:#hlo_op=fusion.12#").name == "fusion.12"
         assert xla.Xla([]).meaning("TfOp").kind is HostKind.ANNOTATION
@@ -247,6 +274,45 @@ class TestIterations:
             database.range(f"layer {number}", number * 10, 9)
             database.launch("k", number * 10 + 1, 200 + number, 1)
         assert only(database).iterations.found_by == "none"
+
+    def test_ranges_of_nvfuser_in_ops_are_no_iterations(self, database) -> None:
+        for op in range(12):
+            database.range(f"CudaFusionGroup, seq = {op}, op_id = {op + 1}", op * 200, 150)
+            for depth, inner in enumerate(("FusionDefinition::execute", "KernelExecutor::run", "run")):
+                database.range(inner, op * 200 + 10 * depth + 5, 100 - 10 * depth)
+            database.launch("nvfuser_pointwise_f1", op * 200 + 40, op * 200 + 60, 20)
+        assert only(database).iterations.found_by == "none"
+
+    def test_ranges_of_nvfuser_alone_are_no_iterations(self, database) -> None:
+        for at in range(0, 1200, 200):
+            database.range("FusionDefinition::execute", at, 100)
+            database.launch("nvfuser_pointwise_f1", at + 40, at + 60, 20)
+        assert only(database).iterations.found_by == "none"
+
+    @pytest.mark.parametrize("around", ["train_loop, op_id = 1", "solver, op_id = 1"])
+    def test_an_op_that_is_a_loop_of_the_program_hides_no_iteration(self, database, around: str) -> None:
+        database.range(around, 0, 1000)
+        for number in range(4):
+            database.range(f"iteration {number}", number * 200 + 10, 150)
+            database.launch("k", number * 200 + 40, number * 200 + 60, 20)
+        assert len(only(database).iterations) == 4
+
+    def test_what_comes_several_times_in_a_larger_range_that_repeats_is_no_iteration(self, database) -> None:
+        for at in (0, 1000, 2000):
+            database.range("forward", at, 450)
+            database.range("backward", at + 500, 400)
+            for run in range(4):
+                database.range("run", at + 100 * run, 90)
+                database.launch("k", at + 100 * run + 10, at + 100 * run + 20, 20)
+        assert [start for _, start, _ in iterations_us(only(database))] == [0, 1000, 2000]
+
+    def test_batches_of_several_epochs_are_iterations(self, database) -> None:
+        for epoch in range(2):
+            database.range(f"epoch {epoch}", epoch * 1000, 900)
+            for batch in range(4):
+                database.range(f"batch {batch}", epoch * 1000 + 100 * batch, 90)
+                database.launch("k", epoch * 1000 + 100 * batch + 10, epoch * 1000 + 100 * batch + 20, 20)
+        assert len(only(database).iterations) == 8
 
     def test_a_step_s_name_that_repeats_marks_iterations(self, database) -> None:
         for at in (0, 100, 200):

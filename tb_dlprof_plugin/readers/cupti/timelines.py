@@ -22,6 +22,7 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
+from tb_dlprof_plugin.readers.cupti.range_facts import in_ops, launched_by_programs
 from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
@@ -225,7 +226,8 @@ class _Process:
         steps, marks = iterations(
             MarkedRanges(
                 thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,
-                self._launched_ns(), self._texts,
+                *launched_by_programs(self._ranges, self._texts, parent, self._calls, self._activities),
+                in_ops(self._ranges, thread, kind, name, users, tables.strings.values), self._texts,
             )
         )  # fmt: skip
         kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
@@ -235,24 +237,6 @@ class _Process:
         if by_hand:
             kind, name = by_structure(users & ~marks, kind, name, parent, tables.strings)
         return kind, name, steps
-
-    def _launched_ns(self) -> Ints:
-        """GPU time that each outermost XLA module launched; 0 for every other range."""
-        ranges, calls, device = self._ranges, self._calls, self._activities
-        result = np.zeros(len(ranges), dtype=np.int64)
-        of_text = np.array([text.startswith(xla.MODULE) for text in self._texts], dtype=np.bool_)
-        rows = np.flatnonzero(of_text[ranges.text])
-        if not len(rows) or not len(calls) or not len(device):
-            return result
-        rows = rows[np.argsort(ranges.start_ns[rows], kind="stable")]
-        call = rows_with(calls.correlation, device.correlation)
-        time = calls.start_ns[call]
-        position = np.searchsorted(ranges.start_ns[rows], time, side="right") - 1
-        inside = (call >= 0) & (position >= 0)
-        target = rows[np.maximum(position, 0)]
-        inside &= (time < ranges.stop_ns[target]) & (ranges.thread[target] == calls.thread[call])
-        np.add.at(result, target[inside], (device.stop_ns - device.start_ns)[inside])
-        return result
 
     def _host(self, kind: Ints, name: Ints, range_thread: Ints, call_thread: Ints, overhead_thread: Ints) -> HostEvents:
         meaning, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables
