@@ -143,6 +143,20 @@ class TestTensorRt:
         assert ops_of(profile) == {"conv1.Conv/Conv + Relu"}
         assert (profile.iterations.found_by, len(profile.iterations)) == ("tensorrt_executions", 3)
 
+    def test_the_warm_up_of_an_engine_is_left_out(self, database) -> None:
+        database.domain("TensorRT", 2)
+        at = 0
+        for number in range(60):
+            database.range(None, at, 5, textId=database.text("ExecutionContext::enqueue"), domainId=2)
+            database.range(None, at + 1, 2, textId=database.text("/conv1/Conv + /relu/Relu"), domainId=2)
+            database.launch("sm80_xmma_fprop_f16f16", at + 1, at + 3, 20)
+            at += 130 if number < 20 else 100
+        profile = only(database)
+        assert (len(profile.iterations), int(profile.iterations.number[0])) == (40, 20)
+        assert "The first 20 inferences are the warm-up, and are left out: they take 30 % longer." in [
+            note.text for note in profile.notes
+        ]
+
 
 class TestXla:
     def test_thunks_are_ops_of_their_module_and_autotuning_is_none_of_it(self, database) -> None:

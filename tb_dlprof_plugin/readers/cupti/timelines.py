@@ -27,13 +27,14 @@ from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFact
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
-from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
+from tb_dlprof_plugin.readers.nvtx.iterations import FOUND_BY_EXECUTIONS, MarkedRanges, iterations
 from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, framework_of, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla
 from tb_dlprof_plugin.readers.options import Markers
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING
+from tb_dlprof_plugin.readers.warm_up import without_warm_up
 
 _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
 _MODULE, _RANGE, _CALL = 0, 1, 2  # at the same times, what stands first is around what follows
@@ -153,6 +154,9 @@ class _Process:
         call_thread, overhead_thread, range_thread = self._threads()
         thread_numbers = dict(zip(self._ranges.thread.tolist(), range_thread.tolist(), strict=True))
         kind, name, steps = self._kinds(range_thread)
+        notes: list[TraceNote] = []
+        if steps is not None and steps.found_by == FOUND_BY_EXECUTIONS:
+            steps, notes = without_warm_up(steps)
         host = self._host(kind, name, range_thread, call_thread, overhead_thread)
         device = self._device()
         first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
@@ -173,7 +177,7 @@ class _Process:
             device_properties=[one for one in self._facts.devices if one.id in used or not used],
             rank=self._facts.rank,
             cuda_driver_version=recording.cuda_driver_version,
-            notes=[*recording.notes, *self._notes()],
+            notes=[*recording.notes, *self._notes(), *notes],
             frames=frames,
             frame_places=tables.places.values,
             events=recording.rows if processes == 1 else len(host) + len(device),
