@@ -15,6 +15,7 @@ from tb_dlprof_plugin.model.timeline import HostKind, StatedOp
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.readers.nvtx import pyprof, tensorflow, tensorrt, xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import EmitNvtx
+from tb_dlprof_plugin.readers.nvtx.parts import part_named
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 
 
@@ -34,6 +35,12 @@ def ops_of(profile: Profile) -> set[str]:
     return {
         op_name(strings[m], strings[t]) for m, t in zip(groups.module.tolist(), groups.op_type.tolist(), strict=True)
     }
+
+
+def roles_of(profile: Profile) -> dict[str, Role]:
+    ops = profile.ops
+    rows = np.flatnonzero(ops.kind == CallKind.OP).tolist()
+    return {profile.strings[ops.name[row]]: Role(int(ops.role[row])) for row in rows}
 
 
 def iterations_us(profile: Profile) -> list[tuple[int, float, float]]:
@@ -87,6 +94,31 @@ class TestPyprof:
         )
         found = pyprof.meaning_of_dict(text)
         assert (found.kind, found.name, found.place) == (HostKind.PYTHON_MODULE, "net.Conv2d", "train.py:34")
+
+    @pytest.mark.parametrize(
+        ("stack", "module"),
+        [
+            ("/train/Net::_call_impl/Net::forward/Conv2d::_call_impl/Conv2d::forward", "Net.Conv2d"),
+            ("/train/Net::_call_impl/Net::forward/Conv2d::_call_impl(2)/Conv2d::forward", "Net.Conv2d_2"),
+            ("/train/Net::_call_impl/Net::forward/Conv2d::_call_impl(3)/Conv2d::forward(2)/conv2d", "Net.Conv2d_3"),
+            ("/Net::_wrapped_call_impl/Net::_call_impl(2)/Net::forward/Linear::_wrapped_call_impl(4)", "Net.Linear_4"),
+            ("/Net::forward/Net::features(2)/Conv2d::_call_impl/Conv2d::forward", "Net.Conv2d"),
+            (
+                "/Sequential::_call_impl/Sequential::forward/Sequential::_call_impl(2)/Sequential::forward",
+                "Sequential.Sequential_2",
+            ),
+        ],
+    )
+    def test_layers_of_one_class_stay_apart_by_the_number_of_their_call(self, stack: str, module: str) -> None:
+        assert pyprof.meaning_of_dict(str({"traceMarker": ["train.py:5"], "funcStack": stack})).name == module
+
+    def test_layers_of_one_class_are_modules_of_their_own(self, database) -> None:
+        for number, layer in enumerate(("Conv2d::_call_impl", "Conv2d::_call_impl(2)")):
+            stack = f"/main/Net::_call_impl/Net::forward/{layer}/Conv2d::forward"
+            database.range(str({"traceMarker": ["train.py:5"], "funcStack": stack}), number * 100, 90)
+            database.range(str({"mod": "torch.nn.functional", "op": "conv2d", "args": []}), number * 100 + 5, 80)
+            database.launch("conv", number * 100 + 10, number * 100 + 20, 20)
+        assert ops_of(only(database)) == {"Net.Conv2d/conv2d", "Net.Conv2d_2/conv2d"}
 
     def test_a_text_that_was_cut_still_names_its_op(self) -> None:
         found = pyprof.meaning_of_dict("{'mod': 'torch', 'op': 'conv2d', 'args': [{'name': '', 'type': 'ten")
@@ -241,6 +273,49 @@ class TestRangesByHand:
         database.launch("one", 22, 100, 5)
         database.launch("two", 60, 110, 5)
         assert ops_of(only(database)) == {"model.attention/softmax", "model/model"}
+
+    def test_ranges_that_name_a_part_of_the_step_are_that_part(self, database) -> None:
+        for at in (0, 1000, 2000):
+            database.range(f"step {at // 1000}", at, 990)
+            for name, begin in (("data", 0), ("forward", 100), ("loss.backward", 400), ("optimizer.step", 700)):
+                database.range(name, at + begin, 90)
+                database.launch("k", at + begin + 10, at + begin + 20, 50)
+            database.range("attention", at + 110, 50)
+        assert roles_of(only(database)) == {
+            "data": Role.OTHER,
+            "attention": Role.FORWARD,
+            "loss.backward": Role.BACKWARD,
+            "optimizer.step": Role.OPTIMIZER,
+        }
+
+    def test_ops_in_a_range_that_names_a_part_of_the_step_are_of_that_part(self, database) -> None:
+        for number, name in enumerate(("forward", "backward", "optimizer")):
+            database.range(name, number * 100, 90)
+            database.range(f"aten::mm{number}, op_id = {number + 1}", number * 100 + 5, 50)
+            database.launch("k", number * 100 + 10, number * 100 + 20, 50)
+        expected = {"aten::mm0": Role.FORWARD, "aten::mm1": Role.BACKWARD, "aten::mm2": Role.OPTIMIZER}
+        assert roles_of(only(database)) == expected
+
+    @pytest.mark.parametrize(
+        ("text", "part"),
+        [
+            ("forward", Role.FORWARD),
+            ("Fwd pass", Role.FORWARD),
+            ("transformer_engine._Linear.backward.dgrad", Role.BACKWARD),
+            ("lossBackward", Role.BACKWARD),
+            ("optimizer.step()", Role.OPTIMIZER),
+            ("opt_step", Role.OPTIMIZER),
+            ("zero_grad", Role.OPTIMIZER),
+            ("forward_backward", Role.OTHER),
+            ("feed_forward", Role.OTHER),
+            ("FeedForward backward", Role.BACKWARD),
+            ("opt-125m", Role.OTHER),
+            ("optional", Role.OTHER),
+            ("straightforward", Role.OTHER),
+        ],
+    )
+    def test_the_part_is_a_word_of_the_name(self, text: str, part: Role) -> None:
+        assert part_named(text) == part
 
     def test_ranges_of_libraries_are_no_ops(self, database) -> None:
         database.domain("NCCL", 1)

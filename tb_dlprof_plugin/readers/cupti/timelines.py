@@ -30,6 +30,7 @@ from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.iterations import FOUND_BY_EXECUTIONS, MarkedRanges, iterations
 from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, framework_of, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
+from tb_dlprof_plugin.readers.nvtx.parts import stated_parts
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla
 from tb_dlprof_plugin.readers.options import Markers
@@ -235,11 +236,15 @@ class _Process:
             )
         )  # fmt: skip
         kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
+        own = users & ~marks
         by_hand = self._markers is Markers.RANGES or (
             self._markers in (Markers.AUTO, Markers.TENSORFLOW) and not (kind == HostKind.OP).any()
         )
         if by_hand:
-            kind, name = by_structure(users & ~marks, kind, name, parent, tables.strings)
+            kind, name = by_structure(own, kind, name, parent, tables.strings)
+        parts = stated_parts(own, self._texts, self._ranges.text, kind, name, parent, tables.strings.values)
+        for text, stated in parts.items():
+            tables.stated.setdefault(text, stated)
         return kind, name, steps
 
     def _host(self, kind: Ints, name: Ints, range_thread: Ints, call_thread: Ints, overhead_thread: Ints) -> HostEvents:
