@@ -22,6 +22,7 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
+from tb_dlprof_plugin.readers.cupti.processes import processes, rank_numbers
 from tb_dlprof_plugin.readers.cupti.range_facts import in_ops, launched_by_programs
 from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.errors import TraceError
@@ -57,43 +58,13 @@ def timelines(recording: CuptiRecording, markers: Markers, nothing: str) -> list
         recording.ranges = NvtxRanges.none()
     if not len(recording.activities) and not len(recording.ranges):
         raise TraceError(f"{recording.source} {nothing}")
-    keys, note = _processes(recording)
+    keys, notes = processes(recording)
     all_meanings = _all_meanings(recording, markers)
-    groups = process_groups(recording.nccl.communicators, _numbers(keys, recording))
+    groups = process_groups(recording.nccl.communicators, rank_numbers(keys, recording))
     made = [_Process(recording, key, markers, *all_meanings).timeline(len(keys), groups) for key in keys]
-    if note is not None:
-        made[0].notes.append(note)
+    for timeline in made:
+        timeline.notes.extend(notes)
     return made
-
-
-def _processes(recording: CuptiRecording) -> tuple[list[int], TraceNote | None]:
-    worked = set(distinct_keys(recording.activities.process))
-    named = set(distinct_keys(recording.ranges.process))
-    kept = worked or named or set(distinct_keys(recording.calls.process))
-    facts = recording.processes
-    others = len(named - kept)
-    note = None
-    if others:
-        text = "Processes without GPU work pushed ranges; they are left out, because others of the file worked."
-        note = TraceNote("processes_left_out", text, others)
-    return sorted(kept, key=lambda key: (_rank(facts.get(key)), key)), note
-
-
-def _rank(facts: ProcessFacts | None) -> int:
-    return facts.rank if facts is not None and facts.rank is not None else -1
-
-
-def _numbers(keys: list[int], recording: CuptiRecording) -> dict[int, int]:
-    """The rank of each process, as `tb_dlprof_plugin.analysis` numbers them; none where one process says none."""
-    own = [_rank(recording.processes.get(key)) for key in keys]
-    if min(own) >= 0 and len(set(own)) == len(own):
-        return dict(zip(keys, own, strict=True))
-    return {key: place for place, key in enumerate(keys)} if len(keys) > 1 else {}
-
-
-def distinct_keys(column: Ints) -> list[int]:
-    """The different values of a column of keys."""
-    return np.unique(column).tolist()
 
 
 def _sound(recording: CuptiRecording) -> None:
