@@ -45,7 +45,9 @@ def why_not_read(path: Path) -> str | None:
         TraceError: the file cannot be opened or read.
     """
     known = known_format(path)
-    return known and f"{path} is {known.what}, which tb-dlprof does not read; {known.instead(path)}."
+    if known is None:
+        return None
+    return f"{path} is {known.what}, which tb-dlprof does not read; {known.instead(path)}."
 
 
 def known_format(path: Path) -> KnownFormat | None:
@@ -115,19 +117,19 @@ def _unpack(path: Path) -> str:
     return "unpack it, and pass the recordings in it"
 
 
-def _xplane_beside(path: Path) -> str:
+def _xplane_next_to(path: Path) -> str:
     """The XPlane file of the host that a trace.json.gz is of, else any of the session."""
     host = re.sub(r"\.trace\.json(\.gz)?\Z", "", path.name)
     own = [path.with_name(host + ending) for ending in XPLANE_ENDINGS]
     others = sorted(one for ending in XPLANE_ENDINGS for one in path.parent.glob(f"*{ending}"))
-    beside = next((one for one in (*own, *others) if one.is_file()), None)
-    return f"pass {beside} beside it, which holds more" if beside else "pass the *.xplane.pb of the same session"
+    recording = next((one for one in (*own, *others) if one.is_file()), None)
+    return f"pass {recording} next to it, which holds more" if recording else "pass the *.xplane.pb of the same session"
 
 
-def _nsys_beside(path: Path) -> str:
+def _nsys_next_to(path: Path) -> str:
     names = ("nsys_profile.sqlite", "nsys_profile.nsys-rep", "nsys_profile.qdrep")
-    beside = next((one for name in names if (one := path.with_name(name)).is_file()), None)
-    return f"pass {beside} beside it" if beside else "pass the nsys_profile.sqlite that DLProf wrote beside it"
+    recording = next((one for name in names if (one := path.with_name(name)).is_file()), None)
+    return f"pass {recording} next to it" if recording else "pass the nsys_profile.sqlite that DLProf wrote next to it"
 
 
 KNOWN: tuple[KnownFormat, ...] = (
@@ -163,9 +165,9 @@ KNOWN: tuple[KnownFormat, ...] = (
         lambda path: "pass the report that it was made of, *.nsys-rep or *.sqlite",
         _is_nsys_csv,
     ),
-    KnownFormat("DLProf's database (dlprof_dldb.sqlite)", _nsys_beside, _is_database(_DLDB)),
+    KnownFormat("DLProf's database (dlprof_dldb.sqlite)", _nsys_next_to, _is_database(_DLDB)),
     KnownFormat(
-        "the copy for trace viewers of a profile of JAX or TensorFlow", _xplane_beside, _begins(_VIEWERS_TRACE)
+        "the copy for trace viewers of a profile of JAX or TensorFlow", _xplane_next_to, _begins(_VIEWERS_TRACE)
     ),
 )
 """Asked in this order."""

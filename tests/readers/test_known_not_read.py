@@ -147,14 +147,14 @@ def test_each_row_has_a_case(tmp_path: Path) -> None:
     assert {known_format(make(tmp_path)) for make in CASES} == set(known_not_read.KNOWN)
 
 
-def test_the_recording_beside_is_named(tmp_path: Path) -> None:
+def test_the_recording_next_to_it_is_named(tmp_path: Path) -> None:
     copy, xplane = viewers_copy(tmp_path), tmp_path / "host.xplane.pb"
     (tmp_path / "another.xplane.pb").touch()
     xplane.touch()
-    assert f"pass {xplane} beside it" in str(why_not_read(copy))
+    assert f"pass {xplane} next to it" in str(why_not_read(copy))
     database_of_nsys = tmp_path / "nsys_profile.qdrep"
     database_of_nsys.touch()
-    assert f"pass {database_of_nsys} beside it" in str(why_not_read(dldb(tmp_path)))
+    assert f"pass {database_of_nsys} next to it" in str(why_not_read(dldb(tmp_path)))
 
 
 @pytest.mark.parametrize(
