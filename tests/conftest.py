@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support import leftovers, recorded_runs
+from support.kineto_file import read_kineto
 from support.worker_groups import BEGIN_FIRST, GroupScheduling, group_of
 
 from tb_dlprof_plugin.analysis import analyze_trace
@@ -26,7 +27,6 @@ from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 # As many workers as cores run, each with processes of its own: more threads than one would wait for each other.

@@ -59,7 +59,7 @@ _STEPS_FOUND_BY = {
     "none": ("no_steps", "No iterations were found, and the recording counts as one"),
     "program_run": (
         "steps_from_program",
-        "No steps are marked; each run of the compiled program with most GPU time begins an iteration",
+        "No steps are marked; each run of the compiled program with most GPU time, on all GPUs, begins an iteration",
     ),
 }
 """Code and text of a note; of one without a full stop the remedy follows."""

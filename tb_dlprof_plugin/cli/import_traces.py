@@ -19,7 +19,7 @@ from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.cli.trace_files import folder_summary, trace_files
+from tb_dlprof_plugin.cli.trace_files import folder_summary, known_in, trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
@@ -259,8 +259,11 @@ def _files(traces: list[Path]) -> list[Path]:
     try:
         return list(dict.fromkeys(map(recording_of, trace_files(traces))))
     except FileNotFoundError as error:
-        known = "; ".join(one.TITLE for one in FORMATS)
-        refuse(f"{error.filename} holds no recording that can be read ({known}); name the files themselves")
+        known = known_in(Path(error.filename))
+        if known:
+            refuse(f"{error.filename} holds no recording that can be read, but {known}")
+        titles = "; ".join(one.TITLE for one in FORMATS)
+        refuse(f"{error.filename} holds no recording that can be read ({titles}); name the files themselves")
 
 
 def _engine(files: list[Path], run: str | None) -> tuple[Path | None, list[Path]]:

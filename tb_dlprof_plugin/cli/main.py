@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tb_dlprof_plugin.cli import dlprof_aliases
 from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES, Command
+from tb_dlprof_plugin.cli.dlprof_aliases import FormerSpellings
+from tb_dlprof_plugin.cli.options_behind import StartsAnother
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.version import __version__
 
@@ -33,9 +34,8 @@ class _Subcommands(TyperGroup):
 
     def _load(self, command: Command) -> Any:
         alone = typer.Typer(**_STYLE)
-        alone.command(command.name, cls=dlprof_aliases.FormerSpellings, context_settings=command.context)(
-            command.load()
-        )
+        kind = StartsAnother if command.starts_another else FormerSpellings
+        alone.command(command.name, cls=kind, context_settings=command.context)(command.load())
         return typer.main.get_command(alone)
 
 

@@ -9,6 +9,7 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.cli.trace_files import known_in
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.model.run_choice import ProfileChoice, RangeChoice
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -84,6 +85,9 @@ def _open(
                 f"{source} holds {len(traces)} traces but no profile; name one of them, or convert them to a run with "
                 f"`tb-dlprof import {source} --logdir DIR --run NAME`."
             )
+        known = known_in(source)
+        if known:
+            raise ProfileError(f"{source} holds no profile, but {known}.")
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
     if markers is not None:
         raise ProfileError(f"{source} holds profiles, whose ranges were read when they were made; leave out --mode.")

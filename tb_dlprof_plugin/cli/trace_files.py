@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tb_dlprof_plugin.readers.known_not_read import known_below
 from tb_dlprof_plugin.readers.registry import FORMATS, files_below, recording_of
 
 _MOST_NAMED = 5
@@ -47,8 +48,19 @@ def folder_summary(
     if failures:
         yield f"Not read, for the reasons above: {_names(failures)}."
     others = [one for folder in named if folder.is_dir() for one in _others(folder, set(files))]
+    known = known_below(others)
+    for known_format, of_it in known.items():
+        yield f"Not read: {known_format.what} ({_names(of_it)}); {known_format.instead(of_it[0])}."
+    others = [one for one in others if not any(one in of_it for of_it in known.values())]
     if others:
         yield f"Not recordings by their names: {_names(others)}. Name one to have it read all the same."
+
+
+def known_in(folder: Path) -> str:
+    """What the first file below a directory of a known format is, and what to do; "" where there is none."""
+    for known, files in known_below(sorted(folder.rglob("*"))).items():
+        return f"{_names(files)}: {known.what}, which tb-dlprof does not read; {known.instead(files[0])}"
+    return ""
 
 
 def _others(folder: Path, files: set[Path]) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from typing import Protocol
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.known_not_read import why_not_read
 from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.nvprof import trace_format as nvprof
 from tb_dlprof_plugin.readers.onnxruntime import trace_format as onnxruntime
@@ -72,8 +73,12 @@ def format_of(path: Path) -> TraceFormat:
     """The format of a trace file.
 
     Raises:
-        TraceError: the file cannot be opened, or no format recognises it.
+        TraceError: the file cannot be opened, or no format recognises it; of a file of a format that is known all the
+            same, the message says what it is.
     """
+    known_not_read = why_not_read(path)
+    if known_not_read is not None:
+        raise TraceError(known_not_read)
     for one in FORMATS:
         if one.recognises(path):
             return one

@@ -7,10 +7,10 @@ import warnings
 
 import pytest
 import torch
+from support.kineto_file import read_kineto
 
 from tb_dlprof_plugin import trace_handler
 from tb_dlprof_plugin.interop.torch_tb_profiler.wanted import ENVIRONMENT, wants_copy
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.trace_names import is_copy
 from tb_dlprof_plugin.store.logdir import read_profiles
 

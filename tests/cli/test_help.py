@@ -44,6 +44,7 @@ def test_the_list_imports_no_subcommand_and_nothing_heavy() -> None:
         "tb_dlprof_plugin.cli.commands",
         "tb_dlprof_plugin.cli.dlprof_aliases",
         "tb_dlprof_plugin.cli.main",
+        "tb_dlprof_plugin.cli.options_behind",
         "tb_dlprof_plugin.cli.terminal",
         "tb_dlprof_plugin.model",
         "tb_dlprof_plugin.model.visible",

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.errors import TraceError
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    timeline = read_kineto(sys.argv[1])
+    (timeline,) = read_kineto(sys.argv[1])
     found = {"rows": len(timeline.host), "notes": {n.code: n.count for n in timeline.notes}}
 except TraceError as error:
     found = {"error": str(error)}

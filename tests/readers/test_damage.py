@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.kineto_file import read_kineto
 from support.marks import long
 
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import blocks
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 
 HEAD = '{"schemaVersion": 1, "baseTimeNanoseconds": 7, "traceEvents": [\n  '
 TAIL = '\n  ],\n  "traceName": "worker.pt.trace.json", "cuda_runtime_version": 12040\n}\n'

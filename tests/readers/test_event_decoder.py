@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from support.kineto_file import read_kineto
 
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.kineto.json_recovery import stream
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.kineto.records import Args, Complete, MemoryArgs
 
 TRACES = Path(__file__).parents[1] / "traces"
@@ -32,7 +32,8 @@ def recorded() -> Any:
         document = json.loads(gzip.decompress((TRACES / f"{name}.pt.trace.json.gz").read_bytes()))
         found += document["traceEvents"][:400] + [e for e in document["traceEvents"] if e.get("cat") == "kernel"][:50]
         found += [event for event in document["traceEvents"] if event.get("name") == "[memory]"][:50]
-    return found
+    # Of one process.
+    return [event if str(event.get("cat")) in ON_GPU else event | {"pid": 1} for event in found]
 
 
 def _read(folder: Path, events: list[Event]) -> Timeline:
@@ -68,6 +69,7 @@ def _said(timeline: Timeline) -> dict[str, Any]:
     return found
 
 
+ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
 _FIELDS = [(kind, field.encode_name) for kind in (Complete, Args, MemoryArgs) for field in msgspec.structs.fields(kind)]
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.kineto_file import read_kineto
 
 from tb_dlprof_plugin.model.dtypes import FLOAT
 from tb_dlprof_plugin.model.timeline import DeviceKind, DeviceProperties, HostKind, LaunchConfig, TraceNote
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 
 BASE_NS = 1_726_000_000_000_000_000
 

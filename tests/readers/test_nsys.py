@@ -74,6 +74,9 @@ class TestAttribution:
         profiles = analyze_ranks(database.write())
         assert [profile.source.rank for profile in profiles] == [0, 1]
         assert [gpu_time_of_types(profile) for profile in profiles] == [{"relu": 10_000}, {"mm": 20_000}]
+        for profile in profiles:
+            (note,) = (note for note in profile.notes if note.code == "several_processes")
+            assert "2 processes, each of which is a rank: 200, 300, from rank 0 on" in note.text
 
     def test_ranks_are_mpi_s_where_they_were_recorded(self, database) -> None:
         for pid, rank in ((200, 1), (300, 0)):
@@ -81,6 +84,7 @@ class TestAttribution:
             database.row("MPI_RANKS", globalTid=thread(1, pid), rank=rank)
         first, second = analyze_ranks(database.write())
         assert (first.source.rank, second.source.rank) == (0, 1)
+        assert "several_processes" not in note_codes(first)
 
     def test_a_backward_node_of_another_thread_belongs_to_its_forward_op(self, database) -> None:
         database.range("aten::linear, seq = 5, op_id = 1", 0, 10)
@@ -213,7 +217,8 @@ class TestTables:
     def test_a_process_without_gpu_work_is_left_out_where_others_have_some(self, database) -> None:
         database.range("loads data", 0, 10, pid=500)
         database.launch("k", 2, 10, 5)
-        assert "processes_left_out" in note_codes(only(database))
+        (note,) = (note for note in only(database).notes if note.code == "processes_left_out")
+        assert note.text.startswith("Process 500 of the file used no GPU, and is left out")
 
     def test_a_gzip_file_is_read_as_what_is_in_it(self, database, tmp_path) -> None:
         import gzip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.nsys_database import NsysDatabase
 
@@ -14,6 +15,7 @@ from tb_dlprof_plugin.model.timeline import HostKind, StatedOp
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.readers.nvtx import pyprof, tensorflow, tensorrt, xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import EmitNvtx
+from tb_dlprof_plugin.readers.nvtx.parts import part_named
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 
 
@@ -33,6 +35,12 @@ def ops_of(profile: Profile) -> set[str]:
     return {
         op_name(strings[m], strings[t]) for m, t in zip(groups.module.tolist(), groups.op_type.tolist(), strict=True)
     }
+
+
+def roles_of(profile: Profile) -> dict[str, Role]:
+    ops = profile.ops
+    rows = np.flatnonzero(ops.kind == CallKind.OP).tolist()
+    return {profile.strings[ops.name[row]]: Role(int(ops.role[row])) for row in rows}
 
 
 def iterations_us(profile: Profile) -> list[tuple[int, float, float]]:
@@ -86,6 +94,31 @@ class TestPyprof:
         )
         found = pyprof.meaning_of_dict(text)
         assert (found.kind, found.name, found.place) == (HostKind.PYTHON_MODULE, "net.Conv2d", "train.py:34")
+
+    @pytest.mark.parametrize(
+        ("stack", "module"),
+        [
+            ("/train/Net::_call_impl/Net::forward/Conv2d::_call_impl/Conv2d::forward", "Net.Conv2d"),
+            ("/train/Net::_call_impl/Net::forward/Conv2d::_call_impl(2)/Conv2d::forward", "Net.Conv2d_2"),
+            ("/train/Net::_call_impl/Net::forward/Conv2d::_call_impl(3)/Conv2d::forward(2)/conv2d", "Net.Conv2d_3"),
+            ("/Net::_wrapped_call_impl/Net::_call_impl(2)/Net::forward/Linear::_wrapped_call_impl(4)", "Net.Linear_4"),
+            ("/Net::forward/Net::features(2)/Conv2d::_call_impl/Conv2d::forward", "Net.Conv2d"),
+            (
+                "/Sequential::_call_impl/Sequential::forward/Sequential::_call_impl(2)/Sequential::forward",
+                "Sequential.Sequential_2",
+            ),
+        ],
+    )
+    def test_layers_of_one_class_stay_apart_by_the_number_of_their_call(self, stack: str, module: str) -> None:
+        assert pyprof.meaning_of_dict(str({"traceMarker": ["train.py:5"], "funcStack": stack})).name == module
+
+    def test_layers_of_one_class_are_modules_of_their_own(self, database) -> None:
+        for number, layer in enumerate(("Conv2d::_call_impl", "Conv2d::_call_impl(2)")):
+            stack = f"/main/Net::_call_impl/Net::forward/{layer}/Conv2d::forward"
+            database.range(str({"traceMarker": ["train.py:5"], "funcStack": stack}), number * 100, 90)
+            database.range(str({"mod": "torch.nn.functional", "op": "conv2d", "args": []}), number * 100 + 5, 80)
+            database.launch("conv", number * 100 + 10, number * 100 + 20, 20)
+        assert ops_of(only(database)) == {"Net.Conv2d/conv2d", "Net.Conv2d_2/conv2d"}
 
     def test_a_text_that_was_cut_still_names_its_op(self) -> None:
         found = pyprof.meaning_of_dict("{'mod': 'torch', 'op': 'conv2d', 'args': [{'name': '', 'type': 'ten")
@@ -142,6 +175,20 @@ class TestTensorRt:
         assert ops_of(profile) == {"conv1.Conv/Conv + Relu"}
         assert (profile.iterations.found_by, len(profile.iterations)) == ("tensorrt_executions", 3)
 
+    def test_the_warm_up_of_an_engine_is_left_out(self, database) -> None:
+        database.domain("TensorRT", 2)
+        at = 0
+        for number in range(60):
+            database.range(None, at, 5, textId=database.text("ExecutionContext::enqueue"), domainId=2)
+            database.range(None, at + 1, 2, textId=database.text("/conv1/Conv + /relu/Relu"), domainId=2)
+            database.launch("sm80_xmma_fprop_f16f16", at + 1, at + 3, 20)
+            at += 130 if number < 20 else 100
+        profile = only(database)
+        assert (len(profile.iterations), int(profile.iterations.number[0])) == (40, 20)
+        assert "The first 20 inferences are the warm-up, and are left out: they take 30 % longer." in [
+            note.text for note in profile.notes
+        ]
+
 
 class TestXla:
     def test_thunks_are_ops_of_their_module_and_autotuning_is_none_of_it(self, database) -> None:
@@ -156,6 +203,32 @@ class TestXla:
         profile = only(database)
         assert profile.source.framework == "jax"
         assert ops_of(profile) == {"jit_step/fusion"}
+        assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
+
+    @pytest.mark.parametrize("threads", ["one for each GPU", "one for all"])
+    def test_the_runs_of_a_program_on_all_gpus_are_one_step(self, database, threads: str) -> None:
+        database.domain("TSL", 1)
+        for gpu in range(2):
+            tid = gpu + 1 if threads == "one for each GPU" else 1
+            if tid > gpu:
+                text = f"XlaLauncher:#global={gpu},local={gpu},process=0,partition={gpu}#"
+                database.range(text, 0, 1000, domainId=1, tid=tid)
+            for at in (100, 300, 500):
+                start = at + 90 * gpu
+                database.range("XlaModule:#hlo_module=jit_step,program_id=3#", start, 80, domainId=1, tid=tid)
+                database.launch("fusion_12", start + 25, start + 40, 20, tid=tid, deviceId=gpu)
+        profile = only(database)
+        assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
+        assert np.diff(profile.iterations.start_ns).tolist() == [200_000, 200_000]
+
+    def test_a_range_of_the_program_around_its_runs_hides_no_step(self, database) -> None:
+        database.domain("TSL", 1)
+        database.range("benchmark", 0, 1000)
+        for at in (100, 200, 300):
+            database.range("XlaModule:#hlo_module=jit_step,program_id=3#", at, 80, domainId=1)
+            database.range("XlaModule:#hlo_module=jit_inner,program_id=4#", at + 5, 70, domainId=1)
+            database.launch("fusion_12", at + 25, at + 40, 20)
+        profile = only(database)
         assert (profile.iterations.found_by, len(profile.iterations)) == ("xla_modules", 3)
 
     def test_names_are_those_of_hlo(self) -> None:
@@ -200,6 +273,49 @@ class TestRangesByHand:
         database.launch("one", 22, 100, 5)
         database.launch("two", 60, 110, 5)
         assert ops_of(only(database)) == {"model.attention/softmax", "model/model"}
+
+    def test_ranges_that_name_a_part_of_the_step_are_that_part(self, database) -> None:
+        for at in (0, 1000, 2000):
+            database.range(f"step {at // 1000}", at, 990)
+            for name, begin in (("data", 0), ("forward", 100), ("loss.backward", 400), ("optimizer.step", 700)):
+                database.range(name, at + begin, 90)
+                database.launch("k", at + begin + 10, at + begin + 20, 50)
+            database.range("attention", at + 110, 50)
+        assert roles_of(only(database)) == {
+            "data": Role.OTHER,
+            "attention": Role.FORWARD,
+            "loss.backward": Role.BACKWARD,
+            "optimizer.step": Role.OPTIMIZER,
+        }
+
+    def test_ops_in_a_range_that_names_a_part_of_the_step_are_of_that_part(self, database) -> None:
+        for number, name in enumerate(("forward", "backward", "optimizer")):
+            database.range(name, number * 100, 90)
+            database.range(f"aten::mm{number}, op_id = {number + 1}", number * 100 + 5, 50)
+            database.launch("k", number * 100 + 10, number * 100 + 20, 50)
+        expected = {"aten::mm0": Role.FORWARD, "aten::mm1": Role.BACKWARD, "aten::mm2": Role.OPTIMIZER}
+        assert roles_of(only(database)) == expected
+
+    @pytest.mark.parametrize(
+        ("text", "part"),
+        [
+            ("forward", Role.FORWARD),
+            ("Fwd pass", Role.FORWARD),
+            ("transformer_engine._Linear.backward.dgrad", Role.BACKWARD),
+            ("lossBackward", Role.BACKWARD),
+            ("optimizer.step()", Role.OPTIMIZER),
+            ("opt_step", Role.OPTIMIZER),
+            ("zero_grad", Role.OPTIMIZER),
+            ("forward_backward", Role.OTHER),
+            ("feed_forward", Role.OTHER),
+            ("FeedForward backward", Role.BACKWARD),
+            ("opt-125m", Role.OTHER),
+            ("optional", Role.OTHER),
+            ("straightforward", Role.OTHER),
+        ],
+    )
+    def test_the_part_is_a_word_of_the_name(self, text: str, part: Role) -> None:
+        assert part_named(text) == part
 
     def test_ranges_of_libraries_are_no_ops(self, database) -> None:
         database.domain("NCCL", 1)
@@ -247,6 +363,45 @@ class TestIterations:
             database.range(f"layer {number}", number * 10, 9)
             database.launch("k", number * 10 + 1, 200 + number, 1)
         assert only(database).iterations.found_by == "none"
+
+    def test_ranges_of_nvfuser_in_ops_are_no_iterations(self, database) -> None:
+        for op in range(12):
+            database.range(f"CudaFusionGroup, seq = {op}, op_id = {op + 1}", op * 200, 150)
+            for depth, inner in enumerate(("FusionDefinition::execute", "KernelExecutor::run", "run")):
+                database.range(inner, op * 200 + 10 * depth + 5, 100 - 10 * depth)
+            database.launch("nvfuser_pointwise_f1", op * 200 + 40, op * 200 + 60, 20)
+        assert only(database).iterations.found_by == "none"
+
+    def test_ranges_of_nvfuser_alone_are_no_iterations(self, database) -> None:
+        for at in range(0, 1200, 200):
+            database.range("FusionDefinition::execute", at, 100)
+            database.launch("nvfuser_pointwise_f1", at + 40, at + 60, 20)
+        assert only(database).iterations.found_by == "none"
+
+    @pytest.mark.parametrize("around", ["train_loop, op_id = 1", "solver, op_id = 1"])
+    def test_an_op_that_is_a_loop_of_the_program_hides_no_iteration(self, database, around: str) -> None:
+        database.range(around, 0, 1000)
+        for number in range(4):
+            database.range(f"iteration {number}", number * 200 + 10, 150)
+            database.launch("k", number * 200 + 40, number * 200 + 60, 20)
+        assert len(only(database).iterations) == 4
+
+    def test_what_comes_several_times_in_a_larger_range_that_repeats_is_no_iteration(self, database) -> None:
+        for at in (0, 1000, 2000):
+            database.range("forward", at, 450)
+            database.range("backward", at + 500, 400)
+            for run in range(4):
+                database.range("run", at + 100 * run, 90)
+                database.launch("k", at + 100 * run + 10, at + 100 * run + 20, 20)
+        assert [start for _, start, _ in iterations_us(only(database))] == [0, 1000, 2000]
+
+    def test_batches_of_several_epochs_are_iterations(self, database) -> None:
+        for epoch in range(2):
+            database.range(f"epoch {epoch}", epoch * 1000, 900)
+            for batch in range(4):
+                database.range(f"batch {batch}", epoch * 1000 + 100 * batch, 90)
+                database.launch("k", epoch * 1000 + 100 * batch + 10, epoch * 1000 + 100 * batch + 20, 20)
+        assert len(only(database).iterations) == 8
 
     def test_a_step_s_name_that_repeats_marks_iterations(self, database) -> None:
         for at in (0, 100, 200):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.kineto_file import read_kineto
 
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 
 
 def _read(folder: Path, calls: list[dict[str, Any]]) -> Timeline:

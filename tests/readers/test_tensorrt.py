@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +14,7 @@ from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.registry import files_below, format_of, read_timelines, recording_of
+from tb_dlprof_plugin.readers.warm_up import warm_up_count
 
 TACTIC = "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize128x64x32_stage5_tensor16x8x16"
 PROFILE = [
@@ -95,6 +97,50 @@ def test_layers_that_add_up_to_more_than_the_inference_are_shown_in_proportion(t
     compute = timeline.device.start_ns >= 1_000_000
     assert timeline.device.duration_ns[compute].tolist() == [200_000, 100_000]
     assert "in proportion" in timeline.notes[0].text
+
+
+def _measured(computing: list[float]) -> list[dict[str, float]]:
+    times, at = [], 1.0
+    for one in computing:
+        times.append(_time(at, one))
+        at += one + 0.25
+    return times
+
+
+def test_the_warm_up_is_left_out_and_named(tmp_path: Path) -> None:
+    times = _measured([1.32] * 230 + [1.0] * 300)
+    profile = analyze_ranks(_write(tmp_path, profile=PROFILE, times=times))[0]
+    assert (len(profile.iterations), int(profile.iterations.number[0])) == (200, 230)
+    assert float(np.median(profile.iterations.duration_ns)) == 1_250_000
+    notes = {note.code: note for note in profile.notes}
+    assert notes["warm_up"].text == "The first 230 inferences are the warm-up, and are left out: they take 32 % longer."
+    assert (notes["warm_up"].count, notes["inferences_left_out"].count) == (230, 100)
+
+
+def test_of_many_inferences_those_near_the_median_of_all_are_read(tmp_path: Path) -> None:
+    times = _measured([1.01] * 200 + [1.0] * 400 + [1.02] * 100)
+    profile = analyze_ranks(_write(tmp_path, profile=PROFILE, times=times))[0]
+    first = int(profile.iterations.number[0])
+    assert float(np.median(profile.iterations.duration_ns)) == 1_250_000
+    assert "warm_up" not in {note.code for note in profile.notes}
+    (note,) = (note for note in profile.notes if note.code == "inferences_left_out")
+    assert f"200 that follow each other are read, from number {first} on" in note.text
+
+
+@pytest.mark.parametrize(
+    ("durations", "count"),
+    [
+        ([13] * 20 + [10] * 40, 20),
+        ([13] * 5 + [10] * 40, 5),
+        ([10] * 20 + [13] * 5 + [10] * 40, 0),
+        ([13] * 50 + [10] * 40, 0),
+        ([13] * 20 + [10] * 10, 0),
+        ([10, 30, 10] * 20, 0),
+    ],
+    ids=["at first", "a few", "later", "more than half", "too few to tell", "single ones"],
+)
+def test_a_warm_up_is_what_takes_longer_at_first_alone(durations: list[int], count: int) -> None:
+    assert warm_up_count(np.array(durations)) == count
 
 
 @pytest.mark.parametrize("content", [PROFILE, PROFILE[1:]], ids=["with its count", "of layers alone"])

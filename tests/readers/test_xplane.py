@@ -212,6 +212,30 @@ def test_each_gpu_that_worked_is_a_rank_and_idle_ones_are_none(tmp_path: Path) -
     assert len(first.host.correlation[first.host.correlation > 0]) == 1
 
 
+@pytest.mark.parametrize("threads", ["one for each GPU", "one for all"])
+def test_the_runs_of_a_program_on_all_gpus_are_one_step(threads: str, tmp_path: Path) -> None:
+    space = Space()
+    host = space.plane("/host:CPU")
+    for gpu in range(4):
+        device = space.plane(f"/device:GPU:{gpu}")
+        thread = f"py_xla_execute/{gpu if threads == 'one for each GPU' else 0}"
+        for step in range(3):
+            at, launch = 1000 * step + 100 * gpu, 10 * step + gpu + 1
+            host.event(thread, "jit_step:XLA GPU module", at, 80)
+            host.event(thread, "cuLaunchKernel", at + 10, 5, correlation_id=launch)
+            device.event(
+                "Stream #1",
+                "fusion",
+                at + 50,
+                600,
+                correlation_id=launch,
+                kernel_details=DETAILS,
+                hlo_module="jit_step",
+            )
+    for profile in analyze_ranks(space.write(tmp_path / "a.xplane.pb")):
+        assert (profile.iterations.found_by, len(profile.iterations)) == ("program_run", 3)
+
+
 def test_hosts_of_a_session_are_ranks_in_the_order_of_their_names(tmp_path: Path) -> None:
     session = tmp_path / "plugins" / "profile" / "2026_01_02_03_04_05"
     for host in ("b", "a"):

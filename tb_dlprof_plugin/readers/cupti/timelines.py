@@ -22,17 +22,21 @@ from tb_dlprof_plugin.model.timeline import (
 )
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 from tb_dlprof_plugin.readers.cupti.communication import communications_of, process_groups
+from tb_dlprof_plugin.readers.cupti.processes import processes, rank_numbers
+from tb_dlprof_plugin.readers.cupti.range_facts import in_ops, launched_by_programs
 from tb_dlprof_plugin.readers.cupti.recording import CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
 from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
-from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
+from tb_dlprof_plugin.readers.nvtx.iterations import FOUND_BY_EXECUTIONS, MarkedRanges, iterations
 from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, framework_of, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
+from tb_dlprof_plugin.readers.nvtx.parts import stated_parts
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.nvtx.structure import by_structure, of_xla
 from tb_dlprof_plugin.readers.options import Markers
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING
+from tb_dlprof_plugin.readers.warm_up import without_warm_up
 
 _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
 _MODULE, _RANGE, _CALL = 0, 1, 2  # at the same times, what stands first is around what follows
@@ -54,43 +58,13 @@ def timelines(recording: CuptiRecording, markers: Markers, nothing: str) -> list
         recording.ranges = NvtxRanges.none()
     if not len(recording.activities) and not len(recording.ranges):
         raise TraceError(f"{recording.source} {nothing}")
-    keys, note = _processes(recording)
+    keys, notes = processes(recording)
     all_meanings = _all_meanings(recording, markers)
-    groups = process_groups(recording.nccl.communicators, _numbers(keys, recording))
+    groups = process_groups(recording.nccl.communicators, rank_numbers(keys, recording))
     made = [_Process(recording, key, markers, *all_meanings).timeline(len(keys), groups) for key in keys]
-    if note is not None:
-        made[0].notes.append(note)
+    for timeline in made:
+        timeline.notes.extend(notes)
     return made
-
-
-def _processes(recording: CuptiRecording) -> tuple[list[int], TraceNote | None]:
-    worked = set(distinct_keys(recording.activities.process))
-    named = set(distinct_keys(recording.ranges.process))
-    kept = worked or named or set(distinct_keys(recording.calls.process))
-    facts = recording.processes
-    others = len(named - kept)
-    note = None
-    if others:
-        text = "Processes without GPU work pushed ranges; they are left out, because others of the file worked."
-        note = TraceNote("processes_left_out", text, others)
-    return sorted(kept, key=lambda key: (_rank(facts.get(key)), key)), note
-
-
-def _rank(facts: ProcessFacts | None) -> int:
-    return facts.rank if facts is not None and facts.rank is not None else -1
-
-
-def _numbers(keys: list[int], recording: CuptiRecording) -> dict[int, int]:
-    """The rank of each process, as `tb_dlprof_plugin.analysis` numbers them; none where one process says none."""
-    own = [_rank(recording.processes.get(key)) for key in keys]
-    if min(own) >= 0 and len(set(own)) == len(own):
-        return dict(zip(keys, own, strict=True))
-    return {key: place for place, key in enumerate(keys)} if len(keys) > 1 else {}
-
-
-def distinct_keys(column: Ints) -> list[int]:
-    """The different values of a column of keys."""
-    return np.unique(column).tolist()
 
 
 def _sound(recording: CuptiRecording) -> None:
@@ -152,6 +126,9 @@ class _Process:
         call_thread, overhead_thread, range_thread = self._threads()
         thread_numbers = dict(zip(self._ranges.thread.tolist(), range_thread.tolist(), strict=True))
         kind, name, steps = self._kinds(range_thread)
+        notes: list[TraceNote] = []
+        if steps is not None and steps.found_by == FOUND_BY_EXECUTIONS:
+            steps, notes = without_warm_up(steps)
         host = self._host(kind, name, range_thread, call_thread, overhead_thread)
         device = self._device()
         first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
@@ -172,7 +149,7 @@ class _Process:
             device_properties=[one for one in self._facts.devices if one.id in used or not used],
             rank=self._facts.rank,
             cuda_driver_version=recording.cuda_driver_version,
-            notes=[*recording.notes, *self._notes()],
+            notes=[*recording.notes, *self._notes(), *notes],
             frames=frames,
             frame_places=tables.places.values,
             events=recording.rows if processes == 1 else len(host) + len(device),
@@ -225,34 +202,21 @@ class _Process:
         steps, marks = iterations(
             MarkedRanges(
                 thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,
-                self._launched_ns(), self._texts,
+                *launched_by_programs(self._ranges, self._texts, parent, self._calls, self._activities),
+                in_ops(self._ranges, thread, kind, name, users, tables.strings.values), self._texts,
             )
         )  # fmt: skip
         kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
+        own = users & ~marks
         by_hand = self._markers is Markers.RANGES or (
             self._markers in (Markers.AUTO, Markers.TENSORFLOW) and not (kind == HostKind.OP).any()
         )
         if by_hand:
-            kind, name = by_structure(users & ~marks, kind, name, parent, tables.strings)
+            kind, name = by_structure(own, kind, name, parent, tables.strings)
+        parts = stated_parts(own, self._texts, self._ranges.text, kind, name, parent, tables.strings.values)
+        for text, stated in parts.items():
+            tables.stated.setdefault(text, stated)
         return kind, name, steps
-
-    def _launched_ns(self) -> Ints:
-        """GPU time that each outermost XLA module launched; 0 for every other range."""
-        ranges, calls, device = self._ranges, self._calls, self._activities
-        result = np.zeros(len(ranges), dtype=np.int64)
-        of_text = np.array([text.startswith(xla.MODULE) for text in self._texts], dtype=np.bool_)
-        rows = np.flatnonzero(of_text[ranges.text])
-        if not len(rows) or not len(calls) or not len(device):
-            return result
-        rows = rows[np.argsort(ranges.start_ns[rows], kind="stable")]
-        call = rows_with(calls.correlation, device.correlation)
-        time = calls.start_ns[call]
-        position = np.searchsorted(ranges.start_ns[rows], time, side="right") - 1
-        inside = (call >= 0) & (position >= 0)
-        target = rows[np.maximum(position, 0)]
-        inside &= (time < ranges.stop_ns[target]) & (ranges.thread[target] == calls.thread[call])
-        np.add.at(result, target[inside], (device.stop_ns - device.start_ns)[inside])
-        return result
 
     def _host(self, kind: Ints, name: Ints, range_thread: Ints, call_thread: Ints, overhead_thread: Ints) -> HostEvents:
         meaning, row, ranges, tables = self._found, self._row, self._ranges, self._recording.tables

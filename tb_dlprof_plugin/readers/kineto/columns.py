@@ -294,6 +294,10 @@ class ColumnBuilder:
         """The different lists of input types."""
         return self._input_dtypes.values
 
+    def process_of_thread(self) -> list[str]:
+        """The process of each thread, by the thread's number."""
+        return [process for process, _ in self._thread_ids]
+
     def launch_configs(self) -> list[LaunchConfig]:
         """The launch configurations that ``DeviceEvents.config`` counts."""
         return list(self._configs)

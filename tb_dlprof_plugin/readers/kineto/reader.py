@@ -44,6 +44,7 @@ from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 from tb_dlprof_plugin.readers.kineto.process_groups import completed, described_groups, text_of
+from tb_dlprof_plugin.readers.kineto.processes import by_process
 from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
 from tb_dlprof_plugin.readers.kineto.records import (
     Device,
@@ -60,8 +61,8 @@ _LOST = ("gzip_cut", "gzip_damaged", "cut_short", "events_lost", "oversized")
 _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
 
 
-def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> Timeline:
-    """The Timeline of a Kineto trace file. Repairs and losses are in its notes.
+def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> list[Timeline]:
+    """The Timelines of a Kineto trace file, one for each process in it. Repairs and losses are in their notes.
 
     Args:
         path: the file.
@@ -82,7 +83,7 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
             )
         reader = _Reader(_is_inexact(text), _is_distributed(head, text), damage)
         header = reader.read(head, text, blocks)
-    return _timeline(source, reader, header)
+    return by_process(_timeline(source, reader, header), reader.columns.process_of_thread())
 
 
 class _Document(TraceHeader, kw_only=True):

@@ -67,8 +67,8 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
-    """The Timeline of the one process that a trace holds."""
-    return [read_kineto(path, progress)]
+    """The Timeline of the process that a trace holds; of several, such as merged ranks, one for each."""
+    return read_kineto(path, progress)
 
 
 def run_name(path: Path) -> str:

@@ -1,23 +1,28 @@
 """Iterations that ranges mark.
 
 In this order: ranges whose names differ by one number alone and follow each other ("iteration 3", "step_4"), PyTorch's
-own steps (left to the analysis), a step's name that repeats ("train_step"), executions of a TensorRT engine, the XLA
-module with the most GPU time, TensorFlow's op ``global_step`` (DLProf's key node), and a sequence of outermost ranges
-that repeats ("forward", "backward", "update").
+own steps (left to the analysis), a step's name that repeats ("train_step"), executions of a TensorRT engine, runs of
+the XLA module with the most GPU time, TensorFlow's op ``global_step`` (DLProf's key node), and a sequence of outermost
+ranges that repeats ("forward", "backward", "update").
+
+A range is no iteration where it lies in an op, where it comes several times in a larger range that repeats, or where
+nvFuser pushes it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import HostKind, Ints, StepMarks
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
-from tb_dlprof_plugin.readers.nvtx import tensorrt
+from tb_dlprof_plugin.readers.nvtx import tensorrt, xla
+from tb_dlprof_plugin.readers.nvtx.nesting import anything_around
+from tb_dlprof_plugin.readers.program_runs import steps_of_runs
 
 FOUND_BY_RANGES = "nvtx_ranges"
 FOUND_BY_EXECUTIONS = "tensorrt_executions"
@@ -33,6 +38,16 @@ _NO_STEP = re.compile(
     r"dataloader|shard|tensor|graph|thread|gpu|device|load",
     re.IGNORECASE,
 )
+_NVFUSER = re.compile(
+    r"(?:Fusion|CompiledKernel|CutlassCompiledKernel|KernelExecutor|ExprEvalExecutor|HostIr|CommunicationExecutor|"
+    r"MultiDeviceExecutor|GpuLower|ComputeAt)\w*::\w+|nvFusion\d*\Z|nvfuser"
+)
+"""``FUSER_PERF_SCOPE`` of nvFuser (csrc/runtime/*.cpp), which PyTorch and Lightning Thunder run: an op, or a step, has
+several."""
+_HOLDS_STEPS = re.compile(
+    r"epoch|train|eval|valid|test|fit|loop|phase|stage|warm|bench|profil|main|round|generat|section", re.IGNORECASE
+)
+"""What repeats and has several steps in it."""
 _MOST_PATTERNS = 20_000
 _MANY = 3
 _LONGEST_PERIOD = 64
@@ -42,7 +57,8 @@ _LONGEST_PERIOD = 64
 class MarkedRanges:
     """Ranges of a process: ``text`` indexes `texts`, ``kind`` is a `HostKind`, ``users`` marks the program's own.
 
-    ``gpu_ns`` is what the range launched, 0 where that was not counted.
+    ``gpu_ns`` is what the range launched, 0 where that was not counted, ``gpu`` on which GPU, -1 where not known.
+    ``in_op`` says whether the range lies in an op of a convention.
     """
 
     thread: Ints
@@ -53,6 +69,8 @@ class MarkedRanges:
     users: Bools
     parent: Ints
     gpu_ns: Ints
+    gpu: Ints
+    in_op: Bools
     texts: list[str]
 
 
@@ -62,6 +80,7 @@ def iterations(ranges: MarkedRanges) -> tuple[StepMarks | None, Bools]:
     if not len(none):
         return None, none
     names = ranges.texts
+    ranges = replace(ranges, users=ranges.users & ~ranges.in_op & ~_named(ranges, _is_of_nvfuser, ranges.users))
     numbered = _numbered(ranges)
     if numbered is not None:
         rows, numbers = numbered
@@ -71,18 +90,42 @@ def iterations(ranges: MarkedRanges) -> tuple[StepMarks | None, Bools]:
     used = np.bincount(ranges.text, minlength=len(names)) > 0
     if any(used[i] and names[i].startswith((PROFILER_STEP, OPTIMIZER_STEP)) for i in range(len(names))):
         return None, none
+    step = _named(ranges, lambda text: _is_step(text) and not _DIGITS.search(text), ranges.users)
     for found_by, wanted in (
-        (FOUND_BY_RANGES, _named(ranges, lambda text: _is_step(text) and not _DIGITS.search(text), ranges.users)),
+        (FOUND_BY_RANGES, step),
         (FOUND_BY_EXECUTIONS, _named(ranges, tensorrt.is_execution, ~none)),
-        (FOUND_BY_XLA, _module_with_most_time(ranges)),
     ):
         rows = _outermost_on_one_thread(ranges, wanted)
-        if len(rows) >= 2:
+        if len(rows) >= 2 and not _are_parts(ranges, rows):
             marks = none.copy()
             marks[rows] = True
             numbers = np.arange(len(rows), dtype=np.int64)
             return _marks(ranges, rows, numbers, found_by), marks if found_by == FOUND_BY_RANGES else none
-    return _global_steps(ranges) or _repeating(ranges), none
+    return _program_runs(ranges) or _global_steps(ranges) or _repeating(ranges), none
+
+
+def _is_of_nvfuser(text: str) -> bool:
+    return _NVFUSER.match(text) is not None
+
+
+def _are_parts(ranges: MarkedRanges, rows: Ints) -> bool:
+    """Whether the ranges come several times in each of larger ones that repeat: there the larger ones are the steps."""
+    around = ranges.parent[rows]
+    while len(around := around[around >= 0]):
+        patterns = {text: _DIGITS.sub("#", ranges.texts[text]) for text in np.unique(ranges.text[around]).tolist()}
+        for pattern in set(patterns.values()):
+            texts = [text for text, its_pattern in patterns.items() if its_pattern == pattern]
+            inside = around[np.isin(ranges.text[around], texts)]
+            larger = len(np.unique(inside))
+            if larger > 1 and len(inside) >= 2 * larger and not _HOLDS_STEPS.search(pattern):
+                return True
+        around = ranges.parent[around]
+    return False
+
+
+def may_hold_steps(text: str) -> bool:
+    """Whether a name is that of a step, or of something that has several steps in it."""
+    return "::" not in text and (_STEP.search(text) or _HOLDS_STEPS.search(text)) is not None
 
 
 def _is_step(text: str) -> bool:
@@ -137,7 +180,7 @@ def _numbered(ranges: MarkedRanges) -> tuple[Ints, Ints] | None:
         apart = bool((ranges.start_ns[rows][1:] >= ranges.stop_ns[rows][:-1]).all())
         rising = bool((np.diff(numbers) > 0).all())
         word = _STEP.search(pattern) is not None
-        if len(rows) < 2 or not apart or not (rising or word):
+        if len(rows) < 2 or not apart or not (rising or word) or _are_parts(ranges, rows):
             continue
         outer = bool((ranges.parent[rows] < 0).all()) and len(rows) >= _MANY and bool((np.diff(numbers) == 1).all())
         if not word and not outer:
@@ -150,22 +193,37 @@ def _numbered(ranges: MarkedRanges) -> tuple[Ints, Ints] | None:
 
 
 def _marks(ranges: MarkedRanges, rows: Ints, numbers: Ints, found_by: str) -> StepMarks:
-    """Steps from the ranges: each ends where the next begins, unless more than a step's length lies between."""
-    start, stop = ranges.start_ns[rows].copy(), ranges.stop_ns[rows].copy()
+    return _sharing_boundaries(numbers, ranges.start_ns[rows], ranges.stop_ns[rows], found_by)
+
+
+def _sharing_boundaries(numbers: Ints, start: Ints, stop: Ints, found_by: str) -> StepMarks:
+    """Steps of which each ends where the next begins, unless more than a step's length lies between."""
     longest = int((stop - start).max())
     near = start[1:] - stop[:-1] <= longest
-    stop[:-1] = np.where(near, start[1:], stop[:-1])
-    return StepMarks(numbers, start, stop, found_by)
+    ends = stop.copy()
+    ends[:-1] = np.where(near, start[1:], stop[:-1])
+    return StepMarks(numbers, start.copy(), ends, found_by)
 
 
-def _module_with_most_time(ranges: MarkedRanges) -> Bools:
-    modules = _named(ranges, lambda text: text.startswith("XlaModule:#"), ranges.parent < 0)
-    if not modules.any():
-        return modules
-    time = np.bincount(ranges.text[modules], weights=ranges.gpu_ns[modules], minlength=len(ranges.texts))
-    if not time.any():
-        time = np.bincount(ranges.text[modules], minlength=len(ranges.texts)).astype(np.float64)
-    return modules & (ranges.text == int(time.argmax()))
+def _program_runs(ranges: MarkedRanges) -> StepMarks | None:
+    """The runs of the XLA program with the most GPU time, the n-th on all GPUs together.
+
+    Around a module may be ranges of threads (``XlaLauncher``) and of the program, and another module.
+    """
+    programs = [xla.program_of(text) for text in ranges.texts]
+    is_program = np.array([bool(program) for program in programs], dtype=np.bool_)[ranges.text]
+    modules = np.flatnonzero(is_program & ~anything_around(is_program, ranges.parent))
+    if not len(modules):
+        return None
+    numbers = {program: number for number, program in enumerate(dict.fromkeys(programs))}
+    program = np.array([numbers[one] for one in programs], dtype=np.int64)[ranges.text[modules]]
+    time = np.bincount(program, weights=ranges.gpu_ns[modules])
+    main = int(time.argmax() if time.any() else np.bincount(program).argmax())
+    runs = modules[program == main]
+    start, stop = steps_of_runs(ranges.start_ns[runs], ranges.stop_ns[runs], ranges.thread[runs], ranges.gpu[runs])
+    if len(start) < 2:
+        return None
+    return _sharing_boundaries(np.arange(len(start), dtype=np.int64), start, stop, FOUND_BY_XLA)
 
 
 def _global_steps(ranges: MarkedRanges) -> StepMarks | None:

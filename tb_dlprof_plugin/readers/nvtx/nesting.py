@@ -50,3 +50,18 @@ def anything_around(marked: Bools, parent: Ints) -> Bools:
         if len(parent) == 0 or np.array_equal(around, result):
             return result
         result = around
+
+
+def inside_any(thread: Ints, start_ns: Ints, stop_ns: Ints, rows: Ints, around: Ints) -> Bools:
+    """Which of ``rows`` lie in one of the ranges ``around`` on their thread."""
+    result = np.zeros(len(rows), dtype=np.bool_)
+    for one in np.unique(thread[rows]).tolist():
+        outer = around[thread[around] == one]
+        if not len(outer):
+            continue
+        outer = outer[np.argsort(start_ns[outer], kind="stable")]
+        reach = np.maximum.accumulate(stop_ns[outer])
+        mine = np.flatnonzero(thread[rows] == one)
+        last = np.searchsorted(start_ns[outer], start_ns[rows[mine]], side="right") - 1
+        result[mine] = (last >= 0) & (stop_ns[rows[mine]] <= reach[np.maximum(last, 0)])
+    return result

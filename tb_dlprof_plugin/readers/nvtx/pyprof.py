@@ -1,10 +1,12 @@
 """The Python dicts of PyProf and of ``nvidia_dlprof_pytorch_nvtx``, and PyProf's ``layer:NAME``.
 
     {'mod': 'torch', 'op': 'mm', 'args': [{'name': '', 'type': 'tensor', 'shape': (2, 3), 'dtype': 'float32'}, ...]}
-    {'traceMarker': ['train.py:34', ...], 'funcStack': '/<module>/Net::forward/Linear::forward/linear'}
+    {'traceMarker': ['train.py:34', ...], 'funcStack': '/<module>/Net::forward/Linear::_call_impl(2)/Linear::forward'}
 
 They are Python, no JSON, and untrusted: `ast.literal_eval` reads them, which runs nothing, and only up to
-65,535 characters. A text that was cut gives what its beginning says. DLProf's op is the outermost dict.
+65,535 characters. A text that was cut gives what its beginning says. DLProf's op is the outermost dict. Its number
+behind a function is that of the line that calls it, in the function around: the second layer of a class has "(2)"
+(``build_function_stack`` of pyprof/nvtx/dlprof.py).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ LAYER = "layer:"
 _MOST_CHARACTERS = (1 << 16) - 1
 _MOST_ARGUMENTS = 1000
 _OP_OF_CUT_TEXT = re.compile(r"""['"]op['"]: ['"](\w{1,200})['"]""")
-_FUNCTION = re.compile(r"(.*)::\w+\Z")
+_FUNCTION = re.compile(r"(?P<of_class>.*)::(?P<function>\w+)(?:\((?P<number>\d{1,9})\))?\Z")
+_ENTRIES = ("_call_impl", "_wrapped_call_impl", "__call__")
+"""Functions by which a module is called, each call that of a module of its own."""
 _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python")
 _LARGEST = 2**62
 
@@ -105,15 +109,26 @@ def _sizes(shape: Any) -> InputShape:
 
 
 def _module(stack: Any) -> str:
-    """ "Net.Linear" of "/<module>/Net::forward/Linear::_call_impl/Linear::forward/linear": the classes in order."""
+    """ "Net.Linear_2" of "/<module>/Net::forward/Linear::_call_impl(2)/Linear::forward/linear": the classes in order.
+
+    Each has the number of its call where the function around calls several modules.
+    """
     if not isinstance(stack, str):
         return ""
-    classes: list[str] = []
+    path: list[str] = []
+    last_class = last_function = ""
     for part in stack.split("/"):
-        of_class = _FUNCTION.match(part)
-        if of_class and (not classes or classes[-1] != of_class[1]):
-            classes.append(of_class[1])
-    return ".".join(classes)
+        found = _FUNCTION.match(part)
+        if found is None:
+            continue
+        of_class, function, number = found.groups()
+        called = function in _ENTRIES and (last_function not in _ENTRIES or of_class != last_class)
+        if called or of_class != last_class:
+            path.append(of_class)
+        if called and number:
+            path[-1] = f"{of_class}_{number}"
+        last_class, last_function = of_class, function
+    return ".".join(path)
 
 
 def _place(frames: Any) -> str:

@@ -85,6 +85,12 @@ def _program(part: str) -> str:
     return f"{found[1]}_{_NO_WORD.sub('_', found[2])}".rstrip("_") if found else ""
 
 
+def program_of(text: str) -> str:
+    """The program that a module's range runs, such as "jit_step"; "" for every other range."""
+    module = _MODULE.match(text)
+    return module[1] if module else ""
+
+
 def is_xla(text: str) -> bool:
     """Whether the text is a module's or a thunk's, in whatever domain."""
     return text.startswith((MODULE, THUNK))

@@ -1,12 +1,13 @@
 """Makes a Timeline of what ``trtexec`` exports. Times are real ones; what stands for a layer in them is its average.
 
-An inference is an iteration. In each, the layers stand end to end with their average times, as kernels that have the
-names of TensorRT's tactics. Profiling by layer makes them slower: where they add up to more than an inference took,
-they are shown in proportion.
+An inference is an iteration; the warm-up is left out. In each, the layers stand end to end with their average times, as
+kernels that have the names of TensorRT's tactics. Profiling by layer makes them slower: where they add up to more than
+an inference took, they are shown in proportion.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tb_dlprof_plugin.model.timeline import (
     DeviceKind,
     DeviceProperties,
     HostKind,
+    Ints,
     LaunchConfig,
     StatedOp,
     StepMarks,
@@ -34,9 +36,10 @@ from tb_dlprof_plugin.readers.small_tables import DeviceRows, HostRows
 from tb_dlprof_plugin.readers.tensorrt.files import EngineFiles, engine_files, stem_of
 from tb_dlprof_plugin.readers.tensorrt.layers import Layer, read_layers
 from tb_dlprof_plugin.readers.tensorrt.times import Inference, Span, read_profile, read_times
+from tb_dlprof_plugin.readers.warm_up import steady_part, warm_up_count, warm_up_note
 
 MOST_INFERENCES = 200
-"""A measurement has thousands, which differ by microseconds."""
+"""A measurement has thousands, which differ by microseconds behind its warm-up."""
 _CPU, _COMPUTE, _TO_GPU, _FROM_GPU = 0, 0, 1, 2
 
 
@@ -55,7 +58,21 @@ def read_tensorrt(path: Path) -> Timeline:
             "--exportProfile=profile.json and keep the files together."
         )
     layers = {layer.name: layer for layer in (read_layers(files.layers) if files.layers else [])}
-    return _Engine(path, files, averages, layers, recorded[:MOST_INFERENCES], len(recorded), count).timeline()
+    computing_ns = np.array([one.compute.stop_ns - one.compute.start_ns for one in recorded], dtype=np.int64)
+    warm_up = warm_up_count(computing_ns)
+    part = steady_part(computing_ns[warm_up:], MOST_INFERENCES)
+    chosen = _Chosen(warm_up + part.start, computing_ns, warm_up)
+    return _Engine(path, files, averages, layers, recorded[warm_up:][part], chosen, count).timeline()
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Which of the measured inferences are read: from ``first`` on, behind a warm-up of the first ``warm_up``.
+    ``computing_ns`` is how long each measured one computed."""
+
+    first: int
+    computing_ns: Ints
+    warm_up: int
 
 
 class _Engine:
@@ -63,10 +80,10 @@ class _Engine:
 
     def __init__(
         self, path: Path, files: EngineFiles, averages: list[tuple[str, int]], layers: dict[str, Layer],
-        recorded: list[Inference], measured: int, averaged: int,
+        recorded: list[Inference], chosen: _Chosen, averaged: int,
     ) -> None:  # fmt: skip
         self.path, self.files, self.averages, self.layers = path, files, averages, layers
-        self.measured, self.averaged, self.timed = measured, averaged, bool(recorded)
+        self.chosen, self.averaged, self.timed = chosen, averaged, bool(recorded)
         whole = Span(0, sum(time for _, time in averages))
         self.inferences = recorded or [Inference(Span(0, 0), Span(0, 0), whole, Span(0, 0))]
         self.strings = StringTable()
@@ -153,7 +170,8 @@ class _Engine:
         """An inference lasts until the next one computes."""
         start = np.array([inference.compute.start_ns for inference in self.inferences], dtype=np.int64)
         last = self.inferences[-1].compute.stop_ns
-        return StepMarks(np.arange(len(start), dtype=np.int64), start, np.append(start[1:], last), "inference")
+        number = np.arange(len(start), dtype=np.int64) + self.chosen.first
+        return StepMarks(number, start, np.append(start[1:], last), "inference")
 
     def _notes(self) -> list[TraceNote]:
         notes = []
@@ -174,9 +192,16 @@ class _Engine:
         if not self.timed:
             text = "Inferences were not timed: run trtexec with --exportTimes=times.json, too; one is made of averages."
             notes.append(TraceNote("no_times", text))
-        if self.measured > len(self.inferences):
-            text = f"Of the measured inferences the first {MOST_INFERENCES} are read."
-            notes.append(TraceNote("inferences_left_out", text, self.measured - MOST_INFERENCES))
+        warm_up, measured = self.chosen.warm_up, len(self.chosen.computing_ns)
+        if warm_up:
+            notes.append(warm_up_note(self.chosen.computing_ns, warm_up))
+        left_out = measured - warm_up - len(self.inferences)
+        if left_out > 0:
+            text = (
+                f"Of {measured} measured inferences, {MOST_INFERENCES} that follow each other are read, from number "
+                f"{self.chosen.first} on: their median is nearest to that of all."
+            )
+            notes.append(TraceNote("inferences_left_out", text, left_out))
         return notes
 
 

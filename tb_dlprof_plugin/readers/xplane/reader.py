@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_dlprof_plugin.model.lookup import take_rows
+from tb_dlprof_plugin.model.lookup import rows_with, take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -27,6 +27,7 @@ from tb_dlprof_plugin.model.timeline import (
     TraceNote,
 )
 from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.program_runs import gpu_of_runs, steps_of_runs
 from tb_dlprof_plugin.readers.xplane.device_events import XPlaneDeviceRows, gpu_of, properties, read_rows, work_lines
 from tb_dlprof_plugin.readers.xplane.event_table import (
     EventTable,
@@ -101,7 +102,7 @@ def read_xplane(
     label_host_ops(host, classified, table)
     calls = tie(rows, host, classified, table)
     _tell(progress, 0.9)
-    steps = marked_steps(host) or _runs_of_the_main_program(device, host, strings)
+    steps = marked_steps(host) or _runs_of_the_main_program(device, host, strings, rows.device)
     timelines = _Timelines(path, space, everything, rows, host, classified, table, calls, steps)
     gpus = np.unique(rows.device).tolist()
     all_gpus = sorted(gpu_planes.values())
@@ -145,8 +146,11 @@ def _environment(planes: list[XPlane]) -> dict[str, int]:
     return found
 
 
-def _runs_of_the_main_program(device: EventTable, host: EventTable, strings: StringTable) -> StepMarks | None:
-    """Iterations of a program that marks none: each run of the compiled program with most GPU time begins one."""
+def _runs_of_the_main_program(
+    device: EventTable, host: EventTable, strings: StringTable, gpu: Ints
+) -> StepMarks | None:
+    """Iterations of a program that marks none: each run of the compiled program with most GPU time on all GPUs that it
+    runs on. ``gpu`` is that of each row of ``device``."""
     modules = device.stats["hlo_module"]
     named = modules > 0
     if not named.any():
@@ -155,12 +159,19 @@ def _runs_of_the_main_program(device: EventTable, host: EventTable, strings: Str
     time = np.bincount(row, weights=device.duration_ns[named])
     name = strings.values[int(known[int(time.argmax())])]
     run = strings.values.index(f"{name}:XLA GPU module") if f"{name}:XLA GPU module" in strings.values else -1
-    rows = np.flatnonzero(host.name == run)
-    if len(rows) < 2:
+    runs = np.flatnonzero(host.name == run)
+    if len(runs) < 2:
         return None
-    rows = rows[np.argsort(host.start_ns[rows], kind="stable")]
-    start, stop = host.start_ns[rows], host.start_ns[rows] + host.duration_ns[rows]
-    return marks(np.arange(len(rows), dtype=np.int64), start, np.maximum.accumulate(stop), "program_run")
+    begin, end, thread = host.start_ns[runs], host.start_ns[runs] + host.duration_ns[runs], host.line[runs]
+    activity = rows_with(device.stats["correlation_id"], np.maximum(host.stats["correlation_id"], 0))
+    launches = np.flatnonzero((activity >= 0) & (host.stats["correlation_id"] > 0))
+    ran_on = gpu_of_runs(
+        begin, end, thread, host.start_ns[launches], host.line[launches], gpu[activity[launches]]
+    )  # fmt: skip
+    start, stop = steps_of_runs(begin, end, thread, ran_on)
+    if len(start) < 2:
+        return None
+    return marks(np.arange(len(start), dtype=np.int64), start, stop, "program_run")
 
 
 class _Timelines:
