@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+NOTHING_ELIGIBLE = "No kernel of the selected iterations is work for Tensor Cores."
+
 
 def ms(time_ns: float, digits: int = 2) -> str:
     """ "1.25 ms"."""

@@ -16,7 +16,6 @@ from tb_dlprof_plugin.metrics.iterations import (
     step_totals,
 )
 from tb_dlprof_plugin.metrics.kernels import time_split
-from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
@@ -25,11 +24,13 @@ from tb_dlprof_plugin.pages.common import (
     Coverage,
     NoteItem,
     OpRow,
+    PossibleShare,
     SelectedRange,
     Slice,
     StepFigures,
     coverage_of,
     note_items,
+    possible_share,
     run_title,
     selected_range,
     step_figures,
@@ -71,6 +72,7 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     ]
     gpu_utilization_percent: float | None
     tensor_core_kernel_utilization_percent: float | None
+    tensor_core_kernel_utilization_possible: PossibleShare | None
     tensor_core_eligible_ns: int | None
     tensor_core_time_percent: float | None
     gpu_busy_ns: int | None
@@ -197,8 +199,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
     """The Overview page over the selected iterations."""
     profile = view.profile
     steps = step_totals(view, selection)
-    totals = op_totals(view, selection)
-    tensor_cores = tensor_core_totals(totals)
+    tensor_cores = tensor_core_totals(view, selection)
     has_gpu = profile.has_gpu
     account = account_slices(view, selection)
     buckets = _buckets(account, steps)
@@ -221,7 +222,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         resource_usage=_resource_usage(view, selection, steps),
         parts=_parts(view, selection, steps.wall_ns),
         kernel_time=_kernel_time(view, selection) if has_gpu else [],
-        tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
+        tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu and not profile.of_amd else [],
         buckets=buckets,
         iterations=_bars(view, selection, buckets),
         bars_note=bars_note(len(view.profile.iterations)),
@@ -254,6 +255,7 @@ def _summary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
         tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_kernel_utilization_possible=possible_share(tensor_cores.possible),
         tensor_core_eligible_ns=tensor_cores.eligible_ns if profile.has_gpu else None,
         tensor_core_time_percent=time_split(view, selection).tensor_core_percent,
         gpu_busy_ns=steps.gpu_busy_ns,

@@ -8,6 +8,7 @@ from tb_dlprof_plugin.metrics.iterations import percent, shows_data_loading, ste
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
+from tb_dlprof_plugin.metrics.tensor_cores import possible_step_share
 from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import duration, share
@@ -15,7 +16,7 @@ from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.ops import op_rows
-from tb_dlprof_plugin.pages.sentences import idle_words
+from tb_dlprof_plugin.pages.sentences import idle_words, share_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 KERNELS_LABEL = "Kernels, on Tensor Cores or not"
@@ -86,14 +87,21 @@ def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:
 def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     steps = step_totals(view, selection)
     step = f"each {length} step" if length else "each step"
-    told = time_split(view, selection).tensor_cores_known
-    tensor = share(percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None)
     works = f"works {share(steps.gpu_utilization)}"
-    idle = idle_words(view, selection)
+    idle, on_tensor_cores = idle_words(view, selection), _on_tensor_cores(view, selection)
     if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        return f"The GPU {idle} of {step}; it {works}, {tensor} on Tensor Cores."
-    text = f"The GPU {works} of {step}, {tensor} on Tensor Cores"
-    return f"{text}, and {idle}." if idle else f"{text}."
+        return f"The GPU {idle} of {step}; it {works}{on_tensor_cores}."
+    text = f"The GPU {works} of {step}{on_tensor_cores}"
+    return f"{text}{',' if on_tensor_cores else ''} and {idle}." if idle else f"{text}."
+
+
+def _on_tensor_cores(view: ProfileView, selection: Selection) -> str:
+    """Such as ", 41 % on Tensor Cores"; "" of a GPU of AMD's, which has none to use."""
+    if view.profile.of_amd:
+        return ""
+    steps, told = step_totals(view, selection), time_split(view, selection).tensor_cores_known
+    share_of_step = percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None
+    return f", {share_words(share_of_step, possible_step_share(view, selection))} on Tensor Cores"
 
 
 def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:

@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import work_rows
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, KERAS_MIXED, ORT_FLOAT16, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
-from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.advice.text import NOTHING_ELIGIBLE, ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
@@ -97,12 +97,12 @@ AMP_LAUNCH_OVERHEAD = SpeedupRange(1.0, 1.1, 1.4)
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where most eligible kernel time is FP32 or TF32 and half precision should shorten the step."""
     precisions = tensor_core_precisions(context.compute_capability)
-    matrix = context.kernel_launches & context.view.launch_in_matrix_op
+    matrix = context.matrix_launches
     eligible = context.per_step(matrix)
     if not context.product_launches.any() and not time_split(context.view, context.selection).tensor_cores_known:
-        return Silent("Which ops could use Tensor Cores is unknown, as most kernels are.", applicable=False)
+        return Silent("Which kernels could use Tensor Cores is unknown: their names do not tell.", applicable=False)
     if not eligible:
-        return Silent("No op could use Tensor Cores.", applicable=False)
+        return Silent(NOTHING_ELIGIBLE, applicable=False)
     half = context.per_step(matrix & context.in_precision(*HALF_PRECISIONS))
     half_share = percent(half, eligible) or 0.0
     if half_share >= HALF_PRECISION_SHARE_PERCENT:
@@ -128,11 +128,11 @@ def check(context: RuleContext) -> Finding | Silent:
                 f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
                 f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {ms(context.step_ns)}."
             )
-    rows = op_rows(context, from_fp32 | from_tf32)
+    rows = work_rows(context, from_fp32 | from_tf32)
     return RULE.finding(
         title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of each step could run on Tensor Cores "
         "in half precision",
-        seen=f"Ops that can use Tensor Cores take {ms(eligible)} of kernel time a step; "
+        seen=f"{context.eligible_words} take {ms(eligible)} of kernel time a step; "
         f"{half_share:.0f} % of it is in half precision.",
         readings=[
             Reading("Eligible kernel time per step", eligible, "ns"),

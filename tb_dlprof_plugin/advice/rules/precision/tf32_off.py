@@ -27,7 +27,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import TF32
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import work_rows
 from tb_dlprof_plugin.advice.finding import Reference
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
@@ -127,14 +127,15 @@ def check(context: RuleContext) -> Finding | Silent:
     )
     return RULE.finding(
         title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in each step run off the Tensor Cores",
-        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %)."
+        seen=("No op was recorded around them: by their names, " if context.by_kernels else "")
+        + f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %)."
         + (f"{switches}." if recorded else ""),
         readings=[
             Reading("FP32 matrix kernels off the Tensor Cores, per step", time, "ns"),
             Reading("Share of the step", share, "percent"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
-        evidence=op_rows(context, launches),
+        evidence=work_rows(context, launches),
         change="Allow TF32: inputs keep FP32's range, products are rounded to 10 bits of mantissa. No other change is "
         "needed. Mixed precision gains more, and the two savings do not add up.",
         code=TF32,
