@@ -144,6 +144,11 @@ class RuleContext:
         return bool(self.matrix_launches.any()) and not (self.matrix_launches & (self.view.launch_group >= 0)).any()
 
     @property
+    def launches_recorded(self) -> bool:
+        """Whether the calls that launch GPU work were recorded: without them no change of it can be replayed."""
+        return bool((self.profile.launches.call >= 0).any())
+
+    @property
     def eligible_words(self) -> str:
         """What `matrix_launches` are, as the subject of a sentence."""
         if self.by_kernels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+NO_LAUNCHES = "The calls that launch work on the GPU were not recorded: how much shorter a step gets cannot be told."
 NOTHING_ELIGIBLE = "No kernel of the selected iterations is work for Tensor Cores."
 
 

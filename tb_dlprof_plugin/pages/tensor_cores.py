@@ -160,8 +160,9 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
 
 class TensorCoresPage(msgspec.Struct, frozen=True):
     """``by_precision`` splits the eligible kernel time, ``by_reason`` the part of it off the Tensor Cores.
-    ``utilization_possible`` is where the utilization lies if too much is unknown to name it. ``without_op_ns`` of the
-    eligible time is in kernels around which no op was recorded: they are in no row of ``ops``.
+
+    ``utilization_possible`` is where the utilization lies if too much is unknown to name it. ``without_op_percent`` is
+    the part of the eligible time in kernels around which no op was recorded: they are in no row of ``ops``.
 
     ``ops`` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
     follow, by the time off the Tensor Cores. ``kernels`` are by time. ``saving`` is what the known remedies together
@@ -177,7 +178,7 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
     utilization_percent: float | None
     utilization_possible: PossibleShare | None
     eligible_ns: int | None
-    without_op_ns: int | None
+    without_op_percent: float | None
     using_ns: int | None
     not_using_ns: int | None
     unknown_ns: int | None
@@ -211,6 +212,7 @@ def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> T
         has_gpu=profile.has_gpu,
         supported_precisions=list(supported_precisions(view)),
         utilization_percent=use.utilization,
+        without_op_percent=percent(use.without_op_ns, use.eligible_ns) if applies else None,
         utilization_possible=possible_share(use.possible),
         by_precision=_by_precision(view, selection, use) if applies else [],
         by_reason=by_reason,

@@ -48,7 +48,7 @@ def test_nsys_without_ranges_has_the_share_that_it_has_with_them(name: str, tmp_
     assert with_ops.utilization_percent is not None
     assert without.utilization_percent == pytest.approx(with_ops.utilization_percent, abs=SAME_POINTS)
     assert without.headline.startswith("No op was recorded around the kernels. By their names Tensor Cores run for")
-    assert (without.ops, without.without_op_ns) == ([], without.eligible_ns)
+    assert (without.ops, without.without_op_percent) == ([], 100)
     assert sum(kernel.total_ns for kernel in without.kernels) == without.eligible_ns
     assert sum(part.value_ns or 0 for part in without.by_precision) == without.eligible_ns
     assert sum(total.time_ns for total in without.by_reason) == (without.not_using_ns or 0) + (without.unknown_ns or 0)
@@ -141,3 +141,26 @@ def test_without_any_product_no_op_is_blamed(tmp_path: Path) -> None:
         "attention."
     )
     assert advice_of(view)[1]["amp_not_used"] == "No kernel of the selected iterations is work for Tensor Cores."
+
+
+def test_on_a_gpu_alone_the_advice_is_without_a_saving(tmp_path: Path) -> None:
+    source = TRACES / "resnet50_fp32.pt.trace.json.gz"
+    findings, _ = advice_of(view_of(kineto_without_ops(source, tmp_path, launches=False)))
+    for rule in ("tf32_off", "amp_not_used"):
+        assert findings[rule].saving is None
+        assert findings[rule].saving_unknown_because.startswith(
+            "The calls that launch work on the GPU were not recorded"
+        )
+        assert "CPU" not in findings[rule].seen
+
+
+def test_fp32_work_in_a_run_of_mixed_precision_is_named_by_its_kernels(tmp_path: Path) -> None:
+    view = a100(
+        tmp_path,
+        ("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_tn", 600),
+        ("ampere_sgemm_128x64_tn", 400),
+        ELEMENTWISE,
+    )
+    finding = advice_of(view)[0]["amp_defeated"]
+    assert finding.title.startswith("Mixed precision is on, but ampere_sgemm_128x64_tn runs in FP32")
+    assert finding.change.startswith("Let what launches ampere_sgemm_128x64_tn run in FP16")

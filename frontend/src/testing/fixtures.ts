@@ -511,7 +511,7 @@ export const tensorCores = filled("TensorCoresPage", {
   utilization_percent: 14.6,
   utilization_possible: null,
   eligible_ns: 600_000_000,
-  without_op_ns: 0,
+  without_op_percent: 0,
   using_ns: 88_000_000,
   not_using_ns: 480_000_000,
   unknown_ns: 32_000_000,

@@ -32,7 +32,7 @@ from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, KERAS_MIXED, ORT_F
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
-from tb_dlprof_plugin.advice.text import NOTHING_ELIGIBLE, ms
+from tb_dlprof_plugin.advice.text import NO_LAUNCHES, NOTHING_ELIGIBLE, ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
@@ -116,18 +116,9 @@ def check(context: RuleContext) -> Finding | Silent:
     from_fp32 = context.product_launches & context.in_precision("fp32") & ~context.on_tensor_cores
     from_tf32 = context.product_launches & context.in_precision("tf32", "3xtf32")
     modern = "bf16" in precisions
-    found = forecasts(context.view).get("bf16" if modern else "fp16")
-    if found is not None:
-        estimate = of_forecast(context, found)
-        if not gains(found):
-            return Silent(f"Forecast: {headline(found)}")
-    else:
-        estimate = _by_factors(context, from_fp32, from_tf32)
-        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-            return Silent(
-                f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
-                f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {ms(context.step_ns)}."
-            )
+    estimate = _estimate(context, from_fp32, from_tf32, "bf16" if modern else "fp16")
+    if isinstance(estimate, Silent):
+        return estimate
     rows = work_rows(context, from_fp32 | from_tf32)
     return RULE.finding(
         title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of each step could run on Tensor Cores "
@@ -157,6 +148,25 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Half precision, by whatever means."""
     mode = precision_mode(candidate)
     return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
+
+
+def _estimate(context: RuleContext, from_fp32: Bools, from_tf32: Bools, half: str) -> Saving | str | Silent:
+    """What half precision saves, or why that is unknown; silent where it is not worth it."""
+    found = forecasts(context.view).get("bf16" if half == "bf16" else "fp16")
+    if found is not None:
+        return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
+    if not context.launches_recorded:
+        share = percent(context.per_step(from_fp32 | from_tf32), context.step_ns) or 0.0
+        if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(f"Matrix kernels in FP32 and TF32 take {share:.1f} % of the recording.")
+        return NO_LAUNCHES
+    estimate = _by_factors(context, from_fp32, from_tf32)
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(
+            f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
+            f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {ms(context.step_ns)}."
+        )
+    return estimate
 
 
 def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Saving:

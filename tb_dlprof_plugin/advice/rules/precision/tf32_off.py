@@ -31,8 +31,8 @@ from tb_dlprof_plugin.advice.evidence import work_rows
 from tb_dlprof_plugin.advice.finding import Reference
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
-from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.text import NO_LAUNCHES, ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import precision_of
 from tb_dlprof_plugin.metrics.tensor_core_reasons import launch_of_cudnn, run_settings
@@ -104,22 +104,10 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("No product runs in FP32 for which TF32 is off.")
     time = context.per_step(launches)
     share = percent(time, context.step_ns) or 0.0
-    found = forecasts(context.view).get("tf32")
-    if found is not None:
-        estimate = of_forecast(context, found)
-        if not gains(found):
-            return Silent(f"Forecast: {headline(found)}")
-    else:
-        estimate = faster_kernels(
-            context,
-            [(launches, thresholds.TF32_MATRIX)],
-            f"{ms(time)} of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
-            f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
-        )
-        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-            return Silent(
-                f"FP32 matrix kernels take {share:.1f} % of the step; TF32 should save {estimate.percent:.1f} %."
-            )
+    estimate = _estimate(context, launches)
+    if isinstance(estimate, Silent):
+        return estimate
+    saved = None if isinstance(estimate, str) else estimate.percent
     recorded = (settings.matmul_tf32, settings.cudnn_tf32) != (None, None) or context.of_pytorch
     switches = " TF32: " + ", ".join(
         f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
@@ -133,7 +121,7 @@ def check(context: RuleContext) -> Finding | Silent:
         readings=[
             Reading("FP32 matrix kernels off the Tensor Cores, per step", time, "ns"),
             Reading("Share of the step", share, "percent"),
-            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+            Reading("Expected saving", saved, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=work_rows(context, launches),
         change="Allow TF32: inputs keep FP32's range, products are rounded to 10 bits of mantissa. No other change is "
@@ -141,6 +129,28 @@ def check(context: RuleContext) -> Finding | Silent:
         code=TF32,
         saving=estimate,
     )
+
+
+def _estimate(context: RuleContext, launches: Bools) -> Saving | str | Silent:
+    """What TF32 saves on these launches, or why that is unknown; silent where it is not worth it."""
+    found = forecasts(context.view).get("tf32")
+    if found is not None:
+        return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
+    time = context.per_step(launches)
+    share = percent(time, context.step_ns) or 0.0
+    if not context.launches_recorded:
+        if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(f"FP32 matrix kernels take {share:.1f} % of the recording.")
+        return NO_LAUNCHES
+    estimate = faster_kernels(
+        context,
+        [(launches, thresholds.TF32_MATRIX)],
+        f"{ms(time)} of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
+        f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"FP32 matrix kernels take {share:.1f} % of the step; TF32 should save {estimate.percent:.1f} %.")
+    return estimate
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
