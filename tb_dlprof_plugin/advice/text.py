@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-NO_LAUNCHES = "The calls that launch work on the GPU were not recorded: how much shorter a step gets cannot be told."
+NO_LAUNCHES = "The calls that launch work on the GPU were not recorded: how much shorter a step gets is unknown."
 NOTHING_ELIGIBLE = "No kernel of the selected iterations is work for Tensor Cores."
 
 

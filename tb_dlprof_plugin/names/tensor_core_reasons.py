@@ -181,7 +181,7 @@ def _without_op(product: Product, settings: Settings) -> Reason | None:
     if allowed is False:
         return Reason("fp32_tf32_off", f"{said}; TF32 is switched off ({name} is False).", "tf32", kernel)
     if allowed:
-        return Reason("library_choice", f"{said}, although TF32 is allowed ({name}).", kernel=kernel)
+        return Reason("library_choice", f"{said}, although TF32 is allowed.", kernel=kernel)
     return Reason("unknown", f"{said}; whether TF32 is allowed was not recorded.", kernel=kernel)
 
 

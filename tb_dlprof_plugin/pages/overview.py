@@ -47,7 +47,7 @@ from tb_dlprof_plugin.pages.precision import (
 )
 from tb_dlprof_plugin.pages.sentences import step_words
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
-from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
+from tb_dlprof_plugin.pages.step_account import account_slices, headline, kernels_label, part_labels
 from tb_dlprof_plugin.pages.system import SystemItem, system_items
 from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -287,7 +287,7 @@ def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) 
     if not time_split(view, selection).tensor_cores_known:
         times["other_kernels"] = (times["other_kernels"] or 0) + (times["tensor_core"] or 0)
         times["tensor_core"] = None
-        labels["other_kernels"] = KERNELS_LABEL
+        labels["other_kernels"] = kernels_label(view)
     return [Slice(name, labels[name], value, percent(value, steps.wall_ns)) for name, value in times.items()]
 
 

@@ -19,8 +19,6 @@ from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.sentences import idle_words, share_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
-KERNELS_LABEL = "Kernels, on Tensor Cores or not"
-"""Of all kernels where it is unknown which of them use Tensor Cores."""
 ROLE_LABELS = {
     Role.FORWARD: "Forward",
     Role.BACKWARD: "Backward",
@@ -53,10 +51,15 @@ def account_slices(view: ProfileView, selection: Selection) -> list[Slice]:
     if not time_split(view, selection).tensor_cores_known:
         times_ns["other_compute"] = (times_ns["other_compute"] or 0) + (times_ns["tensor_core"] or 0)
         times_ns["tensor_core"] = None
-        names["other_compute"] = KERNELS_LABEL
+        names["other_compute"] = kernels_label(view)
     if not shows_data_loading(view):
         times_ns["dataloader"] = None
     return [_slice(key, names[key], value, step_ns) for key, value in times_ns.items()]
+
+
+def kernels_label(view: ProfileView) -> str:
+    """Of all kernels where it is unknown which of them use Tensor Cores, or none can."""
+    return "Kernels" if view.profile.of_amd else "Kernels, on Tensor Cores or not"
 
 
 def part_labels(view: ProfileView, parts: dict[Role, int | None]) -> dict[Role, str]:
