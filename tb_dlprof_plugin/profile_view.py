@@ -20,7 +20,12 @@ from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parent
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.gpu_generations import tensor_core_capability
 from tb_dlprof_plugin.names.kernel_rules import WHOLE_GRAPH
-from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel, tensor_core_precisions
+from tb_dlprof_plugin.names.tensor_core_eligibility import (
+    computes_product,
+    eligible_by_kernel,
+    is_op_of_pytorch,
+    tensor_core_precisions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,24 +275,16 @@ class ProfileView:
         if capability is None or tensor_core_precisions(capability):
             # What a graph that was recorded whole computes is not known.
             result[whole_graph] = int(Verdict.UNKNOWN)
-        rows = np.flatnonzero(self.launch_is_kernel & ~whole_graph)
-        if not len(rows):
-            return result
-        op = take_or(self.profile.ops.name, self.launch_op[rows], 0)
-        pairs, inverse = np.unique(np.stack((op, launches.kernel[rows])), axis=1, return_inverse=True)
+        columns = (kernels.name.tolist(), kernels.family.tolist(), kernels.rule.tolist())
         verdicts = [
-            eligible_by_kernel(
-                strings[op],
-                strings[kernels.name[kernel]],
-                strings[kernels.family[kernel]],
-                strings[kernels.rule[kernel]],
-                capability,
-            )
-            for op, kernel in pairs.T.tolist()
+            int(eligible_by_kernel(strings[name], strings[family], strings[rule], capability))
+            for name, family, rule in zip(*columns, strict=True)
         ]
-        result[rows] = np.array(verdicts, dtype=np.int64)[inverse.reshape(-1)]
-        # An op around the generated code decides.
-        result[self._launched_in_matrix_op] = int(Verdict.NO)
+        rows = self.launch_is_kernel & ~whole_graph
+        result[rows] = np.array(verdicts, dtype=np.int64)[launches.kernel[rows]]
+        # Of PyTorch's own ops the name decides, and an op around generated code does.
+        decided = take_or(self.profile.ops_named(is_op_of_pytorch), self.launch_op, False)
+        result[(decided & rows) | self._launched_in_matrix_op] = int(Verdict.NO)
         return result
 
     @cached_property

@@ -106,20 +106,21 @@ def serves_product(rule: str) -> bool:
     return rule in _SERVING_RULES
 
 
-def eligible_by_kernel(
-    op: str, kernel: str, family: str, rule: str, compute_capability: tuple[int, int] | None
-) -> Verdict:
-    """Whether a kernel is work for Tensor Cores although `eligible` does not cover its op, or no op was recorded.
+def is_op_of_pytorch(op: str) -> bool:
+    """Whether it is one of PyTorch's own ops, of which `eligible` decides by the name."""
+    return op.startswith(_PYTORCH_OPS)
+
+
+def eligible_by_kernel(kernel: str, family: str, rule: str, compute_capability: tuple[int, int] | None) -> Verdict:
+    """Whether a kernel is work for Tensor Cores where no op decides: none was recorded, or it is not PyTorch's.
 
     Args:
-        op: the innermost op around its launch, "" for none. Of PyTorch's own ops the name decides, here the answer is
-            then "no".
         kernel: its name.
         family: `KernelClass.kind`.
         rule: `KernelClass.rule`.
         compute_capability: of the GPU; None makes the answer unknown where it would be yes.
     """
-    if op.startswith(_PYTORCH_OPS) or rule in _NO_MATRIX_RULES or _ONE_CHANNEL_NAME.search(kernel):
+    if rule in _NO_MATRIX_RULES or _ONE_CHANNEL_NAME.search(kernel):
         return Verdict.NO
     if not (computes_product(family, rule) or serves_product(rule)):
         return Verdict.NO

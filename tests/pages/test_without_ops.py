@@ -75,7 +75,7 @@ def test_the_kernels_of_every_recorded_run_tell_what_its_ops_do(run: str) -> Non
     view = recorded_view(DEMO / run)
     kernels, launches, strings = view.profile.kernels, view.profile.launches, view.profile.strings
     eligible = [
-        eligible_by_kernel("", strings[name], strings[family], strings[rule], view.tensor_core_capability)
+        eligible_by_kernel(strings[name], strings[family], strings[rule], view.tensor_core_capability)
         for name, family, rule in zip(kernels.name, kernels.family, kernels.rule, strict=True)
     ]
     rows = view.selected_launches(view.selection()) & (np.array(eligible) == Verdict.YES)[launches.kernel]
@@ -164,3 +164,16 @@ def test_fp32_work_in_a_run_of_mixed_precision_is_named_by_its_kernels(tmp_path:
     finding = advice_of(view)[0]["amp_defeated"]
     assert finding.title.startswith("Mixed precision is on, but ampere_sgemm_128x64_tn runs in FP32")
     assert finding.change.startswith("Let what launches ampere_sgemm_128x64_tn run in FP16")
+
+
+def test_an_op_of_pytorch_decides_for_the_kernels_that_it_launches(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.step(1, 0, 400)
+    trace.op("aten::linalg_qr", 0, 20)
+    trace.launch("ampere_sgemm_128x64_nn", 2, 20, 60)
+    # cuBLAS, called by an extension outside every op.
+    trace.launch("ampere_sgemm_128x64_nt", 30, 100, 40)
+    page = page_of(trace.view())
+    assert (page.eligible_ns, [kernel.name for kernel in page.kernels]) == (40_000, ["ampere_sgemm_128x64_nt"])
+    assert page.without_op_percent == 100
