@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow
+from tb_dlprof_plugin.advice.rule import Finding
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -80,6 +81,15 @@ def work_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
         for kernel in np.argsort(-time, kind="stable")[:_ROWS].tolist()
         if time[kernel] > 0
     ]
+
+
+def confirmed_by_kernels(context: RuleContext, finding: Finding, precision: str) -> Finding:
+    """The finding; where kernels stand for ops in its evidence, its confirmation speaks of them."""
+    if not context.by_kernels:
+        return finding
+    return finding.but(
+        confirm=f"Record again: Tensor Core kernels in {precision} should take the place of the kernels listed."
+    )
 
 
 def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:

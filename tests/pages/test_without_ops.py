@@ -121,6 +121,7 @@ def test_fp32_products_alone_are_what_tensor_cores_could_compute(tmp_path: Path)
         "No op was recorded around the kernels: by their names, those that Tensor Cores could compute take 0.88 ms"
     )
     assert [row.label for row in findings["amp_not_used"].evidence] == ["ampere_sgemm_128x64_tn"]
+    assert findings["tf32_off"].confirm.endswith("TF32 should take the place of the kernels listed.")
 
 
 def test_half_precision_on_tensor_cores_leaves_nothing_to_advise(tmp_path: Path) -> None:

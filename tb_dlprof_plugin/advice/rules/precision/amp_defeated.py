@@ -27,7 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import work_rows
+from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.op_patterns import ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
@@ -108,7 +108,7 @@ def check(context: RuleContext) -> Finding | Silent:
     in_fp32 = share >= thresholds.WORTHWHILE_SAVING_PERCENT
     names = _names(context, full if in_fp32 else trips)
     runs = f"run{'s' if len(names) == 1 else ''}"
-    return RULE.finding(
+    finding = RULE.finding(
         title=f"Mixed precision is on, but {listed(names)} {runs} in FP32: {milliseconds(time)} a step"
         if in_fp32
         else f"Tensors go to FP32 and back: {milliseconds(context.per_step(trips))} of casts a step",
@@ -133,6 +133,7 @@ def check(context: RuleContext) -> Finding | Silent:
         code=_CODE[half],
         saving=estimate,
     ).but(confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.")
+    return confirmed_by_kernels(context, finding, half.upper())
 
 
 def _stays(context: RuleContext, full: Bools, half: str) -> Sequence[Floats]:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16
-from tb_dlprof_plugin.advice.evidence import work_rows
+from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, KERAS_MIXED, ORT_FLOAT16, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
@@ -120,7 +120,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if isinstance(estimate, Silent):
         return estimate
     rows = work_rows(context, from_fp32 | from_tf32)
-    return RULE.finding(
+    finding = RULE.finding(
         title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of each step could run on Tensor Cores "
         "in half precision",
         seen=f"{context.eligible_words} take {ms(eligible)} of kernel time a step; "
@@ -142,6 +142,7 @@ def check(context: RuleContext) -> Finding | Silent:
         code=BF16 if modern else FP16,
         saving=estimate,
     )
+    return confirmed_by_kernels(context, finding, "BF16" if modern else "FP16")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:

@@ -27,7 +27,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import TF32
-from tb_dlprof_plugin.advice.evidence import work_rows
+from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.finding import Reference
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
@@ -113,7 +113,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
         for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
     )
-    return RULE.finding(
+    finding = RULE.finding(
         title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in each step run off the Tensor Cores",
         seen=("No op was recorded around them: by their names, " if context.by_kernels else "")
         + f"FP32 matrix kernels off the Tensor Cores take {ms(time)} a step ({share:.0f} %)."
@@ -129,6 +129,7 @@ def check(context: RuleContext) -> Finding | Silent:
         code=TF32,
         saving=estimate,
     )
+    return confirmed_by_kernels(context, finding, "TF32")
 
 
 def _estimate(context: RuleContext, launches: Bools) -> Saving | str | Silent:
