@@ -84,7 +84,7 @@ def work_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
 
 
 def confirmed_by_kernels(context: RuleContext, finding: Finding, precision: str) -> Finding:
-    """The finding; where kernels stand for ops in its evidence, its confirmation speaks of them."""
+    """The finding; where kernels stand for ops in its evidence, its confirmation names them."""
     if not context.by_kernels:
         return finding
     return finding.but(
