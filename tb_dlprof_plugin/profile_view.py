@@ -18,8 +18,14 @@ from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Pr
 from tb_dlprof_plugin.model.run_facts import Gpu
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
+from tb_dlprof_plugin.names.gpu_generations import tensor_core_capability
 from tb_dlprof_plugin.names.kernel_rules import WHOLE_GRAPH
-from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel, tensor_core_precisions
+from tb_dlprof_plugin.names.tensor_core_eligibility import (
+    computes_product,
+    eligible_by_kernel,
+    is_op_of_pytorch,
+    tensor_core_precisions,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,11 @@ class ProfileView:
         """Of the first GPU that the run used; None without one, or where it was not recorded."""
         return self.profile.system.compute_capability_of(self.profile.iterations.gpu_ids)
 
+    @property
+    def tensor_core_capability(self) -> tuple[int, int] | None:
+        """The same as far as Tensor Cores go: see `gpu_generations.tensor_core_capability`."""
+        return tensor_core_capability(self.profile.system, self.profile.iterations.gpu_ids)
+
     @cached_property
     def launch_counters(self) -> Ints:
         """Per launch its row of `Profile.kernel_counters`, -1 where Nsight Compute measured none."""
@@ -235,11 +246,8 @@ class ProfileView:
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:
-        """Whether the activity was launched by an op that can use Tensor Cores, or is such work without such an op."""
-        call = self.profile.launches.call
-        inside: Bools = (call >= 0) & (self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0)
-        inside |= self.launch_by_kernel != Verdict.NO
-        return inside
+        """Whether the activity was launched by an op that can use Tensor Cores, or is such work by its kernel."""
+        return self._launched_in_matrix_op | (self.launch_by_kernel != Verdict.NO)
 
     @cached_property
     def launch_computes_product(self) -> Bools:
@@ -255,10 +263,6 @@ class ProfileView:
         return product[self.profile.launches.kernel] & self.launch_is_kernel
 
     @cached_property
-    def _launch_is_whole_graph(self) -> Bools:
-        return self.profile.kernels_where(rule=WHOLE_GRAPH)[self.profile.launches.kernel]
-
-    @cached_property
     def launch_by_kernel(self) -> Ints:
         """Per activity a `Verdict`: whether it is work for Tensor Cores by its kernel alone, see `eligible_by_kernel`.
 
@@ -266,25 +270,26 @@ class ProfileView:
         """
         kernels, launches, strings = self.profile.kernels, self.profile.launches, self.profile.strings
         result = np.full(len(launches), int(Verdict.NO), dtype=np.int64)
-        if self.compute_capability is None or tensor_core_precisions(self.compute_capability):
+        whole_graph = self.profile.kernels_where(rule=WHOLE_GRAPH)[launches.kernel]
+        capability = self.tensor_core_capability
+        if capability is None or tensor_core_precisions(capability):
             # What a graph that was recorded whole computes is not known.
-            result[self._launch_is_whole_graph & (launches.call >= 0)] = int(Verdict.UNKNOWN)
-        rows = np.flatnonzero(self.launch_computes_product & (self.launch_op >= 0))
-        if not len(rows):
-            return result
-        pairs, inverse = np.unique(
-            np.stack((self.profile.ops.name[self.launch_op[rows]], launches.kernel[rows])), axis=1, return_inverse=True
-        )
+            result[whole_graph] = int(Verdict.UNKNOWN)
+        columns = (kernels.name.tolist(), kernels.family.tolist(), kernels.rule.tolist())
         verdicts = [
-            eligible_by_kernel(
-                strings[op], strings[kernels.family[kernel]], strings[kernels.rule[kernel]], self.compute_capability
-            )
-            for op, kernel in pairs.T.tolist()
+            int(eligible_by_kernel(strings[name], strings[family], strings[rule], capability))
+            for name, family, rule in zip(*columns, strict=True)
         ]
-        result[rows] = np.array(verdicts, dtype=np.int64)[inverse.reshape(-1)]
-        # An op around the generated code decides.
-        result[self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0] = int(Verdict.NO)
+        rows = self.launch_is_kernel & ~whole_graph
+        result[rows] = np.array(verdicts, dtype=np.int64)[launches.kernel[rows]]
+        # Of PyTorch's own ops the name decides, and an op around generated code does.
+        decided = take_or(self.profile.ops_named(is_op_of_pytorch), self.launch_op, False)
+        result[(decided & rows) | self._launched_in_matrix_op] = int(Verdict.NO)
         return result
+
+    @cached_property
+    def _launched_in_matrix_op(self) -> Bools:
+        return take_or(self.call_in_matrix_op, self.profile.launches.call, False)
 
     @cached_property
     def launch_op(self) -> Ints:
@@ -333,6 +338,13 @@ class ProfileView:
         """Which GPU activities were launched in the selected iterations."""
         return (self.launch_iteration >= selection.first) & (self.launch_iteration <= selection.last)
 
+    def selected_activities(self, selection: Selection) -> Bools:
+        """The same; where no launch was recorded, of the GPU alone, those that began to run in them."""
+        if (self.profile.launches.call >= 0).any():
+            return self.selected_launches(selection)
+        iteration = self.iteration_at(self.profile.launches.start_ns)
+        return (iteration >= selection.first) & (iteration <= selection.last)
+
     def iteration_at(self, time_ns: Ints) -> Ints:
         """Index of the iteration whose host window holds each time, -1 outside all."""
         iterations = self.profile.iterations
@@ -343,7 +355,8 @@ class ProfileView:
     def _with_callers(self, calls: Bools, launches: Bools) -> Bools:
         """The calls, and those that launched any of the activities."""
         result = calls.copy()
-        result[self.profile.launches.call[launches]] = True
+        rows = self.profile.launches.call[launches]
+        result[rows[rows >= 0]] = True
         return result
 
     def _of_launch_call(self, column: Ints) -> Ints:

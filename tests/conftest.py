@@ -306,7 +306,8 @@ def training(new_trace: Callable[..., TraceBuilder]) -> Callable[..., TraceBuild
         precision: str = "fp32", *, steps: int = 3, capability: tuple[int, int] | None = (9, 0), loader: float = 100
     ) -> TraceBuilder:
         trace = new_trace(baseTimeNanoseconds=1_700_000_000_000_000_000, cuda_runtime_version=12040)
-        trace.gpu(*(capability or (None, None)))
+        # Names of known GPUs tell their capability.
+        trace.gpu(*(capability or (None, None)), name="NVIDIA H200" if capability else "NVIDIA Unheard")
         factor = {"fp32": 1.0, "tf32": 0.5, "fp16": 0.2}[precision]
         dtype = "c10::Half" if precision == "fp16" else "float"
         trace.kernel(ELEMENTWISE, -60, 50, 3)

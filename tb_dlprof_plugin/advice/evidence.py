@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import EvidenceRow
+from tb_dlprof_plugin.advice.rule import Finding
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
-from tb_dlprof_plugin.profile_view import op_label
+from tb_dlprof_plugin.profile_view import kernel_id, op_label
 
 _ROWS = 5
 
@@ -56,6 +58,38 @@ def call_rows(context: RuleContext, calls: Bools) -> list[EvidenceRow]:
             )
         )
     return result
+
+
+def work_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
+    """`op_rows`, or where no op was recorded around the launches the kernels, per step, with their share."""
+    if (launches & (context.view.launch_group >= 0)).any():
+        return op_rows(context, launches)
+    profile = context.profile
+    time = np.bincount(
+        profile.launches.kernel[launches],
+        weights=profile.launches.duration_ns[launches],
+        minlength=len(profile.kernels),
+    )
+    return [
+        EvidenceRow(
+            label=short_kernel_name(profile.strings[profile.kernels.name[kernel]]),
+            value_ns=int(time[kernel]) // context.selection.count,
+            percent=percent(float(time[kernel]), float(time.sum())),
+            page="kernels",
+            id=kernel_id(context.view, kernel),
+        )
+        for kernel in np.argsort(-time, kind="stable")[:_ROWS].tolist()
+        if time[kernel] > 0
+    ]
+
+
+def confirmed_by_kernels(context: RuleContext, finding: Finding, precision: str) -> Finding:
+    """The finding; where kernels stand for ops in its evidence, its confirmation names them."""
+    if not context.by_kernels:
+        return finding
+    return finding.but(
+        confirm=f"Record again: Tensor Core kernels in {precision} should take the place of the kernels listed."
+    )
 
 
 def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:

@@ -8,17 +8,22 @@ from functools import cached_property
 import numpy as np
 
 from tb_dlprof_plugin.advice.frameworks import Words, words_of
+from tb_dlprof_plugin.advice.text import NO_LAUNCHES
 from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob, replayed_job
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
+from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
+from tb_dlprof_plugin.metrics.tensor_cores import eligible_launches
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.names.kernel_verdicts import cuda_core_precision
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
 from tb_dlprof_plugin.simulation.step_detection import each_step
@@ -127,8 +132,8 @@ class RuleContext:
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:
-        """Compute capability of the run's GPU."""
-        return self.view.compute_capability
+        """Compute capability of the run's GPU as far as Tensor Cores go."""
+        return self.view.tensor_core_capability
 
     @cached_property
     def kernel_launches(self) -> Bools:
@@ -137,17 +142,48 @@ class RuleContext:
         return view.launch_is_kernel & view.selected_launches(self.selection) & (view.launch_group >= 0)
 
     @cached_property
+    def matrix_launches(self) -> Bools:
+        """Which launches are kernels of the selected iterations that Tensor Cores could compute, by their op or, where
+        none was recorded, by themselves."""
+        return eligible_launches(self.view, self.selection)
+
+    @cached_property
+    def by_kernels(self) -> bool:
+        """Whether no op was recorded around any of `matrix_launches`: what is said of them is by their kernels."""
+        return bool(self.matrix_launches.any()) and not (self.matrix_launches & (self.view.launch_group >= 0)).any()
+
+    @property
+    def saving_unknown(self) -> str:
+        """Why no change's effect on a step can be known; "" where it can."""
+        if not self.launches_recorded:
+            return NO_LAUNCHES
+        return missing(self.view, self.selection, (Need.ITERATIONS,))
+
+    @property
+    def launches_recorded(self) -> bool:
+        """Whether the calls that launch GPU work were recorded: without them no change of it can be replayed."""
+        return bool((self.profile.launches.call >= 0).any())
+
+    @property
+    def eligible_words(self) -> str:
+        """What `matrix_launches` are, as the subject of a sentence."""
+        if self.by_kernels:
+            return "No op was recorded around the kernels: by their names, those that Tensor Cores could compute"
+        return "Ops that can use Tensor Cores"
+
+    @cached_property
     def product_launches(self) -> Bools:
-        """Which of `kernel_launches` compute a product that Tensor Cores could compute.
+        """Which of `matrix_launches` compute a product.
 
         Kernels of the same ops that change a layout or add up parts are excluded: another precision changes only the
         bytes that they move.
         """
-        return self.kernel_launches & self.view.launch_in_matrix_op & self.view.launch_computes_product
+        return self.matrix_launches & self.view.launch_computes_product
 
     @cached_property
     def launch_precision(self) -> Ints:
-        """Per launch the index into `PRECISIONS`: the kernel's own precision, else that of its op's inputs."""
+        """Per launch the index into `PRECISIONS`: the kernel's own precision, else that of its op's inputs, else what
+        the name of a kernel off the Tensor Cores says."""
         profile, strings = self.profile, self.profile.strings
         of_kernel = np.array([_index(strings[i]) for i in profile.kernels.precision.tolist()], dtype=np.int64)
         of_op = np.array(
@@ -157,7 +193,15 @@ class RuleContext:
         own = of_kernel[profile.launches.kernel]
         op = self.view.launch_op
         inputs = take_or(of_op, op, 0)
-        return np.where(own > 0, own, inputs)
+        off = profile.kernels.tensor_core == Verdict.NO
+        named = np.array(
+            [
+                _index(cuda_core_precision(strings[name])) if is_off else 0
+                for name, is_off in zip(profile.kernels.name.tolist(), off.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )[profile.launches.kernel]
+        return np.where(own > 0, own, np.where(inputs > 0, inputs, named))
 
     @cached_property
     def on_tensor_cores(self) -> Bools:
@@ -174,6 +218,11 @@ class RuleContext:
     def per_step(self, launches: Bools) -> int:
         """GPU time of the launches per step."""
         return int(self.profile.launches.duration_ns[launches].sum()) // self.selection.count
+
+    def kernel_share(self, launches: Bools) -> float:
+        """Of the time of all kernels, percent."""
+        kernels = time_split(self.view, self.selection).kernel_ns
+        return 100.0 * int(self.profile.launches.duration_ns[launches].sum()) / kernels if kernels else 0.0
 
     def in_precision(self, *names: str) -> Bools:
         """Which launches compute in one of the precisions."""

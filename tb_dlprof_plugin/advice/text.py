@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+NO_LAUNCHES = "The calls that launch work on the GPU were not recorded: how much shorter a step gets is unknown."
+NOTHING_ELIGIBLE = "No kernel of the selected iterations is work for Tensor Cores."
+
 
 def ms(time_ns: float, digits: int = 2) -> str:
     """ "1.25 ms"."""

@@ -44,6 +44,7 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import StepMarks, Timeline
+from tb_dlprof_plugin.names.gpu_generations import tensor_core_capability
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -161,7 +162,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     if facts.world_size is None and timeline.world_size is not None:
         facts = msgspec.structs.replace(facts, world_size=timeline.world_size)
     gpu_ids = tuple(distinct(device.device).tolist())
-    capability = system.compute_capability_of(gpu_ids)
+    capability = tensor_core_capability(system, gpu_ids)
 
     roles = assign_roles(timeline, parent)
     adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.analysis.system_info import is_rocm
-from tb_dlprof_plugin.model.profile import Attribution, CallKind, Ints, Note
+from tb_dlprof_plugin.model.profile import AMD_NOTE, Attribution, CallKind, Ints, Note
 from tb_dlprof_plugin.model.remedies import remedies_of, sentence
 from tb_dlprof_plugin.model.timeline import DeviceEvents, HostKind, Timeline
 
@@ -45,7 +45,7 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
         )
         notes.append(Note("contradictory_times", text, overlapping))
     if len(timeline.device) and is_rocm(timeline):
-        notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
+        notes.append(Note(AMD_NOTE, "The GPUs are AMD's: Tensor Core figures do not apply."))
     if not np.any(timeline.host.shapes > 0):
         notes.append(Note("no_shapes", sentence("Input shapes were not recorded", remedies.shapes)))
     return notes

@@ -7,6 +7,7 @@ import msgspec
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.run_facts import Gpu, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+from tb_dlprof_plugin.names.gpu_generations import with_capabilities
 
 
 def complete_system(system: System, timeline: Timeline) -> System:
@@ -27,11 +28,12 @@ def complete_system(system: System, timeline: Timeline) -> System:
         )
         for d in timeline.device_properties
     ]
-    return msgspec.structs.replace(
+    system = msgspec.structs.replace(
         system,
         gpus=gpus,
         cuda_version=system.cuda_version or _cuda_version(timeline.cuda_runtime_version),
     )
+    return system if rocm else with_capabilities(system)
 
 
 def is_rocm(timeline: Timeline) -> bool:

@@ -87,9 +87,17 @@ def _step_rows(page: Overview) -> list[tuple[str, str]]:
 def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
     return [
         ("GPU utilization", percent(facts.gpu_utilization_percent)),
-        ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
+        ("Tensor Core Kernel Utilization", utilization(facts)),
         *([("Energy of a step", _energy(facts))] if facts.joules_per_step is not None else []),
     ]
+
+
+def utilization(facts: PerformanceSummary) -> str:
+    """The Tensor Core Kernel Utilization, or the range in which it lies."""
+    possible = facts.tensor_core_kernel_utilization_possible
+    if possible is not None:
+        return possible.text
+    return percent(facts.tensor_core_kernel_utilization_percent)
 
 
 def _energy(facts: PerformanceSummary) -> str:

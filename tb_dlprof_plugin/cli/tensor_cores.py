@@ -30,6 +30,8 @@ def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
     if page.ops:
         cells = {"could_save_ns": lambda op: _saving(sums, op), "reason": lambda op: _reasons(sums, op)}
         print_rows(TensorCoreOp, page.ops[:limit], sums=sums, cells=cells)
+    elif page.kernels:
+        print_rows(TensorCoreKernel, page.kernels[:limit], sums=sums, without=("measured_percent",))
     sampled = [kernel for kernel in page.kernels if kernel.measured_percent is not None]
     if sampled:
         say()

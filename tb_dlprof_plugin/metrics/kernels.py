@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import figure, sums
+from tb_dlprof_plugin.metrics.share_range import ShareRange, share_range
 from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -28,12 +29,13 @@ class KernelTotals:
 
 @dataclass(frozen=True, slots=True)
 class TimeSplit:
-    """Kernel time of the selected iterations (ns), by launch."""
+    """Kernel time of the selected iterations (ns), by launch; ``of_amd``: of a GPU that has no Tensor Cores to use."""
 
     tensor_core_ns: int
     other_ns: int
     unknown_ns: int
     memory_ns: int
+    of_amd: bool = False
 
     @property
     def kernel_ns(self) -> int:
@@ -48,7 +50,15 @@ class TimeSplit:
     @property
     def tensor_cores_known(self) -> bool:
         """Whether a share of time on Tensor Cores can be named: see `UNKNOWN_KERNELS_PERCENT`."""
-        return (self.unknown_percent or 0.0) < UNKNOWN_KERNELS_PERCENT
+        return not self.of_amd and (self.unknown_percent or 0.0) < UNKNOWN_KERNELS_PERCENT
+
+    @property
+    def possible(self) -> ShareRange | None:
+        """Where the share of Tensor Core kernels in the time of all kernels, copies and sets lies, if it is not known;
+        None where it is, and where it could be anything."""
+        if self.tensor_cores_known or self.of_amd or share_range(0, self.unknown_ns, self.kernel_ns) is None:
+            return None
+        return share_range(self.tensor_core_ns, self.unknown_ns, self.kernel_ns + self.memory_ns)
 
     @property
     def tensor_core_percent(self) -> float | None:
@@ -71,7 +81,7 @@ class GpuCoverage:
 @per_selection
 def kernel_totals(view: ProfileView, selection: Selection) -> KernelTotals:
     """Totals of each kernel, copy and set launched in the selected iterations."""
-    return totals_of(view, np.flatnonzero(view.selected_launches(selection)))
+    return totals_of(view, np.flatnonzero(view.selected_activities(selection)))
 
 
 def totals_of(view: ProfileView, rows: Ints) -> KernelTotals:
@@ -97,6 +107,7 @@ def time_split(view: ProfileView, selection: Selection) -> TimeSplit:
         other_ns=of(Verdict.NO),
         unknown_ns=of(Verdict.UNKNOWN),
         memory_ns=int(total[~is_kernel].sum()),
+        of_amd=view.profile.of_amd,
     )
 
 

@@ -304,7 +304,7 @@ def _disagreements(view: ProfileView, precision: str, means: Means, signals: Sig
         precision == "fp32"
         and allowed
         and not _ran(signals, "tf32")
-        and "tf32" in tensor_core_precisions(view.compute_capability)
+        and "tf32" in tensor_core_precisions(view.tensor_core_capability)
     ):
         differing.append(Disagreement("tf32", ""))
     if facts.run_name:

@@ -30,13 +30,12 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
+from tb_dlprof_plugin.names.kernel_verdicts import cuda_core_precision
 from tb_dlprof_plugin.names.ops import COPY, OPTIMIZER_STEP
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_depthwise, is_matrix_op, is_vector_op
 from tb_dlprof_plugin.profile_view import ProfileView
 
 HALF = ("fp16", "bf16")
-# CUDA core kernels of cuBLAS and cuDNN say FP32 in their names: sgemm, scudnn, and FFMA's.
-_FP32_NAME = re.compile(r"ffma|(?:^|_)sgemm|(?:^|_)scudnn|gemmSN|cgemm|fft.*float")
 _TRANSFORMER_ENGINE_OPS = frozenset({
     "_Linear", "_LinearBackward", "_LayerNormLinear", "_LayerNormLinearBackward", "_LayerNormMLP",
     "_LayerNormMLPBackward", "_GroupedLinear", "_GroupedLinearBackward",
@@ -213,7 +212,7 @@ def _of_tensor_cores(view: ProfileView, kernel: int) -> str:
 def _of_name(view: ProfileView, kernel: int) -> str:
     kernels, strings = view.profile.kernels, view.profile.strings
     off = kernels.tensor_core[kernel] == Verdict.NO
-    return "fp32" if off and _FP32_NAME.search(strings[kernels.name[kernel]]) else ""
+    return cuda_core_precision(strings[kernels.name[kernel]]) if off else ""
 
 
 def _place(view: ProfileView, group: int) -> tuple[str, str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.tree import nearest
@@ -29,7 +30,8 @@ _CUDNN_FAMILIES = ("convolution", "rnn")
 
 @dataclass(frozen=True, slots=True)
 class OffTime:
-    """Kernel time (ns) of one op group off the Tensor Cores, or of unknown kind, for one reason.
+    """Kernel time (ns) of one op group off the Tensor Cores, or of unknown kind, for one reason; ``group`` is -1 for
+    kernels around which no op was recorded.
 
     ``shapes`` are those of the inputs of the matrix ops with most of it. ``eligible`` is False for matrix ops that the
     GPU's Tensor Cores could not compute at all. ``verdict`` is that of the kernels.
@@ -62,7 +64,7 @@ class OffTensorCores:
 
 @dataclass(frozen=True, slots=True)
 class _OpPart:
-    """Launches of one kernel by one matrix op in one group."""
+    """Launches of one kernel by one matrix op in one group; ``op`` and ``group`` are -1 where none was recorded."""
 
     group: int
     op: int
@@ -75,7 +77,7 @@ class _OpPart:
 def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
     """Time off the Tensor Cores by op group and reason, each by falling time."""
     owner, eligible = _owners(view)
-    rows = view.selected_launches(selection) & (view.launch_group >= 0) & (owner >= 0)
+    rows = view.selected_activities(selection) & (((view.launch_group >= 0) & (owner >= 0)) | eligible)
     settings = run_settings(view)
     off: dict[tuple[int, Reason, bool, Verdict], dict[InputShapes, int]] = {}
     served: dict[tuple[int, bool], int] = {}
@@ -97,7 +99,7 @@ def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
             else:
                 reason = reasons[part.kernel] = reason_for(_product(view, part, verdict), settings)
             by_shapes = off.setdefault((part.group, reason, part.eligible, verdict), {})
-            shapes = view.profile.shapes_of(part.op)
+            shapes = view.profile.shapes_of(part.op) if part.op >= 0 else ()
             by_shapes[shapes] = by_shapes.get(shapes, 0) + part.time_ns
     times = [
         OffTime(group, reason, sum(shapes.values()), max(shapes, key=lambda s: shapes[s]), may, verdict)
@@ -117,20 +119,21 @@ def run_settings(view: ProfileView) -> Settings:
     the steps and the moment at which the hook reads it.
     """
     profile, launches = view.profile, view.profile.launches
-    owner, eligible = _owners(view)
-    rows = eligible & (owner >= 0)
-    op, time = owner[rows], launches.duration_ns[rows]
-    half = np.array(
+    owner, rows = _owners(view)
+    time = launches.duration_ns[rows]
+    half_op = np.array(
         [precision_of_dtypes(profile.input_dtypes[row]) in _HALF for row in profile.ops.dtypes.tolist()], dtype=np.bool_
     )
+    half_kernel = profile.named(profile.kernels.precision, _HALF.__contains__)[launches.kernel[rows]]
+    half = take_or(half_op, owner[rows], half_kernel)
     in_tf32 = profile.kernels_where(precision="tf32")[launches.kernel[rows]]
     of_cudnn = launch_of_cudnn(view)[rows]
     facts = profile.facts
     return Settings(
-        compute_capability=view.compute_capability,
+        compute_capability=view.tensor_core_capability,
         matmul_tf32=True if (in_tf32 & ~of_cudnn).any() else facts.matmul_allow_tf32,
         cudnn_tf32=True if (in_tf32 & of_cudnn).any() else facts.cudnn_allow_tf32,
-        half=bool(len(op)) and int(time[half[op]].sum()) >= HALF_SHARE * int(time.sum()) > 0,
+        half=int(time[half].sum()) >= HALF_SHARE * int(time.sum()) > 0,
     )
 
 
@@ -142,15 +145,15 @@ def launch_of_cudnn(view: ProfileView) -> Bools:
 
 @per_view
 def _owners(view: ProfileView) -> tuple[Ints, Bools]:
-    """Per launch the row in `Profile.ops` of its matrix op, -1 for none, and whether that could use Tensor Cores.
+    """Per launch the row in `Profile.ops` of its matrix op, -1 for none, and whether Tensor Cores could compute it.
 
     The innermost op that could; where none could, the innermost matrix op. Of a product without a matrix op, the op
-    that launched it.
+    that launched it, if any.
     """
     profile, launches = view.profile, view.profile.launches
-    count = len(launches)
+    by_kernel = view.launch_is_kernel & (view.launch_by_kernel != Verdict.NO)
     if not len(profile.calls):
-        return np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.bool_)
+        return np.full(len(launches), -1, dtype=np.int64), by_kernel
     can = (profile.ops.tensor_core_eligible != Verdict.NO)[profile.calls.op]
     matrix = np.array([is_matrix_op(_string(view, i)) for i in profile.ops.name], dtype=np.bool_)[profile.calls.op]
     call = np.maximum(launches.call, 0)
@@ -160,9 +163,8 @@ def _owners(view: ProfileView) -> tuple[Ints, Bools]:
         known = view.launch_is_kernel & (launches.call >= 0) & (around >= 0)
         return np.where(known, profile.calls.op[np.maximum(around, 0)], -1)
 
-    by_kernel = view.launch_by_kernel != Verdict.NO
     able, any_matrix = np.where(by_kernel, view.launch_op, op_around(can)), op_around(matrix)
-    return np.where(able >= 0, able, any_matrix), able >= 0
+    return np.where(able >= 0, able, np.where(by_kernel, -1, any_matrix)), (able >= 0) | by_kernel
 
 
 def _by_matrix_op(view: ProfileView, rows: Bools, owner: Ints, eligible: Bools) -> list[list[_OpPart]]:
@@ -179,11 +181,15 @@ def _by_matrix_op(view: ProfileView, rows: Bools, owner: Ints, eligible: Bools) 
 
 def _product(view: ProfileView, part: _OpPart, verdict: Verdict) -> Product:
     ops, kernels = view.profile.ops, view.profile.kernels
+    kernel = _string(view, kernels.name[part.kernel])
+    if part.op < 0:
+        of_cudnn = _string(view, kernels.family[part.kernel]) in _CUDNN_FAMILIES
+        return Product(op="", shapes=(), dtypes=(), kernel=kernel, verdict=verdict, of_cudnn=of_cudnn)
     return Product(
         op=_string(view, ops.name[part.op]),
         shapes=view.profile.shapes_of(part.op),
         dtypes=view.profile.dtypes_of(part.op),
-        kernel=_string(view, kernels.name[part.kernel]),
+        kernel=kernel,
         verdict=verdict,
     )
 

@@ -292,12 +292,12 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
             orphans,
         )
     unknown = time_split(view, selection).unknown_percent
-    if unknown is not None and unknown >= UNKNOWN_KERNELS_PERCENT:
+    if unknown is not None and unknown >= UNKNOWN_KERNELS_PERCENT and not view.profile.of_amd:
         yield TrustReason(
             "unknown_kernels",
             "fair",
             f"Whether they use Tensor Cores is not known of kernels with {unknown:.0f} % of the kernel time: what is "
-            "said of Tensor Cores is unknown, all other figures hold.",
+            "said of Tensor Cores is a range or unknown, all other figures hold.",
             unknown,
         )
 

@@ -43,6 +43,12 @@ def share(percent: float | None, digits: int = 0) -> str:
     return f"{percent:.0f} %" if percent in (0.0, 100.0) else f"{percent:.{digits}f} %"
 
 
+def share_between(low: float, high: float) -> str:
+    """A share of which a part is unknown, such as "67 to 91 %"; one number where both ends read the same."""
+    ends = share(low), share(high)
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(' %')} to {ends[1]}"
+
+
 def interval(low: float, high: float, text: Callable[[float], str]) -> str:
     """Such as "2.59 to 2.61"; where both ends read the same one number with half the width, "146 ms ± 0.20 ms".
 

@@ -486,6 +486,10 @@ class Note:
     count: int | None = None
 
 
+AMD_NOTE = "rocm"
+"""Code of the note of a recording of AMD's GPUs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One profiled rank and cycle.
@@ -557,6 +561,11 @@ class Profile:
             if text is not None:
                 result &= self.named(getattr(self.kernels, column), text.__eq__)
         return result if name is None else result & self.named(self.kernels.name, name)
+
+    @property
+    def of_amd(self) -> bool:
+        """Whether the GPUs are AMD's: what is said of Tensor Cores does not apply to their Matrix Cores."""
+        return any(note.code == AMD_NOTE for note in self.notes)
 
     @property
     def has_gpu(self) -> bool:

@@ -63,7 +63,9 @@ def _rule(
     return KernelRule(id, re.compile(pattern), tensor_core, kind, precision, where, verified)
 
 
-_LIBRARY = r"^(?=.*(?:at::|cub::|thrust::|cudnn|cunn_|indexSelect|\(anonymous namespace\))).*?"
+# Fused kernels name both: "moe_permute_gemm" computes a product.
+_NO_PRODUCT = r"^(?!.*(?:[gG]emm|GEMM|matmul|[aA]ttention)).*?"
+_LIBRARY = r"^(?=.*(?:at::|_ZN2at|_GLOBAL__N_|cub::|thrust::|cudnn|cunn_|indexSelect|\(anonymous namespace\))).*?"
 
 
 def _library_rule(id: str, pattern: str, kind: str) -> KernelRule:
@@ -83,7 +85,9 @@ RULES: tuple[KernelRule, ...] = (
     _rule("nccl", r"^nccl", False, "communication"),
     _rule("nvshmem", r"\b(nvshmem|rocshmem)[ix]*_|nvshmem_all_to_all", False, "communication"),
     _rule("msccl", r"^mscclKernel|mscclpp::", False, "communication", where="AMD"),
-    _rule("deep-ep", r"\bdeep_ep::(?!layout)", False, "communication", where="sm_80+"),
+    # "dpsk" is the namespace in DeepSeek's own recordings. Where the tokens go is computed on the GPU itself.
+    _rule("deep-ep-layout", r"\b(deep_ep|dpsk::ep)::(layout|\w+::get_dispatch_layout)", False, "index", where="sm_80+"),
+    _rule("deep-ep", r"\b(deep_ep|dpsk::ep)::", False, "communication", where="sm_80+"),
     _rule(
         "symmetric-memory",
         r"\b(multimem_|one_shot_|two_shot_)+(all_reduce|all_gather|reduce_scatter)|cross_device_reduce_[12]stage"
@@ -179,11 +183,14 @@ RULES: tuple[KernelRule, ...] = (
     ),
     _rule(
         "deep-gemm",
-        r"\bsm(90|100)_(fp8|bf16|fp8_fp4)_(\w*gemm|\w*mqa_logits)|\bdeep_gemm::fp8_\w*gemm",
+        r"\bsm(90|100)_(fp8|bf16|fp8_fp4)_(\w*gemm|\w*mqa_logits)|\b(deep_gemm|dpsk::gemm)::fp8_\w*gemm",
         True,
         "gemm",
         where="sm_90+",
     ),
+    # TensorRT's own copies, and layers that it does not name by their kernels.
+    _rule("tensorrt-reformat", r"^Reformatting CopyNode ", False, "copy"),
+    _rule("tensorrt-pooling", r"^(Max|Average|GlobalAverage)Pool_\d+$|xmma_pooling_", False, "pooling"),
     # The second kernel of a split product adds up what the first left; the name is that of the first otherwise.
     _rule("xmma-split-k", r"xmma_.*_execute_split_k_kernel", False, "reduction"),
     _rule(
@@ -229,6 +236,8 @@ RULES: tuple[KernelRule, ...] = (
     _rule("hmma-tf32", r"ampere_.*s1688(gemm|cudnn|_)", True, "gemm", "tf32", "sm_80+"),
     _rule("dmma", r"_d884gemm|_d16816gemm", True, "gemm", "fp64", "sm_80, sm_90"),
     _rule("tcgen05", r"tcgen05|\bsm1[02]\d_xmma_.*(umma|utcmma)", True, "gemm", where="sm_100+"),
+    # The instruction's name, as TensorRT's kernels have it.
+    _rule("mma-instruction", r"(?:^|_)[hi]mma_", True, "gemm", where="sm_70+"),
     _rule("ffma-gemm", r"(maxwell|pascal|volta|turing|ampere|sm\d+)_(fp16_)?[sdcz]gemm", False, "gemm"),
     _rule("ffma-conv", r"(maxwell|pascal|volta|turing|ampere)_(fp16_)?[sd]cudnn", False, "convolution"),
     _rule("hgemm", r"(maxwell|pascal|volta|turing)_hgemm|(maxwell|pascal)_fp16_", False, "gemm"),
@@ -300,6 +309,15 @@ RULES: tuple[KernelRule, ...] = (
     # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
     _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
+    # nvFuser names a kernel after its scheduler; that of products alone uses matrix instructions.
+    _rule("nvfuser-matmul", r"^nvfuser_matmul_", True, "gemm", where="sm_75+"),
+    _rule(
+        "nvfuser",
+        r"^nvfuser_(no_op|pointwise|reduction|persistent|inner_persistent|outer_persistent|inner_outer_persistent"
+        r"|transpose|resize)_",
+        False,
+        "elementwise",
+    ),
     # -- XLA names kernels that it generates after their instruction. Products are in Triton's GEMM fusions alone: all
     # other instructions with a dot or a convolution become calls of cuBLAS or cuDNN.
     _rule(
@@ -325,6 +343,29 @@ RULES: tuple[KernelRule, ...] = (
         None,
         "attention",
         where="sm_70+",
+    ),
+    # -- vLLM, SGLang, TensorRT-LLM: what stands around the products of experts and of FP8.
+    _rule("triton-moe", r"^fused_moe_kernel", None, "gemm", where="sm_70+"),
+    _rule(
+        "quantize",
+        rf"{_NO_PRODUCT}(per_(token|tensor|channel|block)_(group_)?(quant|cast_to_fp8)|scaled_(fp8|int8)_quant"
+        r"|segmented_max_reduction|cvt_fp(8|16)_to_fp4)",
+        False,
+        "elementwise",
+    ),
+    _rule(
+        "moe-routing",
+        rf"{_NO_PRODUCT}(moe_align_|top_?[kK]_?[gG]ating|topk_softmax|grouped_topk|group_idx_and_topk_idx|topk_with_k2"
+        r"|moe_fused_gate|count_and_sort_expert_token|moe_sum|moe_(un)?permute|expandInputRows|finalizeMoeRouting"
+        r"|[bB]uildExpertMaps|computeExpertFirstTokenOffset|\brouting(Custom|DeepSeek|Llama4|Renormalize))",
+        False,
+        "index",
+    ),
+    _rule(
+        "llm-pointwise",
+        rf"{_NO_PRODUCT}\b(act_and_mul_kernel|(batched_)?rotary_embedding_kernel|reshape_and_cache|concat_and_cache_mla)",
+        False,
+        "elementwise",
     ),
     # -- PyTorch's own
     _rule("conv-depthwise", r"conv_depthwise|DepthwiseConv", False, "convolution"),

@@ -34,7 +34,7 @@ _CONVOLUTION = re.compile(
     r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv|[shi](884|1688|8816|16816)cudnn|^igemm_(fwd|bwd|wrw)_"
     r"|MIOpenConv|(gridwise|kernel)_(grouped_)?conv|ck(_tile)?::.*[cC]onv"
 )
-_TRITON_PRODUCTS = frozenset({"triton-template", "triton-attention", "xla-gemm-fusion"})
+_TRITON_PRODUCTS = frozenset({"triton-template", "triton-moe", "triton-attention", "xla-gemm-fusion"})
 _NVJET = re.compile(r"nvjet_(?:sm\d+_)?(\w)")
 # "Bmm_<C>_<A><B>_Fp32": C, A and B are types, an "Mx" before one says that it is scaled in blocks of 32.
 _TRTLLM_TYPE = r"((?:Mx)?(?:E2m1|E4m3|E5m2)|Bfloat16|Fp16)"
@@ -45,6 +45,9 @@ _TRTLLM_PRECISIONS = {
     "MxE2m1": "mxfp4", "E2m1": "nvfp4",
 }  # fmt: skip
 """By falling width: the wider of two factors names their product."""
+# CUDA core kernels of cuBLAS and cuDNN say FP32 in their names: sgemm, scudnn, and FFMA's.
+_FP32_NAME = re.compile(r"ffma|(?:^|_)sgemm|(?:^|_)scudnn|gemmSN|cgemm|fft.*float|(?:conv|grad|inograd)\w*<float")
+_HALF_NAME = re.compile(r"__half|<half|bfloat16|bf16")
 _FIRST_TENSOR_CORES = (7, 0)
 
 
@@ -141,6 +144,11 @@ def _precision(name: str, input_types: InputDtypes) -> str | None:
         if pattern.search(name):
             return precision
     return _first_of(_HALF, input_types)
+
+
+def cuda_core_precision(name: str) -> str:
+    """The precision of a kernel off the Tensor Cores, where its name says it: "fp32", else ""."""
+    return "fp32" if _FP32_NAME.search(name) and not _HALF_NAME.search(name) else ""
 
 
 def _first_of(precisions: tuple[str, ...], dtypes: InputDtypes) -> str | None:

@@ -7,6 +7,8 @@ inside it.
 
 from __future__ import annotations
 
+import re
+
 from tb_dlprof_plugin.model.dtypes import COMPLEX_DOUBLE, COMPLEX_FLOAT, InputDtypes, dtype_named
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
@@ -54,6 +56,15 @@ _HELPER_RULES = frozenset({"flash-helper", "rnn-pointwise", "rocm-attention-help
 """Rules whose kernels are named after the product that they only prepare or finish."""
 _NO_MATRIX_RULES = frozenset({"gemv", "triangular", "conv-depthwise", "xmma-depthwise"})
 """Rules whose kernels multiply, but no matrices of which a Tensor Core instruction's tile could be filled."""
+_SERVING_RULES = _HELPER_RULES | {
+    "cudnn-layout", "cudnn-tensor-helper", "cudnn-helper", "split-k", "xmma-split-k", "xmma-helper", "gemm-helper",
+    "grouped-gemm-helper",
+}  # fmt: skip
+"""Rules whose kernels only prepare or finish a product: within an op they are a part of its eligible time, too. In the
+recorded trainings most of the time of each is inside of matrix ops."""
+_ONE_CHANNEL_NAME = re.compile(r"2d_c1_k1_|2d_grouped_direct|wgrad2d_shmem_tiling")
+"""cuDNN's kernels for convolutions in groups: depthwise ones, whose filters see one channel each."""
+_FP64_NAME = re.compile(r"(?:^|_)[dz]gemm|dcudnn|_f64|<double|tensorop_[dz]884|_d884")
 
 
 def eligible(op: str, shapes: InputShapes, dtypes: InputDtypes, compute_capability: tuple[int, int] | None) -> Verdict:
@@ -89,19 +100,34 @@ def computes_product(family: str, rule: str) -> bool:
     return family in _PRODUCT_FAMILIES and rule not in _HELPER_RULES
 
 
-def eligible_by_kernel(op: str, family: str, rule: str, compute_capability: tuple[int, int] | None) -> Verdict:
-    """Whether a kernel is work for Tensor Cores although `eligible` does not cover its op.
+def serves_product(rule: str) -> bool:
+    """Whether a kernel only prepares or finishes a product, by the rule that `classify` found: it changes the layout of
+    its factors, or adds up its parts."""
+    return rule in _SERVING_RULES
+
+
+def is_op_of_pytorch(op: str) -> bool:
+    """Whether it is one of PyTorch's own ops, of which `eligible` decides by the name."""
+    return op.startswith(_PYTORCH_OPS)
+
+
+def eligible_by_kernel(kernel: str, family: str, rule: str, compute_capability: tuple[int, int] | None) -> Verdict:
+    """Whether a kernel is work for Tensor Cores where no op decides: none was recorded, or it is not PyTorch's.
 
     Args:
-        op: the innermost op around its launch. Of PyTorch's own ops the name decides, here the answer is then "no".
+        kernel: its name.
         family: `KernelClass.kind`.
         rule: `KernelClass.rule`.
         compute_capability: of the GPU; None makes the answer unknown where it would be yes.
     """
-    if not op or op.startswith(_PYTORCH_OPS) or not computes_product(family, rule) or rule in _NO_MATRIX_RULES:
+    if rule in _NO_MATRIX_RULES or _ONE_CHANNEL_NAME.search(kernel):
+        return Verdict.NO
+    if not (computes_product(family, rule) or serves_product(rule)):
         return Verdict.NO
     if compute_capability is None:
         return Verdict.UNKNOWN
+    if compute_capability not in _FP64_TENSOR_CORES and _FP64_NAME.search(kernel):
+        return Verdict.NO
     return Verdict.YES if compute_capability >= _FIRST_TENSOR_CORES else Verdict.NO
 
 

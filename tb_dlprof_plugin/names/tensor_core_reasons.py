@@ -21,6 +21,8 @@ from tb_dlprof_plugin.model.dtypes import (
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.names.alignment import Size, misaligned, multiple, product_sizes
+from tb_dlprof_plugin.names.gpu_generations import NO_TENSOR_CORES
+from tb_dlprof_plugin.names.kernel_verdicts import cuda_core_precision
 from tb_dlprof_plugin.names.tensor_core_eligibility import (
     is_attention,
     is_convolution,
@@ -72,13 +74,17 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A kernel of a matrix op: ``kernel`` is its name, ``verdict`` whether it runs on Tensor Cores."""
+    """A kernel of a matrix op: ``kernel`` is its name, ``verdict`` whether it runs on Tensor Cores.
+
+    ``op`` is "" where no op was recorded around it; then ``of_cudnn`` says which TF32 switch is that of its kind.
+    """
 
     op: str
     shapes: InputShapes
     dtypes: InputDtypes
     kernel: str
     verdict: Verdict
+    of_cudnn: bool = False
 
     @property
     def precision(self) -> str:
@@ -111,6 +117,8 @@ def _gpu_has_none(product: Product, settings: Settings) -> Reason | None:
     capability = settings.compute_capability
     if capability is None or tensor_core_precisions(capability):
         return None
+    if capability == NO_TENSOR_CORES:
+        return Reason("gpu_has_none", "The GPU has no Tensor Cores.")
     return Reason(
         "gpu_has_none", f"The GPU's compute capability is {capability[0]}.{capability[1]}; Tensor Cores begin with 7.0."
     )
@@ -153,11 +161,37 @@ def _dtype(product: Product, settings: Settings) -> Reason | None:
     return None
 
 
+def _without_op(product: Product, settings: Settings) -> Reason | None:
+    """Of a kernel around which no op was recorded: what its name says."""
+    if product.op or product.verdict == Verdict.UNKNOWN or settings.compute_capability is None:
+        return None
+    kernel = product.kernel
+    if not cuda_core_precision(kernel):
+        return Reason(
+            "unknown",
+            f"No op was recorded around the kernel {kernel}: types and sizes of its product are not known.",
+            kernel=kernel,
+        )
+    said = f"By its name the kernel {kernel} computes in FP32"
+    supported = tensor_core_precisions(settings.compute_capability)
+    if "tf32" not in supported:
+        takes = ", ".join(name.upper() for name in supported)
+        return Reason("dtype", f"{said}; this GPU's Tensor Cores take {takes}, so only under autocast.", "amp", kernel)
+    name, allowed = _switch(product, settings)
+    if allowed is False:
+        return Reason("fp32_tf32_off", f"{said}; TF32 is switched off ({name} is False).", "tf32", kernel)
+    if allowed:
+        return Reason("library_choice", f"{said}, although TF32 is allowed.", kernel=kernel)
+    return Reason("unknown", f"{said}; whether TF32 is allowed was not recorded.", kernel=kernel)
+
+
 def _unknown(product: Product, settings: Settings) -> Reason | None:
     if product.verdict == Verdict.UNKNOWN:
         return Reason(
             "unknown",
-            f"Neither the name of the kernel {product.kernel} nor its op shows whether it runs on Tensor Cores.",
+            f"Neither the name of the kernel {product.kernel} nor its op shows whether it runs on Tensor Cores."
+            if product.op
+            else f"The name of the kernel {product.kernel} does not show whether it runs on Tensor Cores.",
             kernel=product.kernel,
         )
     if settings.compute_capability is None:
@@ -256,7 +290,7 @@ def _listed(sizes: Iterable[Size]) -> str:
 
 
 def _switch(product: Product, settings: Settings) -> tuple[str, bool | None]:
-    if is_convolution(product.op) or is_recurrent(product.op):
+    if product.of_cudnn or is_convolution(product.op) or is_recurrent(product.op):
         return "torch.backends.cudnn.allow_tf32", settings.cudnn_tf32
     return "torch.backends.cuda.matmul.allow_tf32", settings.matmul_tf32
 
@@ -269,6 +303,7 @@ RULES: tuple[Callable[[Product, Settings], Reason | None], ...] = (
     _gpu_has_none,
     _no_tensor_core_kernel,
     _dtype,
+    _without_op,
     _unknown,
     _vector_like,
     _amp_off_for_op,

@@ -10,8 +10,9 @@ import msgspec
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import coverage
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.metrics.share_range import ShareRange
 from tb_dlprof_plugin.model.direction import Direction, direction_of
-from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.formatting import share_between, short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.profile import Role as Roles
 from tb_dlprof_plugin.pages.columns import Column
@@ -32,6 +33,14 @@ class Slice(msgspec.Struct, frozen=True):
     label: Annotated[str, Column("Part", "What is part of the whole.")]
     value_ns: Annotated[int | None, Column("Time", "Its time in the selected iterations.", sums=True)]
     percent: Annotated[float | None, Column("Share", "Its share of the whole.")]
+
+
+class PossibleShare(msgspec.Struct, frozen=True):
+    """Where a share lies of which a part is unknown; ``text`` is such as "67 to 91 %"."""
+
+    low_percent: float
+    high_percent: float
+    text: str
 
 
 class SelectedRange(msgspec.Struct, frozen=True):
@@ -229,6 +238,13 @@ def step_figures(estimate: StepEstimate) -> StepFigures:
         source=estimate.source,
         recorded_ms=estimate.recorded_ns / 1e6,
     )
+
+
+def possible_share(possible: ShareRange | None) -> PossibleShare | None:
+    """A range for a page."""
+    if possible is None:
+        return None
+    return PossibleShare(possible.low, possible.high, share_between(possible.low, possible.high))
 
 
 def selected_range(view: ProfileView, selection: Selection) -> SelectedRange:

@@ -11,7 +11,6 @@ from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import TimeSplit, time_split
 from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
-from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.pages.common import (
     SelectedRange,
@@ -74,8 +73,7 @@ class CompareInput:
         self.steps: StepTotals = step_totals(view, selection)
         self.step: StepEstimate = step_estimate(view, selection)
         self.split: TimeSplit = time_split(view, selection)
-        totals = op_totals(view, selection)
-        self.tensor_cores: TensorCoreTotals = tensor_core_totals(totals)
+        self.tensor_cores: TensorCoreTotals = tensor_core_totals(view, selection)
         self.energy: StepEnergy | None = step_energy(view, selection)
         self.kernel_calls = int(view.selected_launches(selection).sum())
 

@@ -11,6 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
+from tb_dlprof_plugin.metrics.share_range import share_range
 from tb_dlprof_plugin.metrics.tensor_activity import measured_kernel
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, Ints, Profile
@@ -29,7 +30,7 @@ from tb_dlprof_plugin.pages.common import (
     struct_from,
 )
 from tb_dlprof_plugin.pages.related import GroupKind, groups_of
-from tb_dlprof_plugin.pages.sentences import TextPart, plain, text_of
+from tb_dlprof_plugin.pages.sentences import TextPart, plain, share_words, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -150,7 +151,7 @@ def kernels_of_any(
 
 def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> KernelsPage:
     """Everything that the selected iterations launched."""
-    return _page(view, ref, selection, view.selected_launches(selection), None)
+    return _page(view, ref, selection, view.selected_activities(selection), None)
 
 
 def kernels_of(view: ProfileView, ref: RunRef, selection: Selection, kind: GroupKind, subject: str) -> KernelsPage:
@@ -180,7 +181,7 @@ def _page(
         for i in np.argsort(-families, kind="stable").tolist()
         if families[i] > 0
     ]
-    headline = _headline(rows, by_family, profile.has_gpu, scope)
+    headline = _headline(profile, rows, by_family, scope)
     return KernelsPage(
         ref=ref,
         scope=scope,
@@ -274,12 +275,23 @@ _FAMILIES = {"copy": "copies", "set": "sets", "gemm": "matrix products", "other"
 _NOTABLE_UNKNOWN_PERCENT = 1.0
 
 
+def _on_tensor_cores(time: dict[Verdict, int]) -> str:
+    """Such as ", Tensor Core kernels 41 %", from the time of kernels by verdict."""
+    whole = sum(time.values())
+    unknown = percent(time["unknown"], whole) or 0.0
+    on = percent(time["yes"], whole) if unknown < UNKNOWN_KERNELS_PERCENT else None
+    text = f", Tensor Core kernels {share_words(on, share_range(time['yes'], time['unknown'], whole))}"
+    return text + (f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else "")
+
+
 _LARGEST = 10
 """Kernels whose share the headline gives together."""
 
 
-def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None) -> list[TextPart]:
-    if not has_gpu:
+def _headline(
+    profile: Profile, rows: list[KernelRow], families: list[Slice], scope: KernelScope | None
+) -> list[TextPart]:
+    if not profile.has_gpu:
         return [plain(f"{NO_GPU}, so there are no kernels.")]
     if not rows:
         return [plain("No kernel was launched in the selected iterations.")]
@@ -288,13 +300,10 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope
     time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}
     first = families[0].label
     what = _FAMILIES.get(first, f"{first} kernels")
-    text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time, "
+    text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time"
     if scope is not None:
-        text = f"Of {scope.name} alone: {what} take {share(families[0].percent)} of its GPU time, "
-    unknown = percent(time["unknown"], sum(time.values())) or 0.0
-    told = unknown < UNKNOWN_KERNELS_PERCENT
-    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if told else None)}"
-    text += f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
+        text = f"Of {scope.name} alone: {what} take {share(families[0].percent)} of its GPU time"
+    text += "" if profile.of_amd else _on_tensor_cores(time)
     first_row = rows[0]
     if len(rows) > _LARGEST:
         ten = share(percent(sum(row.total_ns for row in rows[:_LARGEST]), sum(time.values())))

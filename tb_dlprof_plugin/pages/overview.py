@@ -16,7 +16,6 @@ from tb_dlprof_plugin.metrics.iterations import (
     step_totals,
 )
 from tb_dlprof_plugin.metrics.kernels import time_split
-from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
@@ -26,11 +25,13 @@ from tb_dlprof_plugin.pages.common import (
     Coverage,
     NoteItem,
     OpRow,
+    PossibleShare,
     SelectedRange,
     Slice,
     StepFigures,
     coverage_of,
     note_items,
+    possible_share,
     run_title,
     selected_range,
     step_figures,
@@ -47,7 +48,7 @@ from tb_dlprof_plugin.pages.precision import (
 )
 from tb_dlprof_plugin.pages.sentences import step_words
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
-from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
+from tb_dlprof_plugin.pages.step_account import account_slices, headline, kernels_label, part_labels
 from tb_dlprof_plugin.pages.system import SystemItem, system_items
 from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -72,6 +73,7 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     ]
     gpu_utilization_percent: float | None
     tensor_core_kernel_utilization_percent: float | None
+    tensor_core_kernel_utilization_possible: PossibleShare | None
     tensor_core_eligible_ns: int | None
     tensor_core_time_percent: float | None
     gpu_busy_ns: int | None
@@ -199,8 +201,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
     profile, selected = view.profile, selection
     selection = steady(view, selected)
     steps = step_totals(view, selection)
-    totals = op_totals(view, selection)
-    tensor_cores = tensor_core_totals(totals)
+    tensor_cores = tensor_core_totals(view, selection)
     has_gpu = profile.has_gpu
     account = account_slices(view, selection)
     buckets = _buckets(account, steps)
@@ -223,7 +224,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         resource_usage=_resource_usage(view, selection, steps),
         parts=_parts(view, selection, steps.wall_ns),
         kernel_time=_kernel_time(view, selection) if has_gpu else [],
-        tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
+        tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu and not profile.of_amd else [],
         buckets=buckets,
         iterations=_bars(view, selection, buckets),
         bars_note=bars_note(len(view.profile.iterations)),
@@ -256,6 +257,7 @@ def _summary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
         tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_kernel_utilization_possible=possible_share(tensor_cores.possible),
         tensor_core_eligible_ns=tensor_cores.eligible_ns if profile.has_gpu else None,
         tensor_core_time_percent=time_split(view, selection).tensor_core_percent,
         gpu_busy_ns=steps.gpu_busy_ns,
@@ -287,7 +289,7 @@ def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) 
     if not time_split(view, selection).tensor_cores_known:
         times["other_kernels"] = (times["other_kernels"] or 0) + (times["tensor_core"] or 0)
         times["tensor_core"] = None
-        labels["other_kernels"] = KERNELS_LABEL
+        labels["other_kernels"] = kernels_label(view)
     return [Slice(name, labels[name], value, percent(value, steps.wall_ns)) for name, value in times.items()]
 
 

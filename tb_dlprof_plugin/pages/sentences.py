@@ -10,9 +10,10 @@ import msgspec
 from tb_dlprof_plugin.metrics.iteration_pace import Pace
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.share_range import ShareRange
 from tb_dlprof_plugin.metrics.step_idle import step_idle
 from tb_dlprof_plugin.metrics.tensor_activity import NO_TENSOR_CORES_PERCENT, MeasuredActivity
-from tb_dlprof_plugin.model.formatting import duration, share, short_kernel_name
+from tb_dlprof_plugin.model.formatting import duration, share, share_between, short_kernel_name
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
@@ -53,6 +54,11 @@ def named_shares(
         first = [] if parts else [TextPart(name, kind, id), plain(f" takes {took} of the {unit} time")]
         parts += first or [plain(", "), TextPart(name, kind, id), plain(f" {took}")]
     return parts
+
+
+def share_words(percent: float | None, possible: ShareRange | None) -> str:
+    """Such as "41 %"; "67 to 91 %" where a part is unknown, "an unknown share" where all is."""
+    return share(percent) if percent is not None or possible is None else share_between(possible.low, possible.high)
 
 
 def step_words(estimate: StepEstimate) -> str:

@@ -90,10 +90,10 @@ DEFINITIONS: dict[str, str] = {
     "sharedMemory": "Shared memory per block.",
     "bytes": "Bytes that a copy or set moved.",
     "kernelOps": "The ops that launched this kernel.",
-    "eligibleTime": "GPU time of the Tensor Core eligible ops.",
-    "usingTime": "Kernel time of eligible ops that ran on Tensor Cores.",
-    "notUsingTime": "Kernel time of eligible ops that did not run on Tensor Cores.",
-    "unknownTime": "Kernel time of eligible ops whose Tensor Core use is unknown.",
+    "eligibleTime": "Kernel time that Tensor Cores could compute: of eligible ops and, without an op, of products.",
+    "usingTime": "Eligible kernel time that ran on Tensor Cores.",
+    "notUsingTime": "Eligible kernel time that did not run on Tensor Cores.",
+    "unknownTime": "Eligible kernel time whose Tensor Core use is unknown.",
     "flops": (
         "Floating-point operations of the matrix routines, a multiply-add counted as two, as "
         "torch.utils.flop_counter counts them."

@@ -8,6 +8,7 @@ from tb_dlprof_plugin.metrics.iterations import percent, shows_data_loading, ste
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
+from tb_dlprof_plugin.metrics.tensor_cores import possible_step_share
 from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import duration, share
@@ -15,12 +16,10 @@ from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.ops import op_rows
-from tb_dlprof_plugin.pages.sentences import idle_words
+from tb_dlprof_plugin.pages.sentences import idle_words, share_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.step_detection import unmarked
 
-KERNELS_LABEL = "Kernels, on Tensor Cores or not"
-"""Of all kernels where it is unknown which of them use Tensor Cores."""
 ROLE_LABELS = {
     Role.FORWARD: "Forward",
     Role.BACKWARD: "Backward",
@@ -53,10 +52,15 @@ def account_slices(view: ProfileView, selection: Selection) -> list[Slice]:
     if not time_split(view, selection).tensor_cores_known:
         times_ns["other_compute"] = (times_ns["other_compute"] or 0) + (times_ns["tensor_core"] or 0)
         times_ns["tensor_core"] = None
-        names["other_compute"] = KERNELS_LABEL
+        names["other_compute"] = kernels_label(view)
     if not shows_data_loading(view):
         times_ns["dataloader"] = None
     return [_slice(key, names[key], value, step_ns) for key, value in times_ns.items()]
+
+
+def kernels_label(view: ProfileView) -> str:
+    """Of all kernels where it is unknown which of them use Tensor Cores, or none can."""
+    return "Kernels" if view.profile.of_amd else "Kernels, on Tensor Cores or not"
 
 
 def part_labels(view: ProfileView, parts: dict[Role, int | None]) -> dict[Role, str]:
@@ -90,14 +94,21 @@ def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     step = f"each {length} step" if length else "each step"
     if unmarked(view):
         step = f"the recording, {length} without marked steps"
-    told = time_split(view, selection).tensor_cores_known
-    tensor = share(percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None)
     works = f"works {share(steps.gpu_utilization)}"
-    idle = idle_words(view, selection)
+    idle, on_tensor_cores = idle_words(view, selection), _on_tensor_cores(view, selection)
     if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        return f"The GPU {idle} of {step}; it {works}, {tensor} on Tensor Cores."
-    text = f"The GPU {works} of {step}, {tensor} on Tensor Cores"
-    return f"{text}, and {idle}." if idle else f"{text}."
+        return f"The GPU {idle} of {step}; it {works}{on_tensor_cores}."
+    text = f"The GPU {works} of {step}{on_tensor_cores}"
+    return f"{text}{',' if on_tensor_cores else ''} and {idle}." if idle else f"{text}."
+
+
+def _on_tensor_cores(view: ProfileView, selection: Selection) -> str:
+    """Such as ", 41 % on Tensor Cores"; "" of a GPU of AMD's, which has none to use."""
+    if view.profile.of_amd:
+        return ""
+    steps, told = step_totals(view, selection), time_split(view, selection).tensor_cores_known
+    share_of_step = percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None
+    return f", {share_words(share_of_step, possible_step_share(view, selection))} on Tensor Cores"
 
 
 def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:

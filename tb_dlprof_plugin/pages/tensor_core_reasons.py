@@ -126,7 +126,7 @@ class OpReasons:
 
 
 def reasons_by_group(view: ProfileView, selection: Selection) -> dict[int, OpReasons]:
-    """Of each op group with eligible time off the Tensor Cores."""
+    """Of each op group with eligible time off the Tensor Cores; -1 for kernels around which no op was recorded."""
     found: dict[int, OpReasons] = {}
     off = off_tensor_cores(view, selection)
     largest = largest_gains(view, selection)
@@ -169,7 +169,7 @@ def reason_totals(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns
     for group, op in by_group.items():
         for reason in op.reasons:
             reasons.setdefault(reason.id, []).append(reason)
-            ops.setdefault(reason.id, set()).add(group)
+            ops.setdefault(reason.id, set()).update({group} - {-1})
     result = []
     for id, items in reasons.items():
         time = sum(item.time_ns for item in items)
@@ -222,7 +222,7 @@ def most_time_off(view: ProfileView, selection: Selection, groups: Bools) -> str
     times: dict[str, int] = {}
     texts: dict[str, Reason] = {}
     for item in off_tensor_cores(view, selection).off:
-        if item.eligible and groups[item.group]:
+        if item.eligible and item.group >= 0 and groups[item.group]:
             times[item.reason.id] = times.get(item.reason.id, 0) + item.time_ns
             texts.setdefault(item.reason.id, item.reason)
     return _with_short_kernel(texts[max(times, key=lambda id: times[id])]) if times else ""
@@ -257,12 +257,13 @@ def step_saving(view: ProfileView, selection: Selection) -> SavingItem | None:
 
 def _faster(context: RuleContext, known: list[OffTime], which: str) -> Change:
     """Remaining share of the matrix kernels off the Tensor Cores of each op, after the remedies of its parts."""
-    off = context.kernel_launches & context.view.launch_in_matrix_op & ~context.on_tensor_cores
-    group = context.view.launch_group
+    off = context.matrix_launches & ~context.on_tensor_cores
+    # Kernels without an op have the row behind the last op's.
+    group = np.where(context.view.launch_group >= 0, context.view.launch_group, len(context.view.groups))
     time = np.bincount(
-        group[off], weights=context.profile.launches.duration_ns[off], minlength=len(context.view.groups)
+        group[off], weights=context.profile.launches.duration_ns[off], minlength=len(context.view.groups) + 1
     )
-    gone = np.zeros(len(context.view.groups))
+    gone = np.zeros(len(time))
     for item in known:
         gone[item.group] += item.time_ns * (1 - 1 / getattr(_FACTORS[str(item.reason.remedy)], which))
     stays = np.ones(len(group))
@@ -313,20 +314,20 @@ def _with_short_kernel(reason: Reason) -> str:
 
 
 def _remarks(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns: int) -> list[ReasonTotal]:
-    layout = [op.layout_ns for op in by_group.values() if op.layout_ns]
-    helpers = [op.helpers_ns for op in by_group.values() if op.helpers_ns]
+    layout = {group: op.layout_ns for group, op in by_group.items() if op.layout_ns}
+    helpers = {group: op.helpers_ns for group, op in by_group.items() if op.helpers_ns}
     layout_at_most = sum(op.layout_at_most_ns for op in by_group.values())
     advice = (
         "although the model is in channels_last."
         if view.profile.facts.channels_last
         else "which the memory format torch.channels_last of model and input avoids."
     )
-    texts: tuple[tuple[OffReason, str, str, list[int], int | None], ...] = (
+    texts: tuple[tuple[OffReason, str, str, dict[int, int], int | None], ...] = (
         ("layout", _LAYOUT, f"Ops on Tensor Cores turn NCHW into NHWC and back, {advice}", layout, layout_at_most),
         ("helpers", _HELPERS, "Ops on Tensor Cores prepare the product or add up its parts.", helpers, None),
     )
     return [
-        ReasonTotal(id, label, True, len(times), sum(times), percent(sum(times), eligible_ns), None, at_most, text)
+        ReasonTotal(id, label, True, len(times.keys() - {-1}), whole, percent(whole, eligible_ns), None, at_most, text)
         for id, label, text, times, at_most in texts
-        if times
+        if (whole := sum(times.values()))
     ]

@@ -10,28 +10,28 @@ import numpy as np
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import OpTotals, input_precisions, op_totals
 from tb_dlprof_plugin.metrics.tensor_activity import MeasuredActivity, measured_activity
-from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, eligible_launches, tensor_core_totals
 from tb_dlprof_plugin.model.direction import Direction
-from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
-from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import (
-    NO_GPU,
     VERDICTS,
     KernelText,
+    PossibleShare,
     SelectedRange,
     Slice,
     Verdict,
+    possible_share,
     selected_range,
     struct_from,
 )
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
 from tb_dlprof_plugin.pages.sentences import measured_sentences
+from tb_dlprof_plugin.pages.tensor_core_headline import headline
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,
     OpReasons,
@@ -43,7 +43,6 @@ from tb_dlprof_plugin.pages.tensor_core_reasons import (
     step_saving,
 )
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "unknown"]
@@ -133,8 +132,9 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
 
 
 class TensorCoreKernel(msgspec.Struct, frozen=True):
-    """A kernel inside eligible ops; ``rule`` decided its verdict, ``percent`` is of the eligible kernel time.
+    """A kernel that Tensor Cores could compute, by its op or by itself.
 
+    ``rule`` decided its verdict, ``percent`` is of the eligible kernel time.
     ``measured_percent`` is how busy it kept the Tensor Cores by the GPU's counter, None where it was not sampled.
     """
 
@@ -159,7 +159,10 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
 
 
 class TensorCoresPage(msgspec.Struct, frozen=True):
-    """``by_precision`` splits the kernel time of eligible ops, ``by_reason`` the part of it off the Tensor Cores.
+    """``by_precision`` splits the eligible kernel time, ``by_reason`` the part of it off the Tensor Cores.
+
+    ``utilization_possible`` is where the utilization lies if too much is unknown to name it. ``without_op_percent`` is
+    the part of the eligible time in kernels around which no op was recorded: they are in no row of ``ops``.
 
     ``ops`` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
     follow, by the time off the Tensor Cores. ``kernels`` are by time. ``saving`` is what the known remedies together
@@ -173,7 +176,9 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
     has_gpu: bool
     supported_precisions: list[str]
     utilization_percent: float | None
+    utilization_possible: PossibleShare | None
     eligible_ns: int | None
+    without_op_percent: float | None
     using_ns: int | None
     not_using_ns: int | None
     unknown_ns: int | None
@@ -191,35 +196,38 @@ def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> T
     """Tensor Core use of the eligible ops of the selected iterations."""
     profile = view.profile
     totals = op_totals(view, selection)
-    use = tensor_core_totals(totals)
-    by_group = reasons_by_group(view, selection)
+    use = tensor_core_totals(view, selection)
+    # Nothing of the page applies to GPUs of AMD's.
+    applies = profile.has_gpu and not profile.of_amd
+    by_group = reasons_by_group(view, selection) if applies else {}
     by_reason = reason_totals(view, by_group, use.eligible_ns)
-    ops = _ops(view, selection, totals, by_group)
-    has_gpu = profile.has_gpu
+    ops = [] if profile.of_amd else _ops(view, selection, totals, by_group)
     measured = measured_activity(view, selection)
     return struct_from(
         TensorCoresPage,
-        use if has_gpu else None,
+        use if applies else None,
         ref=ref,
-        headline=_headline(view, selection, use, ops, by_reason),
+        headline=headline(view, selection, use, {op.id: op.using_tc for op in ops}, by_reason),
         range=selected_range(view, selection),
-        has_gpu=has_gpu,
+        has_gpu=profile.has_gpu,
         supported_precisions=list(supported_precisions(view)),
         utilization_percent=use.utilization,
-        by_precision=_by_precision(view, selection, use) if has_gpu else [],
+        without_op_percent=percent(use.without_op_ns, use.eligible_ns) if applies else None,
+        utilization_possible=possible_share(use.possible),
+        by_precision=_by_precision(view, selection, use) if applies else [],
         by_reason=by_reason,
-        saving=step_saving(view, selection) if has_gpu else None,
+        saving=step_saving(view, selection) if applies else None,
         measured=measured_sentences(view, selection, measured) if measured is not None else [],
         ops=ops,
         total_rows=len(ops),
-        kernels=_kernels(view, selection, use.eligible_ns, measured),
-        ineligible=ineligible_work(view, selection),
+        kernels=_kernels(view, selection, use.eligible_ns, measured) if applies else [],
+        ineligible=ineligible_work(view, selection) if applies else [],
     )
 
 
 def supported_precisions(view: ProfileView) -> tuple[str, ...]:
     """Precisions of the Tensor Cores of the run's GPU; empty if the GPU is unknown or has none."""
-    return tensor_core_precisions(view.compute_capability)
+    return tensor_core_precisions(view.tensor_core_capability)
 
 
 def _ops(
@@ -252,7 +260,7 @@ def _ops(
                 tc_kernels=_short(names["yes"]),
                 non_tc_kernels=_short(names["no"]),
                 unknown_kernels=_short(names["unknown"]),
-                possible_precisions=list(possible_precisions(inputs[group], view.compute_capability)),
+                possible_precisions=list(possible_precisions(inputs[group], view.tensor_core_capability)),
                 reason=why.reasons[0].text if why.reasons else "",
                 could_save_ns=_together(why),
                 could_save=_could_save(why),
@@ -280,15 +288,10 @@ def _could_save(why: OpReasons) -> CouldSave:
     return "estimate" if why.reasons else "nothing"
 
 
-def _in_eligible_ops(view: ProfileView, selection: Selection) -> Bools:
-    owned = view.selected_launches(selection) & (view.launch_group >= 0)
-    return owned & view.launch_in_matrix_op & view.launch_is_kernel
-
-
 def eligible_kernel_names(view: ProfileView, selection: Selection) -> dict[str, dict[Verdict, list[str]]]:
     """By op id the different names, in full, of the kernels inside eligible ops, by their verdict."""
     profile, kernels = view.profile, view.profile.kernels
-    rows = _in_eligible_ops(view, selection)
+    rows = eligible_launches(view, selection) & (view.launch_group >= 0)
     pairs = np.unique(np.stack((view.launch_group[rows], profile.launches.kernel[rows])), axis=1)
     found: dict[str, dict[Verdict, list[str]]] = {}
     for group, kernel in pairs.T.tolist():
@@ -308,7 +311,7 @@ def _kernels(
 ) -> list[TensorCoreKernel]:
     busy = {one.kernel: one.active_percent for one in measured.kernels} if measured is not None else {}
     kernels, launches = view.profile.kernels, view.profile.launches
-    rows = _in_eligible_ops(view, selection)
+    rows = eligible_launches(view, selection)
     calls = np.bincount(launches.kernel[rows], minlength=len(kernels))
     time = sums(launches.kernel[rows], launches.duration_ns[rows], len(kernels))
     return [
@@ -329,12 +332,7 @@ def _kernels(
 
 def _by_precision(view: ProfileView, selection: Selection, totals: TensorCoreTotals) -> list[Slice]:
     profile, launches, kernels = view.profile, view.profile.launches, view.profile.kernels
-    rows = (
-        view.selected_launches(selection)
-        & view.launch_in_matrix_op
-        & (view.launch_group >= 0)
-        & (kernels.tensor_core[launches.kernel] == Verdicts.YES)
-    )
+    rows = eligible_launches(view, selection) & (kernels.tensor_core[launches.kernel] == Verdicts.YES)
     time = sums(kernels.precision[launches.kernel[rows]], launches.duration_ns[rows], len(profile.strings))
     parts = [
         (profile.strings[i] or "tensor_core", profile.strings[i].upper() or "precision unknown", int(time[i]))
@@ -343,49 +341,3 @@ def _by_precision(view: ProfileView, selection: Selection, totals: TensorCoreTot
     ]
     parts += [("none", "not on Tensor Cores", totals.not_using_ns), ("unknown", "unknown", totals.unknown_ns)]
     return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts if value]
-
-
-def _headline(
-    view: ProfileView,
-    selection: Selection,
-    sums: TensorCoreTotals,
-    ops: list[TensorCoreOp],
-    by_reason: list[ReasonTotal],
-) -> str:
-    if not view.profile.has_gpu:
-        return f"{NO_GPU}, so there are no Tensor Cores to use."
-    if not supported_precisions(view):
-        return "This GPU has no Tensor Cores, or its compute capability was not recorded."
-    if not view.call_has_matrix_op.any() and not time_split(view, selection).tensor_cores_known:
-        return "Which ops could use Tensor Cores is unknown, as most of the kernels are."
-    if not sums.eligible_ns:
-        return "No op of the selected iterations could use Tensor Cores."
-    idle = sum(1 for op in ops if op.using_tc == "no")
-    in_part = ", some only in part" if any(op.reasons for op in ops) else ""
-    if sums.utilization is None or not time_split(view, selection).tensor_cores_known:
-        return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
-    if not sums.using_ns:
-        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason(
-            "Main reason", by_reason, view, selection
-        )
-    unknown = sum(1 for op in ops if op.using_tc == "unknown")
-    use = (
-        f"{idle} of {len(ops)} ops do not use them at all."
-        if idle
-        else f"for {unknown} of {len(ops)} ops it is unknown."
-        if unknown
-        else f"every eligible op uses them{in_part}."
-    )
-    return (
-        f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them; {use}"
-        + _main_reason("Off them mostly", by_reason, view, selection)
-    )
-
-
-def _main_reason(lead: str, by_reason: list[ReasonTotal], view: ProfileView, selection: Selection) -> str:
-    """The main reason for time off the Tensor Cores, with its time per step."""
-    if not by_reason:
-        return ""
-    first = max(by_reason, key=lambda total: total.time_ns)
-    per = "" if unmarked(view) else " a step"
-    return f" {lead}: {first.label} ({duration(first.time_ns / selection.count)} of kernel time{per})."

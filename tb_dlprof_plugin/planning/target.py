@@ -83,7 +83,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
     _check_launches(view)
     if step_estimate(view, view.selection()).ns < SHORTEST_STEP_NS:
         raise ForecastError("its step took no time: record more iterations.")
-    capability = view.compute_capability
+    capability = view.tensor_core_capability
     new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)
     if precision in ("fp16", "bf16", "tf32"):
         rate = new_ceilings.flops_per_second(precision, tensor_cores=True)

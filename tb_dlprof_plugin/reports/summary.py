@@ -12,7 +12,6 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.op_kernels import op_kernels
-from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.frameworks import framework_title
@@ -98,7 +97,7 @@ def _system(view: ProfileView, profile_name: str | None) -> dict[str, Cell]:
 
 def _summary(view: ProfileView, selection: Selection) -> dict[str, Cell]:
     steps, facts = step_totals(view, selection), view.profile.facts
-    tensor_cores = tensor_core_totals(op_totals(view, selection))
+    tensor_cores = tensor_core_totals(view, selection)
     tensor_cores_known = time_split(view, selection).tensor_cores_known
     return {
         "Wall Clock Time (ns)": steps.wall_ns,

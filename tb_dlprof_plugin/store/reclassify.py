@@ -16,12 +16,14 @@ from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches, wit
 from tb_dlprof_plugin.analysis.op_table import eligibility_of
 from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.model.tree import parents
+from tb_dlprof_plugin.names.gpu_generations import tensor_core_capability, with_capabilities
 
 
 def reclassified(profile: Profile) -> Profile:
     """The profile with verdicts, precisions, eligibility and time categories as a new analysis would give them."""
     calls, ops, launches, iterations = profile.calls, profile.ops, profile.launches, profile.iterations
-    capability = profile.system.compute_capability_of(iterations.gpu_ids)
+    system = profile.system if profile.of_amd else with_capabilities(profile.system)
+    capability = tensor_core_capability(system, iterations.gpu_ids)
     strings = list(profile.strings)
     kind = ops.kind[calls.op]
     contexts = launch_contexts(
@@ -33,7 +35,7 @@ def reclassified(profile: Profile) -> Profile:
         ops.name[calls.op],
         ops.dtypes[calls.op],
     )
-    kernels, kernel_of_launch = build_kernels(contexts, strings, profile.input_dtypes, capability, _is_rocm(profile))
+    kernels, kernel_of_launch = build_kernels(contexts, strings, profile.input_dtypes, capability, profile.of_amd)
     kernels = with_measured_verdicts(
         kernels,
         kernel_of_launch,
@@ -51,6 +53,7 @@ def reclassified(profile: Profile) -> Profile:
     )
     return replace(
         profile,
+        system=system,
         strings=strings,
         kernels=kernels,
         launches=replace(launches, kernel=kernel_of_launch),
@@ -62,7 +65,3 @@ def reclassified(profile: Profile) -> Profile:
         ),
         iterations=replace(iterations, category_ns=categories),
     )
-
-
-def _is_rocm(profile: Profile) -> bool:
-    return any(note.code == "rocm" for note in profile.notes)

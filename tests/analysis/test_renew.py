@@ -11,6 +11,7 @@ from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile, Verdict
+from tb_dlprof_plugin.model.run_facts import Gpu, System
 from tb_dlprof_plugin.store.reclassify import reclassified
 
 ROOT = Path(__file__).parents[2]
@@ -71,3 +72,14 @@ def test_a_recorded_run_keeps_its_accounts(run: Path) -> None:
     assert np.array_equal(again.launches.duration_ns, profile.launches.duration_ns)
     moved = profile.iterations.category_ns[:, :, 2:] != again.iterations.category_ns[:, :, 2:]
     assert not moved.any(), "verdicts move time between the two kinds of kernels only"
+
+
+def test_an_old_run_of_a_gpu_that_was_known_by_name_alone_has_its_verdicts(training) -> None:
+    profile = training("fp16").profile()
+    old = replace(profile, system=System(gpus=[Gpu(0, "NVIDIA H200")]))
+    again = reclassified(old)
+    assert again.system.gpus[0].compute_capability == (9, 0)
+    assert _words(again) == _words(profile)
+    without = reclassified(replace(profile, system=System(gpus=[Gpu(0, "NVIDIA GeForce GTX 1660", 7, 5)])))
+    assert set(without.kernels.tensor_core.tolist()) == {Verdict.NO}
+    assert Verdict.YES not in without.ops.tensor_core_eligible

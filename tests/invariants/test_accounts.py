@@ -293,7 +293,7 @@ def kernel_time_by_tensor_core_use_sums_to_the_kernels_page(recording: Recording
 def eligible_kernel_time_is_using_not_using_or_unknown(recording: Recording) -> None:
     for selection in selections(recording.view):
         ops = op_totals(recording.view, selection)
-        totals = tensor_core_totals(ops)
+        totals = tensor_core_totals(recording.view, selection)
         assert totals.using_ns + totals.not_using_ns + totals.unknown_ns == totals.eligible_ns
         assert (ops.eligible_ns <= ops.gpu_ns).all()
 

@@ -18,6 +18,7 @@ from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.key_node import key_node_candidates, with_key_node
 from tb_dlprof_plugin.metrics.modules import module_totals
+from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
@@ -192,8 +193,11 @@ def kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: Chosen) 
         assert row["Op GPU Time"] == ops[row["Op ID"]]["Total GPU Time (ns)"] >= row["Total GPU Time"]
         parts = row["TC GPU Time"] + row["Non-TC GPU Time"] + row["Unknown GPU Time"]
         assert parts == row["Total GPU Time"]
+    # Kernels around which no op was recorded are in no row.
+    totals = tensor_core_totals(chosen.view, chosen.selection)
+    assert total(eligible, "Total GPU Time") == totals.eligible_ns - totals.without_op_ns
     utilization = summary_of(chosen)["summary_report"]["tensor_core_kernel_utilization_percent"]
-    if utilization is not None:
+    if utilization is not None and not totals.without_op_ns:
         share = 100 * total(eligible, "TC GPU Time") / total(eligible, "Total GPU Time")
         assert utilization == pytest.approx(share)
 

@@ -190,8 +190,8 @@ def test_precision_is_that_of_tensor_core_kernels_and_of_matrix_inputs(training,
 
 def test_tensor_core_utilization_is_the_share_of_eligible_kernel_time(training) -> None:
     off, on = training("fp32", steps=1).view(), training("fp16", steps=1).view()
-    assert tensor_core_totals(op_totals(off, off.selection())) == TensorCoreTotals(700_000, 0, 700_000, 0, 0.0)
-    assert tensor_core_totals(op_totals(on, on.selection())) == TensorCoreTotals(140_000, 140_000, 0, 0, 100.0)
+    assert tensor_core_totals(off, off.selection()) == TensorCoreTotals(700_000, 0, 700_000, 0, 0, 0.0, None)
+    assert tensor_core_totals(on, on.selection()) == TensorCoreTotals(140_000, 140_000, 0, 0, 0, 100.0, None)
 
 
 def test_tensor_core_utilization_is_unknown_where_too_many_kernels_are(new_trace) -> None:
@@ -204,12 +204,12 @@ def test_tensor_core_utilization_is_unknown_where_too_many_kernels_are(new_trace
         return trace.view()
 
     few, many = view_with_unknown(5), view_with_unknown(6)
-    assert tensor_core_totals(op_totals(few, few.selection())).utilization == 95.0
-    assert tensor_core_totals(op_totals(many, many.selection())).utilization is None
+    assert tensor_core_totals(few, few.selection()).utilization == 95.0
+    assert tensor_core_totals(many, many.selection()).utilization is None
 
 
 def test_without_eligible_kernels_utilization_is_none(cpu_view: ProfileView) -> None:
-    assert tensor_core_totals(op_totals(cpu_view, cpu_view.selection())).utilization is None
+    assert tensor_core_totals(cpu_view, cpu_view.selection()).utilization is None
 
 
 def test_time_split_and_coverage_of_a_recording(gpu_view: ProfileView) -> None:

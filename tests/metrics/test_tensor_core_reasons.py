@@ -181,7 +181,7 @@ def test_every_recorded_op_off_the_tensor_cores_has_a_reason(model: str, precisi
     found, totals = off_tensor_cores(view, selection), op_totals(view, selection)
 
     explained = sum(item.time_ns for item in found.off if item.eligible) + sum(item.time_ns for item in found.served)
-    sums = tensor_core_totals(totals)
+    sums = tensor_core_totals(view, selection)
     assert explained == sums.not_using_ns + sums.unknown_ns
 
     without = {

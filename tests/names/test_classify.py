@@ -258,6 +258,8 @@ def test_everyday_words_settle_nothing_in_a_strangers_kernel(name: str) -> None:
         "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<3, __nv_bfloat16>(int)",
         "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768, 4096>(__nv_bfloat16*)",
         "void deep_ep::internode_ll::dispatch<true, 7168>(void*)",
+        "void dpsk::ep::internode::dispatch<false, 8, true, 8>(int4*, float*, long*)",
+        "void dpsk::ep::internode::notify_dispatch<false, 4>(int const*, long*, int)",
         "nvshmem_all_to_all_vdev_kernel",
         "mscclKernel_Sum_half_Simple_false(mscclKernelArgs)",
     ],
@@ -302,3 +304,55 @@ def test_attention_in_triton_is_on_tensor_cores_where_its_inputs_are_narrow() ->
 def test_what_only_finishes_attention_is_off_the_tensor_cores(name: str) -> None:
     found = classify_kernel(name)
     assert (found.tensor_core, found.kind) == (False, "attention")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("void vllm::moe::moe_align_block_size_kernel<int>(int*, int*, int*, int*)", "index"),
+        ("void vllm::moe::topkGatingSoftmax<8, 128, 4, 16, int>(float const*, bool const*)", "index"),
+        ("void vllm::moe::topkGating<8, 128, 4, 16, 32, int>(float const*)", "index"),
+        ("void count_and_sort_expert_tokens_kernel<int>(int const*, int*, int*, unsigned long)", "index"),
+        ("void tensorrt_llm::kernels::finalizeMoeRoutingKernel<__nv_bfloat16>(__nv_bfloat16 const*)", "index"),
+        ("void dpsk::ep::cuda::get_dispatch_layout<128, 32, 8>(long const*, int*)", "index"),
+        ("void per_token_group_quant_8bit_kernel<c10::BFloat16, c10::Float8_e4m3fn, true, true, float>(void*)",
+         "elementwise"),
+        ("void vllm::dynamic_per_token_scaled_fp8_quant_kernel<c10::BFloat16, c10::Float8_e4m3fn>(void*)",
+         "elementwise"),
+        ("per_token_cast_to_fp8_kernel", "elementwise"),
+        ("void vllm::act_and_mul_kernel<c10::BFloat16, &vllm::silu_kernel<c10::BFloat16> >(void*)", "elementwise"),
+        ("nvfuser_pointwise_f0_c1_r0_g0", "elementwise"),
+        ("nvfuser_inner_outer_persistent_f3_c1_r0_g2", "elementwise"),
+        ("Reformatting CopyNode for Input Tensor 0 to Conv_0 + Relu_1", "copy"),
+        ("sm50_xmma_pooling_fw_4d_FP16FP32NHWC_Average_FastDiv_CAlign8", "pooling"),
+        ("MaxPool_2", "pooling"),
+        ("_ZN2at6native13reduce_kernelILi512ENS0_8ReduceOpIfNS0_7NormOpsIfEEjfLi4EEEEEvT0_", "reduction"),
+    ],
+)  # fmt: skip
+def test_what_routes_tokens_quantizes_or_is_fused_pointwise_uses_no_tensor_cores(name: str, kind: str) -> None:
+    found = classify_kernel(name, compute_capability=(9, 0))
+    assert (found.tensor_core, found.kind) == (False, kind), found.rule
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "kind"),
+    [
+        ("trt_turing_cutlass_image_network_first_layer_hmma_fprop_f16f16f32_nhwc_nhwc_k64r7s7c4_stride2x2", "fp16",
+         "convolution"),
+        ("void dpsk::gemm::fp8_gemm_kernel<4096u, 7168u, 128u, 112u, 128u, 1u, 5u>(__nv_bfloat16*)", "fp8", "gemm"),
+        ("nvfuser_matmul_f0_c1_r0_g0", None, "gemm"),
+    ],
+)  # fmt: skip
+def test_names_of_matrix_instructions_and_of_their_generators_say_yes(name: str, precision: str, kind: str) -> None:
+    found = classify_kernel(name, compute_capability=(9, 0))
+    assert (found.tensor_core, found.precision, found.kind) == (True, precision, kind), found.rule
+
+
+@pytest.mark.parametrize("name", ["moe_permute_gemm_fused", "per_token_quant_matmul", "cdpsk::ep::scan", "nvfuser_12"])
+def test_a_product_that_is_fused_with_routing_is_not_taken_for_it(name: str) -> None:
+    assert classify_kernel(name, compute_capability=(9, 0)).tensor_core is None
+
+
+def test_the_mixture_of_experts_in_triton_is_on_tensor_cores_where_its_inputs_are_narrow() -> None:
+    assert classify_kernel("fused_moe_kernel", input_types='["c10::BFloat16"]').precision == "bf16"
+    assert classify_kernel("fused_moe_kernel").tensor_core is None

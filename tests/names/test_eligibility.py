@@ -7,6 +7,7 @@ import pytest
 from tb_dlprof_plugin.model.dtypes import COMPLEX_DOUBLE, COMPLEX_FLOAT, dtypes_in
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
+from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 from tb_dlprof_plugin.names.tensor_core_eligibility import (
     computes_product,
     eligible,
@@ -121,22 +122,29 @@ def test_precisions_grow_with_the_generations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "family", "rule", "capability", "expected"),
+    ("kernel", "capability", "expected"),
     [
-        ("CompiledFunction", "gemm", "nvjet", HOPPER, Verdict.YES),
-        ("CompiledFunctionBackward", "convolution", "xmma-tensor", VOLTA, Verdict.YES),
-        ("flash_attn::_flash_attn_forward", "attention", "flash", HOPPER, Verdict.YES),
-        ("CompiledFunction", "gemm", "nvjet", PASCAL, Verdict.NO),
-        ("CompiledFunction", "gemm", "nvjet", None, Verdict.UNKNOWN),
-        ("CompiledFunction", "gemm", "gemv", HOPPER, Verdict.NO),
-        ("CompiledFunction", "elementwise", "triton-pointwise", None, Verdict.NO),
-        ("flash_attn::_flash_attn_backward", "attention", "flash-helper", HOPPER, Verdict.NO),
-        ("aten::linalg_qr", "gemm", "ffma-gemm", HOPPER, Verdict.NO),
-        ("", "gemm", "nvjet", HOPPER, Verdict.NO),
+        ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", HOPPER, Verdict.YES),
+        ("volta_h884cudnn_256x64_ldg8_relu_exp_small_nhwc_tn_v1", VOLTA, Verdict.YES),
+        ("flash_fwd_kernel<traits>", HOPPER, Verdict.YES),
+        ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", PASCAL, Verdict.NO),
+        ("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", None, Verdict.UNKNOWN),
+        ("gemvNSP_kernel<float>", HOPPER, Verdict.NO),
+        ("triton_poi_fused_add_0", None, Verdict.NO),
+        ("ampere_sgemm_128x64_nn", AMPERE, Verdict.YES),
+        ("ampere_dgemm_128x64_nn", AMPERE, Verdict.YES),
+        ("ampere_dgemm_128x64_nn", ADA, Verdict.NO),
+        # What serves a product counts as it does within an op.
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>", HOPPER, Verdict.YES),
+        ("void cudnn::ops::nchwToNhwcKernel<float, float, float>", HOPPER, Verdict.YES),
+        ("flash_bwd_dot_do_o_kernel<traits>", HOPPER, Verdict.YES),
+        ("void conv2d_c1_k1_nchw_hw_packed_kernel<float, float>", HOPPER, Verdict.NO),
+        ("void at::native::vectorized_elementwise_kernel<4>", HOPPER, Verdict.NO),
     ],
 )
-def test_where_no_op_of_pytorch_tells_the_kernel_does(op, family, rule, capability, expected) -> None:
-    assert eligible_by_kernel(op, family, rule, capability) == expected
+def test_where_no_op_of_pytorch_tells_the_kernel_does(kernel, capability, expected) -> None:
+    found = classify_kernel(kernel)
+    assert eligible_by_kernel(kernel, found.kind, found.rule, capability) == expected
 
 
 def test_a_kernel_that_serves_a_product_computes_none() -> None:

@@ -1,4 +1,4 @@
-"""Where a tenth of the kernel time has no Tensor Core verdict, no page and no report names a share of it."""
+"""Where a tenth of the kernel time has no Tensor Core verdict, pages name the range of a share, or none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_overview_names_no_share(unknown: ProfileView, ref: RunRef) -> None:
 def test_other_pages_and_reports_name_none(unknown: ProfileView, ref: RunRef) -> None:
     everything = unknown.selection()
     assert "Tensor Core kernels an unknown share" in kernels_page(unknown, ref, everything).headline
-    assert "too many of their kernels are unknown" in tensor_cores_page(unknown, ref, everything).headline
+    assert "what their kernels do is unknown" in tensor_cores_page(unknown, ref, everything).headline
     assert [gpu.tensor_core_percent for gpu in gpus(unknown, everything)] == [None]
     assert run_figures(unknown, everything).tensor_core_share is None
     report = summary_report(unknown, ref, everything)
@@ -56,3 +56,51 @@ def test_with_verdicts_the_shares_are_there(training, ref: RunRef) -> None:
     # Kernels of 40, 20, 20 and 60 µs on Tensor Cores, of 220 with the casts, the loss, the optimizer and a copy.
     assert page.summary.tensor_core_time_percent == pytest.approx(100 * 140 / 220, abs=1)
     assert "unknown" not in page.headline
+
+
+def test_what_is_known_bounds_the_share(new_trace, ref: RunRef) -> None:
+    # GIVEN matrix products of 67 µs on Tensor Cores, 9 off them and 24 that may be either
+    trace = new_trace()
+    trace.gpu()
+    trace.step(1, 0, 400)
+    trace.op("aten::mm", 0, 20)
+    trace.launch("nvjet_sm90_hsh_64x64_TNN", 2, 20, 67)
+    trace.launch("ampere_sgemm_128x64_nn", 4, 100, 9)
+    trace.launch("made_up", 6, 200, 24)
+    view = trace.view()
+    selection = view.selection()
+    # THEN everything says where the utilization lies
+    page, summary = tensor_cores_page(view, ref, selection), overview(view, ref, selection)
+    assert page.headline.startswith("Tensor Cores run for 67 to 91 % of the kernel time that could use them;")
+    figures = summary.summary
+    assert (page.utilization_percent, figures.tensor_core_kernel_utilization_percent) == (None, None)
+    assert page.utilization_possible == figures.tensor_core_kernel_utilization_possible
+    assert page.utilization_possible is not None
+    assert page.utilization_possible.text == "67 to 91 %"
+    assert "Tensor Core kernels 67 to 91 %" in kernels_page(view, ref, selection).headline
+    assert " to " in summary.headline
+    assert "unknown share" not in summary.headline
+
+
+@pytest.fixture
+def amd(new_trace) -> ProfileView:
+    """Products and pointwise kernels on a GPU of AMD's, by torch.profiler."""
+    trace = new_trace()
+    trace.gpu(name="AMD Instinct MI250X")
+    trace.step(1, 0, 400)
+    trace.op("aten::mm", 0, 20)
+    trace.launch("Cijk_Ailk_Bljk_SB_MT64x64x8_SE_K1_TT4_4_WG16_16_1", 2, 20, 60)
+    trace.launch("void at::native::elementwise_kernel<512>", 4, 100, 40)
+    return trace.view()
+
+
+def test_of_amd_nothing_is_said_about_tensor_cores(amd: ProfileView, ref: RunRef) -> None:
+    selection = amd.selection()
+    page, summary = tensor_cores_page(amd, ref, selection), overview(amd, ref, selection)
+    assert "Matrix Cores are not recognised" in page.headline
+    assert (page.eligible_ns, page.utilization_percent, page.ops, page.by_reason) == (None, None, [], [])
+    assert "Tensor" not in summary.headline
+    assert "Tensor" not in kernels_page(amd, ref, selection).headline
+    assert summary.summary.tensor_core_kernel_utilization_percent is None
+    assert summary.summary.tensor_core_time_percent is None
+    assert [gpu.tensor_core_percent for gpu in gpus(amd, selection)] == [None]

@@ -201,6 +201,22 @@ class TestTables:
         database.launch("few", 1, 20, 5, gridX=108, blockX=128, registersPerThread=128, **shape)
         assert sorted(only(database).launch_configs.occupancy_percent.tolist()) == [-1, 6, 25]
 
+    def test_reports_from_before_2021_name_the_gpu_in_another_table(self, database) -> None:
+        database.row(
+            "TARGET_INFO_CUDA_GPU", deviceId=0, name="Tesla V100-SXM2-16GB", computeCapabilityMajor=7,
+            computeCapabilityMinor=0, numMultiprocessors=80, globalMemorySize=17 * 10**9,
+        )  # fmt: skip
+        database.launch("k", 0, 10, 5)
+        (gpu,) = only(database).system.gpus
+        assert (gpu.name, gpu.compute_capability, gpu.sm_count, gpu.memory_bytes) == (
+            "Tesla V100-SXM2-16GB", (7, 0), 80, 17 * 10**9,
+        )  # fmt: skip
+
+    def test_a_gpu_of_which_the_name_alone_is_known_has_its_capability(self, database) -> None:
+        database.row("TARGET_INFO_GPU", id=0, name="NVIDIA TITAN RTX")
+        database.launch("k", 0, 10, 5)
+        assert only(database).system.gpus[0].compute_capability == (7, 5)
+
     def test_times_before_the_recording_are_kept_and_impossible_ones_are_not(self, database) -> None:
         database.range("aten::mm, op_id = 1", -500, 600)
         database.launch("k", 0, 10, 5)

@@ -11,17 +11,19 @@ interface FigureProps {
   unit: Unit;
   /** A second line; "" for none. */
   under?: string;
+  /** Where the value is null; "unknown" by default. */
+  missing?: string | undefined;
   testId: string;
 }
 
-export function Figure({ of, label, value, unit, under = "", testId }: FigureProps) {
+export function Figure({ of, label, value, unit, under = "", missing, testId }: FigureProps) {
   return (
     <div class="figure">
       <dt>
         <Term of={of}>{label}</Term>
       </dt>
       <dd data-testid={testId} data-value={value === null ? "unknown" : String(value)}>
-        <Value value={value} unit={unit} />
+        <Value value={value} unit={unit} missing={missing} />
       </dd>
       {under && <dd class="figure-under muted">{under}</dd>}
     </div>

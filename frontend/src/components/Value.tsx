@@ -6,7 +6,7 @@ interface ValueProps {
   value: number | null;
   unit: Unit;
   /** What stands for null. */
-  missing?: string;
+  missing?: string | undefined;
 }
 
 export function Value({ value, unit, missing = "unknown" }: ValueProps) {

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
 from tb_dlprof_plugin.cli.run.results import Written
-from tb_dlprof_plugin.cli.summary import trust_lines
+from tb_dlprof_plugin.cli.summary import trust_lines, utilization
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
@@ -48,7 +48,7 @@ def print_summary(
     figures = [f"{time(facts.average_iteration_ns)} a step, {page.step_words}"]
     if page.has_gpu:
         figures.append(f"GPU utilization {percent(facts.gpu_utilization_percent)}")
-        figures.append(f"Tensor Core Kernel Utilization {percent(facts.tensor_core_kernel_utilization_percent)}")
+        figures.append(f"Tensor Core Kernel Utilization {utilization(facts)}")
     tell(f"  {', '.join(figures)}")
     for line in trust_lines(page.trust):
         tell(f"  {line}")

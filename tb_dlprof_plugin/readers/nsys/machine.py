@@ -25,6 +25,13 @@ _GPU = (
     "id", "cuDevice", "computeMajor", "computeMinor", "smCount", "totalMemory", "maxWarpsPerSm", "maxBlocksPerSm",
     "maxRegistersPerSm", "maxShmemPerSm", "threadsPerWarp", "smMajor", "smMinor",
 )  # fmt: skip
+_CUDA_GPU = {
+    "deviceId": "id", "computeCapabilityMajor": "computeMajor", "computeCapabilityMinor": "computeMinor",
+    "numMultiprocessors": "smCount", "globalMemorySize": "totalMemory", "numThreadsPerWarp": "threadsPerWarp",
+    "maxWarpsPerMultiprocessor": "maxWarpsPerSm", "maxBlocksPerMultiprocessor": "maxBlocksPerSm",
+    "maxRegistersPerMultiprocessor": "maxRegistersPerSm", "maxSharedMemoryPerMultiprocessor": "maxShmemPerSm",
+}  # fmt: skip
+"""CUPTI's names of the same (``CUpti_ActivityDevice``), which the older table has, by those of the newer one."""
 _DRIVER = re.compile(r"\A\d{6,8}\Z")
 _LATEST_UNIX_NS = 2**62
 _MOST_GPUS = 4096
@@ -98,11 +105,20 @@ def _epoch(database: Database) -> int:
 
 
 def _gpus(database: Database) -> list[dict[str, Any]]:
+    """The GPUs of ``TARGET_INFO_GPU``; in reports from before mid 2021, of ``TARGET_INFO_CUDA_GPU``."""
+    return _rows(database, "TARGET_INFO_GPU", _GPU) or [
+        dict.fromkeys(_GPU) | {ours: gpu[theirs] for theirs, ours in _CUDA_GPU.items()} | {"name": gpu["name"]}
+        for gpu in _rows(database, "TARGET_INFO_CUDA_GPU", tuple(_CUDA_GPU))
+    ]
+
+
+def _rows(database: Database, table: str, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The rows with their names; None for what a report lacks, or what is no number."""
     gpus: list[dict[str, Any]] = []
-    for batch in database.batches("TARGET_INFO_GPU", _GPU, ("name",)):
+    for batch in database.batches(table, columns, ("name",)):
         for row in zip(*batch, strict=True):
-            gpu = dict(zip((*_GPU, "name"), row, strict=True))
-            for key in _GPU:
+            gpu = dict(zip((*columns, "name"), row, strict=True))
+            for key in columns:
                 gpu[key] = gpu[key] if type(gpu[key]) is int and 0 <= gpu[key] < 2**53 else None
             gpus.append(gpu)
     return gpus[:_MOST_GPUS]

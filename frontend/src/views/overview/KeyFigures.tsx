@@ -43,6 +43,7 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
         of="tcUtilization"
         label="Tensor Core share"
         value={summary.tensor_core_kernel_utilization_percent}
+        missing={summary.tensor_core_kernel_utilization_possible?.text}
         unit="percent"
         under={eligible ? `of ${formatNs(eligible / summary.aggregated_iterations)} eligible` : ""}
         testId="overview-tc-utilization"

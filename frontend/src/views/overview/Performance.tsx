@@ -14,7 +14,11 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
   const utilization: Row[] = [
     [
       <Term of="tcUtilization">Tensor Core utilization</Term>,
-      <Value value={summary.tensor_core_kernel_utilization_percent} unit="percent" />,
+      <Value
+        value={summary.tensor_core_kernel_utilization_percent}
+        missing={summary.tensor_core_kernel_utilization_possible?.text}
+        unit="percent"
+      />,
     ],
     [
       <Term of="gpuUtilization">GPU utilization</Term>,

@@ -121,7 +121,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           above the least time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
         </p>
       )}
-      {data.has_gpu && (
+      {data.has_gpu && data.eligible_ns !== null && (
         <div class="grid grid-halves">
           <Card
             title={<Term of="tcEfficiency">Kernel time of eligible ops by precision</Term>}
@@ -140,7 +140,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
               rows={[
                 [
                   <Term of="tcUtilization">Tensor Core utilization</Term>,
-                  <Value value={data.utilization_percent} unit="percent" />,
+                  <Value value={data.utilization_percent} missing={data.utilization_possible?.text} unit="percent" />,
                 ],
                 [<Term of="eligibleTime">Eligible ops</Term>, <Sum value={data.eligible_ns} unit="ns" />],
                 [<Term of="usingTime">On Tensor Cores</Term>, <Sum value={data.using_ns} unit="ns" />],

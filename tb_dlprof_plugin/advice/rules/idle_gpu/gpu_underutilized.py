@@ -94,7 +94,7 @@ def check(context: RuleContext) -> Finding | Silent:
             unknown = f"For most of the idle time the GPU {labels[worst]}, and no long pause of the CPU explains it."
             estimate = None
     change = _PAUSES if estimate is not None else _LOADING if worst == "dataloader" else _MORE_WORK
-    calls = int(context.ops.kernel_calls.sum()) // count
+    calls = int((context.view.selected_activities(context.selection) & context.view.launch_is_kernel).sum()) // count
     return RULE.finding(
         title=f"The GPU is busy only {utilization:.0f} % of each step",
         seen=f"Kernels, copies and sets cover {busy / count / 1e6:.2f} of {context.step_ns / 1e6:.2f} "

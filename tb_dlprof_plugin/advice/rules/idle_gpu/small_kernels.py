@@ -158,7 +158,10 @@ def _shape(context: RuleContext, row: int, filled: Filling) -> str:
         return text
     threads = int(block.prod())
     found = occupancy(
-        context.compute_capability, threads, int(configs.registers_per_thread[at]), int(configs.shared_memory_bytes[at])
+        context.view.compute_capability,
+        threads,
+        int(configs.registers_per_thread[at]),
+        int(configs.shared_memory_bytes[at]),
     )
     text += f" of {threads} threads"
     if found is None:

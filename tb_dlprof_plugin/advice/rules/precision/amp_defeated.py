@@ -27,7 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.op_patterns import ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
@@ -78,7 +78,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if mode.precision not in (*HALF, "mixed") and not context.facts.autocast:
         return Silent("Most matrix work is in FP32: half precision is the exception here.", applicable=False)
     half = half or ("fp16" if context.facts.autocast_dtype == "float16" else "bf16")
-    matrix = context.kernel_launches & context.view.launch_in_matrix_op
+    matrix = context.matrix_launches
     # Attention kernels that make FP32 results of three TF32 products have FP32 inputs.
     full = matrix & context.in_precision("fp32", "tf32", "3xtf32")
     time = context.per_step(full)
@@ -108,7 +108,7 @@ def check(context: RuleContext) -> Finding | Silent:
     in_fp32 = share >= thresholds.WORTHWHILE_SAVING_PERCENT
     names = _names(context, full if in_fp32 else trips)
     runs = f"run{'s' if len(names) == 1 else ''}"
-    return RULE.finding(
+    finding = RULE.finding(
         title=f"Mixed precision is on, but {listed(names)} {runs} in FP32: {milliseconds(time)} a step"
         if in_fp32
         else f"Tensors go to FP32 and back: {milliseconds(context.per_step(trips))} of casts a step",
@@ -125,13 +125,15 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Share of all matrix kernels", of_matrix, "percent"),
             Reading("Casts to FP32 around them, per step", context.per_step(casts), "ns"),
         ],
-        evidence=op_rows(context, full | casts),
-        change=f"Let {listed(names, 5)} run in {half.upper()}: {_why(context, full)}"
+        evidence=work_rows(context, full | casts),
+        change=f"Let {'what launches ' if context.by_kernels else ''}{listed(names, 5)} run in {half.upper()}: "
+        f"{_why(context, full)}"
         if in_fp32
         else f"Leave out the casts in {listed(names, 5)}: what follows in {half.upper()} has their precision anyway.",
         code=_CODE[half],
         saving=estimate,
     ).but(confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.")
+    return confirmed_by_kernels(context, finding, half.upper())
 
 
 def _stays(context: RuleContext, full: Bools, half: str) -> Sequence[Floats]:
@@ -215,7 +217,9 @@ def _round_trips(context: RuleContext) -> Bools:
 
 
 def _names(context: RuleContext, full: Bools) -> list[str]:
-    """The ops of the model by falling FP32 time."""
+    """The ops of the model by falling FP32 time; the kernels where no op was recorded."""
+    if context.by_kernels:
+        return [row.label for row in work_rows(context, full)]
     groups, strings = context.view.groups, context.profile.strings
     rows = full & (context.view.launch_group >= 0)
     time = np.bincount(

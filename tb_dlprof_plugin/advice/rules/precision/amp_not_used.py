@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, KERAS_MIXED, ORT_FLOAT16, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
 from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
-from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.advice.text import NOTHING_ELIGIBLE, ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
@@ -98,12 +98,12 @@ AMP_LAUNCH_OVERHEAD = SpeedupRange(1.0, 1.1, 1.4)
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where most eligible kernel time is FP32 or TF32 and half precision should shorten the step."""
     precisions = tensor_core_precisions(context.compute_capability)
-    matrix = context.kernel_launches & context.view.launch_in_matrix_op
+    matrix = context.matrix_launches
     eligible = context.per_step(matrix)
     if not context.product_launches.any() and not time_split(context.view, context.selection).tensor_cores_known:
-        return Silent("Which ops could use Tensor Cores is unknown, as most kernels are.", applicable=False)
+        return Silent("Which kernels could use Tensor Cores is unknown: their names do not tell.", applicable=False)
     if not eligible:
-        return Silent("No op could use Tensor Cores.", applicable=False)
+        return Silent(NOTHING_ELIGIBLE, applicable=False)
     half = context.per_step(matrix & context.in_precision(*HALF_PRECISIONS))
     half_share = percent(half, eligible) or 0.0
     if half_share >= HALF_PRECISION_SHARE_PERCENT:
@@ -117,23 +117,14 @@ def check(context: RuleContext) -> Finding | Silent:
     from_fp32 = context.product_launches & context.in_precision("fp32") & ~context.on_tensor_cores
     from_tf32 = context.product_launches & context.in_precision("tf32", "3xtf32")
     modern = "bf16" in precisions
-    found = forecasts(context.view).get("bf16" if modern else "fp16")
-    if found is not None:
-        estimate = of_forecast(context, found)
-        if not gains(found):
-            return Silent(f"Forecast: {headline(found)}")
-    else:
-        estimate = _by_factors(context, from_fp32, from_tf32)
-        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-            return Silent(
-                f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
-                f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {ms(context.step_ns)}."
-            )
-    rows = op_rows(context, from_fp32 | from_tf32)
-    return RULE.finding(
+    estimate = _estimate(context, from_fp32, from_tf32, "bf16" if modern else "fp16")
+    if isinstance(estimate, Silent):
+        return estimate
+    rows = work_rows(context, from_fp32 | from_tf32)
+    finding = RULE.finding(
         title=f"{RULE.title_for(context.profile.source)}: {ms(eligible, 1)} of {context.each_step} could run on "
         "Tensor Cores in half precision",
-        seen=f"Ops that can use Tensor Cores take {ms(eligible)} of kernel time in {context.each_step}; "
+        seen=f"{context.eligible_words} take {ms(eligible)} of kernel time in {context.each_step}; "
         f"{half_share:.0f} % of it is in half precision.",
         readings=[
             Reading(f"Eligible kernel time of {context.each_step}", eligible, "ns"),
@@ -152,12 +143,32 @@ def check(context: RuleContext) -> Finding | Silent:
         code=BF16 if modern else FP16,
         saving=estimate,
     )
+    return confirmed_by_kernels(context, finding, "BF16" if modern else "FP16")
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Half precision, by whatever means."""
     mode = precision_mode(candidate)
     return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
+
+
+def _estimate(context: RuleContext, from_fp32: Bools, from_tf32: Bools, half: str) -> Saving | str | Silent:
+    """What half precision saves, or why that is unknown; silent where it is not worth it."""
+    found = forecasts(context.view).get("bf16" if half == "bf16" else "fp16")
+    if found is not None:
+        return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
+    if why := context.saving_unknown:
+        share = context.kernel_share(from_fp32 | from_tf32)
+        if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(f"Matrix kernels in FP32 and TF32 take {share:.1f} % of the kernels' time.")
+        return why
+    estimate = _by_factors(context, from_fp32, from_tf32)
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(
+            f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
+            f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {ms(context.step_ns)}."
+        )
+    return estimate
 
 
 def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Saving:

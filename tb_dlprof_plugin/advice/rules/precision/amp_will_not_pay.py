@@ -26,14 +26,14 @@ import math
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import work_rows
 from tb_dlprof_plugin.advice.op_patterns import launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, PRECISIONS
 from tb_dlprof_plugin.advice.rules.precision.gradient_scaling import scaler_calls
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.savings import change, step_saving
-from tb_dlprof_plugin.advice.text import milliseconds, ms
+from tb_dlprof_plugin.advice.text import NOTHING_ELIGIBLE, milliseconds, ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
@@ -76,9 +76,9 @@ _CAST_NODE = "ToCopyBackward"
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the forecast shows no gain, or where leaving autocast should shorten the step."""
     precisions = tensor_core_precisions(context.compute_capability)
-    matrix = context.kernel_launches & context.view.launch_in_matrix_op
+    matrix = context.matrix_launches
     if not matrix.any():
-        return Silent("No op could use Tensor Cores.", applicable=False)
+        return Silent(NOTHING_ELIGIBLE, applicable=False)
     mode = precision_mode(context.view)
     if mode.precision in HALF:
         if mode.means != "autocast":
@@ -97,7 +97,7 @@ def _not_in_use(context: RuleContext, matrix: Bools, precision: str) -> Finding 
     eligible = context.per_step(matrix)
     share = percent(eligible, context.step_ns) or 0.0
     if share < ELIGIBLE_SHARE_PERCENT:
-        return Silent(f"Ops that could use Tensor Cores take {share:.1f} % of the step.", applicable=False)
+        return Silent(f"{context.eligible_words} take {share:.1f} % of the step.", applicable=False)
     if (context.facts.world_size or 1) > 1:
         return Silent("The forecast does not cover the other processes.", applicable=False)
     try:
@@ -116,7 +116,7 @@ def _not_in_use(context: RuleContext, matrix: Bools, precision: str) -> Finding 
             Reading("Eligible kernel time per step", eligible, "ns"),
             Reading("Kernels that casts would add per step", found.casts, "count"),
         ],
-        evidence=op_rows(context, matrix),
+        evidence=work_rows(context, matrix),
         change=f"Do not turn on autocast for speed, as the run is: {LIMITS[found.limited_by]}. "
         + (
             "First fix the loading of data."
@@ -171,7 +171,7 @@ def _in_use(context: RuleContext, matrix: Bools) -> Finding | Silent:
             Reading("GPU utilization", busy, "percent"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
-        evidence=op_rows(context, launches),
+        evidence=work_rows(context, launches),
         change="Run without autocast and gradient scaler; TF32 may be on. Or give each launch more to do: a larger "
         "batch, torch.compile or CUDA graphs.",
         code='with torch.autocast("cuda", enabled=False):  # or leave autocast and GradScaler out\n'

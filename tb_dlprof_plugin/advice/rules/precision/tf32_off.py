@@ -27,11 +27,11 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.code_snippets import TF32
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.finding import Reference
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import precision_of
@@ -105,42 +105,55 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("No product runs in FP32 for which TF32 is off.")
     time = context.per_step(launches)
     share = percent(time, context.step_ns) or 0.0
-    found = forecasts(context.view).get("tf32")
-    if found is not None:
-        estimate = of_forecast(context, found)
-        if not gains(found):
-            return Silent(f"Forecast: {headline(found)}")
-    else:
-        estimate = faster_kernels(
-            context,
-            [(launches, thresholds.TF32_MATRIX)],
-            f"{ms(time)} of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
-            f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
-        )
-        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-            return Silent(
-                f"FP32 matrix kernels take {share:.1f} % of the step; TF32 should save {estimate.percent:.1f} %."
-            )
+    estimate = _estimate(context, launches)
+    if isinstance(estimate, Silent):
+        return estimate
+    saved = None if isinstance(estimate, str) else estimate.percent
     recorded = (settings.matmul_tf32, settings.cudnn_tf32) != (None, None) or context.of_pytorch
     switches = " TF32: " + ", ".join(
         f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
         for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
     )
-    return RULE.finding(
+    finding = RULE.finding(
         title=f"TF32 is not used: {ms(time, 1)} of FP32 matrix kernels in {context.each_step} run off the Tensor Cores",
-        seen=f"FP32 matrix kernels off the Tensor Cores take {ms(time)} of {context.each_step} ({share:.0f} %)."
+        seen=("No op was recorded around them: by their names, " if context.by_kernels else "")
+        + f"FP32 matrix kernels off the Tensor Cores take {ms(time)} of {context.each_step} ({share:.0f} %)."
         + (f"{switches}." if recorded else ""),
         readings=[
             Reading(f"FP32 matrix kernels off the Tensor Cores, of {context.each_step}", time, "ns"),
             Reading("Share of the step", share, "percent"),
-            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+            Reading("Expected saving", saved, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
-        evidence=op_rows(context, launches),
+        evidence=work_rows(context, launches),
         change="Allow TF32: inputs keep FP32's range, products are rounded to 10 bits of mantissa. No other change is "
         "needed. Mixed precision gains more, and the two savings do not add up.",
         code=TF32,
         saving=estimate,
     )
+    return confirmed_by_kernels(context, finding, "TF32")
+
+
+def _estimate(context: RuleContext, launches: Bools) -> Saving | str | Silent:
+    """What TF32 saves on these launches, or why that is unknown; silent where it is not worth it."""
+    found = forecasts(context.view).get("tf32")
+    if found is not None:
+        return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
+    time = context.per_step(launches)
+    share = percent(time, context.step_ns) or 0.0
+    if why := context.saving_unknown:
+        of_kernels = context.kernel_share(launches)
+        if of_kernels < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(f"FP32 matrix kernels take {of_kernels:.1f} % of the kernels' time.")
+        return why
+    estimate = faster_kernels(
+        context,
+        [(launches, thresholds.TF32_MATRIX)],
+        f"{ms(time)} of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
+        f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"FP32 matrix kernels take {share:.1f} % of the step; TF32 should save {estimate.percent:.1f} %.")
+    return estimate
 
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
