@@ -26,7 +26,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.names.kernel_verdicts import cuda_core_precision
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
-from tb_dlprof_plugin.simulation.step_detection import each_step
+from tb_dlprof_plugin.simulation.step_detection import each_step, unmarked
 
 HALF_PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "mxfp4", "nvfp4")
 """Half precision and narrower types."""
@@ -62,6 +62,11 @@ class RuleContext:
     def each_step(self) -> str:
         """ "each step", or "the recording" where no steps are known."""
         return each_step(self.view)
+
+    @property
+    def a_step(self) -> str:
+        """The end of "3 ms ...": "a step", or "in the recording" where no steps are known."""
+        return "in the recording" if unmarked(self.view) else "a step"
 
     @property
     def words(self) -> Words:

@@ -31,7 +31,7 @@ from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.op_patterns import ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios, matrix_ops
-from tb_dlprof_plugin.advice.savings import change, step_saving
+from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
@@ -46,6 +46,7 @@ RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU,),
+    without_steps=True,
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32", "STEP_NOISE"),
     group="precision",
 )
@@ -82,16 +83,16 @@ def check(context: RuleContext) -> Finding | Silent:
     # Attention kernels that make FP32 results of three TF32 products have FP32 inputs.
     full = matrix & context.in_precision("fp32", "tf32", "3xtf32")
     time = context.per_step(full)
-    share = percent(time, context.step_ns) or 0.0
+    share, whole = _share(context, full)
     eligible = context.per_step(matrix)
     of_matrix = percent(time, eligible) or 0.0
     trips = _round_trips(context)
-    trip_share = percent(context.per_step(trips), context.step_ns) or 0.0
+    trip_share, _ = _share(context, trips)
     if max(share, trip_share) < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"Matrix work on FP32 tensors takes {milliseconds(time)} a step ({share:.1f} %).")
+        return Silent(f"Matrix work on FP32 tensors takes {milliseconds(time)} {context.a_step} ({share:.1f} %).")
     casts = _casts(context, full) | trips
     stays = _stays(context, full, half)
-    estimate = step_saving(
+    estimate: Saving | str = context.saving_unknown or step_saving(
         context,
         change(context, (full, stays[0])),
         change(context, (full, stays[1]), (casts, 0.0)),
@@ -100,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
         f"{milliseconds(_after(context, full, stays[1]))} in {half.upper()}, as measured ops like them do (within one "
         f"standard deviation), and {milliseconds(context.per_step(casts))} of casts to FP32 and back go.",
     )
-    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+    if isinstance(estimate, Saving) and estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(
             f"Matrix work on FP32 tensors takes {milliseconds(time)} a step; in {half.upper()} the step should be "
             f"{estimate.percent:.1f} % shorter."
@@ -109,11 +110,11 @@ def check(context: RuleContext) -> Finding | Silent:
     names = _names(context, full if in_fp32 else trips)
     runs = f"run{'s' if len(names) == 1 else ''}"
     finding = RULE.finding(
-        title=f"Mixed precision is on, but {listed(names)} {runs} in FP32: {milliseconds(time)} a step"
+        title=f"Mixed precision is on, but {listed(names)} {runs} in FP32: {milliseconds(time)} {context.a_step}"
         if in_fp32
-        else f"Tensors go to FP32 and back: {milliseconds(context.per_step(trips))} of casts a step",
+        else f"Tensors go to FP32 and back: {milliseconds(context.per_step(trips))} of casts {context.a_step}",
         seen=(
-            f"{milliseconds(time)} of matrix kernels a step ({share:.0f} %, {of_matrix:.0f} % of all matrix kernels) "
+            f"{milliseconds(time)} of matrix kernels {context.a_step} ({share:.0f} %, {of_matrix:.0f} % of all matrix kernels) "
             f"have FP32 inputs while others have {half.upper()}: {listed(names, 5)}."
             if in_fp32
             else f"{listed(names, 5)}: tensors go from {half.upper()} to FP32, and the next layer casts them back."
@@ -121,7 +122,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + (f" Casts to FP32 and back take {milliseconds(context.per_step(casts))}." if casts.any() else ""),
         readings=[
             Reading("Matrix kernels on FP32 tensors, per step", time, "ns"),
-            Reading("Share of the step", share, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+            Reading(f"Share of {whole}", share, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
             Reading("Share of all matrix kernels", of_matrix, "percent"),
             Reading("Casts to FP32 around them, per step", context.per_step(casts), "ns"),
         ],
@@ -134,6 +135,13 @@ def check(context: RuleContext) -> Finding | Silent:
         saving=estimate,
     ).but(confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.")
     return confirmed_by_kernels(context, finding, half.upper())
+
+
+def _share(context: RuleContext, launches: Bools) -> tuple[float, str]:
+    """Of the step, percent; where no steps are known, of the kernels' time."""
+    if context.saving_unknown:
+        return context.kernel_share(launches), "the kernels' time"
+    return percent(context.per_step(launches), context.step_ns) or 0.0, "the step"
 
 
 def _stays(context: RuleContext, full: Bools, half: str) -> Sequence[Floats]:
