@@ -10,6 +10,7 @@ import msgspec
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON
 from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
@@ -37,10 +38,10 @@ class PlanRow(msgspec.Struct, frozen=True):
         ),
     ]
     batch_size: Annotated[int | None, Column("Batch", "planBatch")]
-    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved")]
+    peak_allocated_mb: Annotated[float | None, Column("Peak allocated, replayed", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float | None, Column("Peak reserved, replayed", "planPeakReserved")]
     smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit")]
-    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity")]
+    capacity_mb: Annotated[float | None, Column(), ALLOCATOR_MEMORY]
     verdict: Annotated[str, Column("Fits", "planVerdict", width=120)]
     largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch")]
     step_ms: Annotated[float | None, Column("Step", "planStep")]
@@ -59,8 +60,8 @@ class CheckpointRow(msgspec.Struct, frozen=True):
             "made. Each row adds the module that keeps most bytes per time of its forward pass.",
         ),
     ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated, replayed", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved, replayed", "planPeakReserved")]
     step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 

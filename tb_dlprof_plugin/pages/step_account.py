@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.iterations import percent, shows_data_loading, step_totals
+from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, shows_data_loading, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
@@ -15,6 +15,7 @@ from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.ops import op_rows
+from tb_dlprof_plugin.pages.quantities import TENSOR_CORE_SHARE, TENSOR_CORE_UTILIZATION
 from tb_dlprof_plugin.pages.sentences import idle_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -86,14 +87,31 @@ def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:
 def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     steps = step_totals(view, selection)
     step = f"each {length} step" if length else "each step"
-    told = time_split(view, selection).tensor_cores_known
-    tensor = share(percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None)
-    works = f"works {share(steps.gpu_utilization)}"
-    idle = idle_words(view, selection)
+    works, idle = _works(view, selection, steps), idle_words(view, selection)
     if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        return f"The GPU {idle} of {step}; it {works}, {tensor} on Tensor Cores."
-    text = f"The GPU {works} of {step}, {tensor} on Tensor Cores"
-    return f"{text}, and {idle}." if idle else f"{text}."
+        text = f"The GPU {idle} of {step} and {works}"
+    else:
+        text = f"The GPU {works} of {step}" + (f" and {idle}" if idle else "")
+    return f"{text}. {_on_tensor_cores(view, selection)}"
+
+
+def _works(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
+    """Such as "works 94 %"; a GPU that only communicates computes nothing, and may wait for other ranks."""
+    alone = step_account(view, selection).whole_ns(steps.average_ns)["communication"]
+    exchanged = percent(alone, steps.average_ns) or 0.0
+    if exchanged < _LEAST_PERCENT:
+        return f"works {share(steps.gpu_utilization)}"
+    computes = max((steps.gpu_utilization or 0.0) - exchanged, 0.0)
+    return f"computes or copies {share(computes)}, is in collectives alone {share(exchanged)}"
+
+
+def _on_tensor_cores(view: ProfileView, selection: Selection) -> str:
+    """What is known of Tensor Cores, with its base."""
+    used = TENSOR_CORE_UTILIZATION.value(view, selection)
+    if used is not None:
+        return f"Tensor Cores run for {share(used)} of the kernel time that could use them."
+    taken = TENSOR_CORE_SHARE.value(view, selection)
+    return f"Tensor Core kernels take {share(taken)} of the GPU time."
 
 
 def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:

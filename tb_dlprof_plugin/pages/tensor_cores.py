@@ -31,6 +31,7 @@ from tb_dlprof_plugin.pages.common import (
     struct_from,
 )
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
+from tb_dlprof_plugin.pages.quantities import TENSOR_CORE_UTILIZATION
 from tb_dlprof_plugin.pages.sentences import measured_sentences
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,
@@ -139,7 +140,7 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
 
     id: str
     name: Annotated[str, Column("Kernel", "kernelName", width=320)]
-    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
+    total_ns: Annotated[int, Column("Time", "totalTime", sums=True)]
     percent: Annotated[float | None, Column("%", "Share of the kernel time of eligible ops.", terminal=False)]
     calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=False)]
     tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc")]
@@ -171,7 +172,7 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
     range: SelectedRange
     has_gpu: bool
     supported_precisions: list[str]
-    utilization_percent: float | None
+    utilization_percent: Annotated[float | None, TENSOR_CORE_UTILIZATION]
     eligible_ns: int | None
     using_ns: int | None
     not_using_ns: int | None

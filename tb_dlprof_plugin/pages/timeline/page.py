@@ -235,4 +235,5 @@ def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
     many = len(iterations.gpu_ids) > 1
     who = "the GPUs were" if many else "the GPU was"
     at = int(np.argmax(gaps.duration_ns))
-    return f"{text}; {who} idle {idle:.0f} % of it, at most {duration(int(gaps.duration_ns[at]))} at a time."
+    longest = duration(int(gaps.duration_ns[at]))
+    return f"{text}; {who} idle {idle:.0f} % of the recorded step, at most {longest} at a time."

@@ -40,7 +40,7 @@ export function StepBar({ data }: { data: Overview }) {
       testId="overview-account"
       title={
         <>
-          <Term of="stepTime">Step</Term>{" "}
+          <Term of="stepTime" />{" "}
           <span class="step-length">
             {data.trust.verdict === "poor" && <span title="The recording is not reliable">≈ </span>}
             <span

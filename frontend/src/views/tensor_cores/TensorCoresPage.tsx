@@ -138,10 +138,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           <Card title="Eligible time" testId="tc-summary">
             <Facts
               rows={[
-                [
-                  <Term of="tcUtilization">Tensor Core utilization</Term>,
-                  <Value value={data.utilization_percent} unit="percent" />,
-                ],
+                [<Term of="tcUtilization" />, <Value value={data.utilization_percent} unit="percent" />],
                 [<Term of="eligibleTime">Eligible ops</Term>, <Sum value={data.eligible_ns} unit="ns" />],
                 [<Term of="usingTime">On Tensor Cores</Term>, <Sum value={data.using_ns} unit="ns" />],
                 [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Sum value={data.not_using_ns} unit="ns" />],
