@@ -77,7 +77,7 @@ class EnergyOp(msgspec.Struct, frozen=True):
     joules: Annotated[float, Column("Energy above rest", "energyPart")]
     percent: Annotated[float, Column("Share", "energyShare")]
     watts: Annotated[
-        float | None, Column("Power", "Its energy above rest over the time of its kernels, copies and sets.")
+        float | None, Column("Power above rest", "Its energy above rest over the time of its kernels, copies and sets.")
     ]
 
 

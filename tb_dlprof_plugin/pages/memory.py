@@ -436,7 +436,7 @@ class _PageOfDevice:
         """A hint at a leak, only if memory grows in every iteration."""
         if not figures.grows or not figures.growth_bytes:
             return ""
-        text = f" Memory grows in each iteration, by {byte_size(figures.growth_bytes)}"
+        text = f" Memory grows in each iteration, usually by {byte_size(figures.growth_bytes)}"
         text += ": something keeps tensors from step to step"
         if not self.memory.partners_known:
             return f"{text}; which op made them is unknown."
