@@ -87,22 +87,24 @@ def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:
 def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     steps = step_totals(view, selection)
     step = f"each {length} step" if length else "each step"
-    works, idle = _works(view, selection, steps), idle_words(view, selection)
+    parts, idle = _works(view, selection, steps), idle_words(view, selection)
     if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        text = f"The GPU {idle} of {step} and {works}"
-    else:
-        text = f"The GPU {works} of {step}" + (f" and {idle}" if idle else "")
-    return f"{text}. {_on_tensor_cores(view, selection)}"
+        parts = [idle, *parts]
+    elif idle is not None:
+        parts = [*parts, idle]
+    first, *rest = parts
+    others = "".join(f", {part}" for part in rest[:-1]) + (f" and {rest[-1]}" if rest else "")
+    return f"The GPU {first} of {step}{others}. {_on_tensor_cores(view, selection)}"
 
 
-def _works(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
+def _works(view: ProfileView, selection: Selection, steps: StepTotals) -> list[str]:
     """Such as "works 94 %"; a GPU that only communicates computes nothing, and may wait for other ranks."""
     alone = step_account(view, selection).whole_ns(steps.average_ns)["communication"]
     exchanged = percent(alone, steps.average_ns) or 0.0
     if exchanged < _LEAST_PERCENT:
-        return f"works {share(steps.gpu_utilization)}"
+        return [f"works {share(steps.gpu_utilization)}"]
     computes = max((steps.gpu_utilization or 0.0) - exchanged, 0.0)
-    return f"computes or copies {share(computes)}, is in collectives alone {share(exchanged)}"
+    return [f"computes or copies {share(computes)}", f"is in collectives alone {share(exchanged)}"]
 
 
 def _on_tensor_cores(view: ProfileView, selection: Selection) -> str:

@@ -166,7 +166,10 @@ def test_memory_counts_the_allocations_that_a_limit_leaves_out(run, new_trace) -
 def test_memory_without_addresses_is_the_running_sum_and_the_rest_is_called_unknown(run) -> None:
     file = ROOT / "tests" / "traces" / "torch_1_9_cpu_memory.pt.trace.json.gz"
     shown = run("memory", file).stdout
-    words = ["above what was there before the recording, which is unknown", "Peak memory allocated above the lowest moment"]
+    words = [
+        "above what was there before the recording, which is unknown",
+        "Peak memory allocated above the lowest moment",
+    ]
     words += ["have no addresses", "5.75 MiB", "Growth per iteration"]
     assert [word for word in words if word not in shown] == []
     assert [word for word in ("Category", "Activations", "Module", "(before") if word in shown] == []

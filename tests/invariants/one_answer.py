@@ -49,7 +49,7 @@ class Contradiction:
 
 
 def contradictions(view: ProfileView, path: Path, *, printed: bool) -> Iterator[Contradiction]:
-    """All that a recording's answers hold against each other; ``printed`` asks the commands, too."""
+    """Where a recording's answers differ from each other; ``printed`` asks the commands, too."""
     selection = view.selection()
     pages = {route.name: route.load_page()(view, REF, selection) for route in PAGES.values()}
     for name, page in pages.items():
@@ -198,7 +198,7 @@ def _shares_of_first_rows(pages: dict[str, Any]) -> Iterator[Contradiction]:
 # ---- sentences
 
 _SPOKEN = {
-    quantities.GPU_IDLE: r"idle (\d+(?:\.\d+)?) % of (?!the recorded|its recorded)",
+    quantities.GPU_IDLE: r"idle (\d+(?:\.\d+)?) % of (?!the record)",
     quantities.GPU_BUSY: r"\bworks (\d+(?:\.\d+)?) %",
     quantities.TENSOR_CORE_UTILIZATION: r"Tensor Cores run for (\d+(?:\.\d+)?) % of the kernel time that could",
     quantities.TENSOR_CORE_SHARE: r"Tensor Core kernels(?: take)? (\d+(?:\.\d+)?) %|(\d+(?:\.\d+)?) % on Tensor Cores",

@@ -236,4 +236,5 @@ def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
     who = "the GPUs were" if many else "the GPU was"
     at = int(np.argmax(gaps.duration_ns))
     longest = duration(int(gaps.duration_ns[at]))
-    return f"{text}; {who} idle {idle:.0f} % of the recorded step, at most {longest} at a time."
+    what = "the recorded step" if iterations.found_by != "none" else "the recording"
+    return f"{text}; {who} idle {idle:.0f} % of {what}, at most {longest} at a time."
