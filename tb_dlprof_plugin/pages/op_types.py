@@ -39,7 +39,8 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     ]
     tc_ns: Annotated[int | None, Column("On TC", "tcTime", "tensor_cores", sums=True, gpu=True, terminal=False)]
     utilization_percent: Annotated[
-        float | None, Column("TC %", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True)
+        float | None,
+        Column("TC utilization", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True),
     ]
     kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
     cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True)]

@@ -64,7 +64,7 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True)]
     could_save_ns: Annotated[int | None, Column("Could save", "couldSave", "time tensor_cores", sums=True)]
     using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores")]
-    utilization_percent: Annotated[float | None, Column("TC %", "opUtilization", "time tensor_cores")]
+    utilization_percent: Annotated[float | None, Column("TC utilization", "opUtilization", "time tensor_cores")]
     precision: Annotated[str, Column("Precision", "precision", "tensor_cores", choice=True)]
     reasons: Annotated[
         list[TensorCoreReason],
