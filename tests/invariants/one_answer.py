@@ -209,6 +209,18 @@ _SPOKEN = {
 def _sentences(pages: dict[str, Any], view: ProfileView, selection: Selection) -> Iterator[Contradiction]:
     for name, page in pages.items():
         yield from spoken(name, getattr(page, "headline", ""), view, selection)
+    yield from overheads(
+        [*(one.text for one in pages["trust"].reasons), *(one.title for one in pages["advice"].findings)]
+    )
+
+
+def overheads(texts: list[str]) -> Iterator[Contradiction]:
+    """The verdict of a recording and its advice say how many times as long the recorded step is."""
+    told = [
+        found[1] for text in texts if (found := re.search(r"([\d.]+) times as long as (?:one )?without the pro", text))
+    ]
+    if len(set(told)) > 1:
+        yield Contradiction("sentence", "trust", f"the recorded step is {' and '.join(told)} times as long")
 
 
 def spoken(where: str, text: str, view: ProfileView, selection: Selection) -> Iterator[Contradiction]:

@@ -9,7 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from invariants.conftest import Recording
-from invariants.one_answer import REF, REGISTRY, Contradiction, contradictions, first_rows, of_base, spoken, values
+from invariants.one_answer import (
+    REF,
+    REGISTRY,
+    Contradiction,
+    contradictions,
+    first_rows,
+    of_base,
+    overheads,
+    spoken,
+    values,
+)
 
 from tb_dlprof_plugin.pages.columns import columns_of, quantities_of
 from tb_dlprof_plugin.pages.common import Slice
@@ -33,7 +43,8 @@ SLOW = (
     "demo/recorded/custom/fp32", "demo/recorded/resnet50/amp-fp16", "demo/recorded/mlp/tf32",
     "tests/data/ranks/recorded/ddp_even", "tests/data/ranks/recorded/pipeline_even",
     "tests/data/energy/held_out/convnext/bf16", "tests/data/planted/data_parallel/fault",
-    "tests/data/planted/optimizer_state/fault", "tests/data/precision_pairs/torchvision/resnet18/compile-amp-bf16",
+    "tests/data/planted/optimizer_state/fault", "tests/data/planted/profiler_overhead/fault",
+    "tests/data/precision_pairs/torchvision/resnet18/compile-amp-bf16",
 )  # fmt: skip
 """Those of ``make landing``: several ranks, a pipeline, energy, two GPUs, a compiled model."""
 
@@ -113,6 +124,13 @@ def test_a_sentence_with_another_number_is_found(gpu_view: ProfileView) -> None:
     for text in wrong:
         assert kinds(spoken("page", text, gpu_view, selection)) == {"sentence"}, text
     assert not list(spoken("page", "idle 98 % of the recorded step", gpu_view, selection))
+
+
+def test_two_overheads_of_one_recording_are_found() -> None:
+    said = ["The median recorded step takes 9 ms, 3.6 times as long as one without the profiler.",
+            "The recorded step is 3.4 times as long as without the profiler"]  # fmt: skip
+    assert kinds(overheads(said)) == {"sentence"}
+    assert not list(overheads(said[:1] * 2))
 
 
 def test_a_headline_that_names_another_row_is_found(gpu_view: ProfileView) -> None:
