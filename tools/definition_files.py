@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tb_dlprof_plugin.pages.columns import Definition, columns_of
+from tb_dlprof_plugin.pages.columns import Definition, Quantity, columns_of
+from tb_dlprof_plugin.pages.compare_metrics import METRICS
 from tb_dlprof_plugin.pages.overview import CATEGORIES
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS, SLICES
 from tb_dlprof_plugin.web.typescript import answers, reachable
@@ -39,6 +40,12 @@ def definitions() -> dict[str, str]:
     return found
 
 
+def labels() -> dict[str, str]:
+    """The names of the quantities that fields of the pages' structs show, by key."""
+    fields = [one for struct in reachable(answers().values()) for one in at_fields(struct)]
+    return {one.key: one.label for one in fields if isinstance(one, Quantity)}
+
+
 def at_fields(struct: type[msgspec.Struct]) -> list[Definition]:
     """The definitions at the fields of a struct."""
     hints = typing.get_type_hints(struct, include_extras=True).values()
@@ -50,6 +57,9 @@ def typescript() -> str:
     lines = [_TYPESCRIPT, "export const DEFINITIONS = {"]
     lines += [f"  {key}: {json.dumps(text, ensure_ascii=False)}," for key, text in definitions().items()]
     lines += ["} as const;", "", "export type DefinitionKey = keyof typeof DEFINITIONS;", ""]
+    lines += ["/** The names of the quantities that several pages show. */", "export const LABELS = {"]
+    lines += [f"  {key}: {json.dumps(label, ensure_ascii=False)}," for key, label in labels().items()]
+    lines += ["} as const;", "", "export type QuantityKey = keyof typeof LABELS;", ""]
     lines += ["/** What the parts of a figure are, by figure and key. */"]
     lines += ["export const SLICES: Readonly<Record<string, Readonly<Record<string, string>>>> = {"]
     for figure, parts in _slices().items():
@@ -73,8 +83,9 @@ def docs() -> str:
 
 
 def _slices() -> dict[str, dict[str, str]]:
-    """With the time categories, which are also part of the Overview's data."""
-    return {"resource_usage": {key: text for key, (_, text) in CATEGORIES.items()}} | SLICES
+    """With the time categories, which are also part of the Overview's data, and the measures of a comparison."""
+    measures = {key: metric.quantity.text for key, metric in METRICS.items()}
+    return {"resource_usage": {key: text for key, (_, text) in CATEGORIES.items()}} | SLICES | {"compare": measures}
 
 
 def _table(texts: Mapping[str, str], heading: str) -> str:

@@ -18,6 +18,7 @@ from tb_dlprof_plugin.pages.energy import (
     EpochEnergy,
     energy_page,
 )
+from tb_dlprof_plugin.pages.quantities import JOULES, JOULES_PER_SAMPLE, WATTS
 
 
 @page_command(energy_page, lambda page: rows_table(EnergyChoice, page.choices))
@@ -46,24 +47,24 @@ def energy(page: EnergyPage, limit: Limit = 15) -> None:
         say()
     if page.epoch is not None:
         _print_epoch(page.epoch)
-    for name, why in page.unknown.items():
+    for why in page.unknown.values():
         if why != page.headline:
-            say(f"{name}: {UNKNOWN}: {why}")
+            say(why)
 
 
 def _print_measured(page: EnergyPage) -> None:
     rows = [
-        ("energy of a step", joules_text(page.joules_per_step or 0.0)),
-        ("between", f"{joules_text(page.low_joules or 0.0)} and {joules_text(page.high_joules or 0.0)}"),
-        ("of a sample", UNKNOWN if page.joules_per_sample is None else joules_text(page.joules_per_sample)),
-        ("power", _watts(page.watts)),
-        ("power at rest", _watts(page.idle_watts)),
-        ("power limit", _watts(page.power_limit_watts)),
-        ("clock", UNKNOWN if page.sm_clock_mhz is None else f"{page.sm_clock_mhz:,} MHz"),
-        ("temperature", UNKNOWN if page.temperature_c is None else f"{page.temperature_c} °C"),
-        ("measured over", UNKNOWN if page.seconds is None else f"{page.seconds:.1f} s"),
+        (JOULES.label, joules_text(page.joules_per_step or 0.0)),
+        ("Between", f"{joules_text(page.low_joules or 0.0)} and {joules_text(page.high_joules or 0.0)}"),
+        (JOULES_PER_SAMPLE.label, UNKNOWN if page.joules_per_sample is None else joules_text(page.joules_per_sample)),
+        (WATTS.label, _watts(page.watts)),
+        ("Power at rest", _watts(page.idle_watts)),
+        ("Power limit", _watts(page.power_limit_watts)),
+        ("Clock", UNKNOWN if page.sm_clock_mhz is None else f"{page.sm_clock_mhz:,} MHz"),
+        ("Temperature", UNKNOWN if page.temperature_c is None else f"{page.temperature_c} °C"),
+        ("Measured over", UNKNOWN if page.seconds is None else f"{page.seconds:.1f} s"),
     ]
-    print_table((("measured", "left"), ("", "right")), rows)
+    print_table((("Measured", "left"), ("", "right")), rows)
     say()
 
 

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.launch_rows import GapRow, LaunchedKernel, SyncRow
 from tb_dlprof_plugin.pages.launches import LaunchesPage, PaceRow, launches_page
+from tb_dlprof_plugin.pages.quantities import GPU_IDLE
 
 
 @page_command(launches_page)
@@ -35,7 +36,7 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
     print_table(
         (("Figure", "left"), ("value", "right")),
         [
-            ("GPU idle", percent(found.idle_percent)),
+            (GPU_IDLE.label, percent(found.idle_percent)),
             ("CPU not needed", percent(found.slack_percent)),
             ("Median launch delay", time(found.median_delay_ns)),
             ("Longest launch delay", time(found.max_delay_ns)),

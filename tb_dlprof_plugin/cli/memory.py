@@ -12,6 +12,7 @@ from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.memory import DeviceOption, MemoryIteration, MemoryPage, memory_page
 from tb_dlprof_plugin.pages.memory_tables import MemoryAllocation, MemoryCategory, MemoryGroup
+from tb_dlprof_plugin.pages.quantities import GPU_MEMORY, PEAK_ALLOCATED, PEAK_RESERVED
 from tb_dlprof_plugin.pages.sentences import text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -62,14 +63,14 @@ def _print_figures(page: MemoryPage) -> None:
         return
     rows = [
         (
-            "Peak allocated" + (" above the lowest moment" if figures.relative else ""),
+            PEAK_ALLOCATED.label + (" above the lowest moment" if figures.relative else ""),
             _share(figures.peak_allocated_bytes, figures.peak_allocated_percent),
         ),
-        ("Peak reserved", _share(figures.peak_reserved_bytes, figures.peak_reserved_percent)),
+        (PEAK_RESERVED.label, _share(figures.peak_reserved_bytes, figures.peak_reserved_percent)),
         ("Fragmentation at the peak", _size(figures.fragmentation_bytes)),
         *_limits(page),
-        ("Memory of the device", _size(figures.device_memory_bytes)),
-        ("Growth per iteration", _change(figures.growth_bytes)),
+        (GPU_MEMORY.label if page.device != "cpu" else "Memory of the device", _size(figures.device_memory_bytes)),
+        ("Growth per iteration", UNKNOWN if figures.growth_bytes is None else _change(figures.growth_bytes)),
     ]
     print_table((("Figure", "left"), ("", "right")), rows)
     say()

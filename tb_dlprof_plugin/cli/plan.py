@@ -77,8 +77,8 @@ def _print_text(page: PlanPage) -> None:
         print_rows(CheckpointRow, page.checkpoints, cells={"modules": _checkpointed})
         say()
     _print_split(page)
-    for name, why in page.unknown.items():
-        say(f"{name}: {UNKNOWN}: {why}")
+    for reason in page.reasons:
+        say(f"{UNKNOWN}: {reason}")
     for sentence in page.assumptions:
         say(f"Assumed: {sentence}")
 

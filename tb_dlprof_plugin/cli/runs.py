@@ -16,6 +16,7 @@ from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
+from tb_dlprof_plugin.pages.quantities import GPU_BUSY, STEP, TENSOR_CORE_UTILIZATION
 from tb_dlprof_plugin.pages.runs import BaseOption, ManyRunsPage, RunRow, many_runs_page
 
 
@@ -86,13 +87,16 @@ _CELLS: dict[str, Callable[[RunRow], str]] = {
 }
 
 
+_BEFORE_AND_AFTER = (GPU_BUSY, TENSOR_CORE_UTILIZATION, STEP)
+
+
 def _print_models(page: ByModelPage) -> None:
     say(f"{page.headline}", "")
     print_table(
         (
-            ("Model", "left"), ("batch", "right"), ("before", "left"), ("after", "left"), ("GPU util. before", "right"),
-            ("after", "right"), ("TC util. before", "right"), ("after", "right"), ("step before", "right"),
-            ("after", "right"), ("speedup", "right"), ("95 %", "left"),
+            ("Model", "left"), ("batch", "right"), ("before", "left"), ("after", "left"),
+            *((f"{one.label} {side}", "right") for one in _BEFORE_AND_AFTER for side in ("before", "after")),
+            ("speedup", "right"), ("95 %", "left"),
         ),
         [_model_cells(row) for row in page.rows],
     )  # fmt: skip

@@ -12,6 +12,14 @@ from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.common import OpRow, Slice
 from tb_dlprof_plugin.pages.gpus import GpuUse
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
+from tb_dlprof_plugin.pages.quantities import (
+    DEVIATION,
+    GPU_BUSY,
+    JOULES,
+    RECORDED_STEP,
+    STEP,
+    TENSOR_CORE_UTILIZATION,
+)
 from tb_dlprof_plugin.pages.trust import TrustVerdict
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -75,20 +83,20 @@ def _step_rows(page: Overview) -> list[tuple[str, str]]:
     if facts.step_source == "whole":
         return [("Recording", time(facts.recorded_wall_clock_ns)), ("Iterations", "none marked")]
     return [
-        ("Average iteration time", time(facts.average_iteration_ns)),
+        (STEP.label, time(facts.average_iteration_ns)),
         ("    95 % interval", interval(facts.step_low_ns, facts.step_high_ns, lambda ns: time(round(ns)))),
         ("        source", page.step_words),
-        ("Recorded iteration time", time(facts.recorded_iteration_ns)),
-        ("    standard deviation", time(facts.iteration_deviation_ns)),
+        (RECORDED_STEP.label, time(facts.recorded_iteration_ns)),
+        (f"    {DEVIATION.label.lower()}", time(facts.iteration_deviation_ns)),
         ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
     ]
 
 
 def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
     return [
-        ("GPU utilization", percent(facts.gpu_utilization_percent)),
-        ("Tensor Core Kernel Utilization", utilization(facts)),
-        *([("Energy of a step", _energy(facts))] if facts.joules_per_step is not None else []),
+        (GPU_BUSY.label, percent(facts.gpu_utilization_percent)),
+        (TENSOR_CORE_UTILIZATION.label, utilization(facts)),
+        *([(JOULES.label, _energy(facts))] if facts.joules_per_step is not None else []),
     ]
 
 

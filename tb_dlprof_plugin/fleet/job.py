@@ -153,8 +153,9 @@ class Efficiency:
 class PipelineShape:
     """Of a job with several pipeline stages; ``microbatches`` of a step, None where no call shows them.
 
-    ``bubble_percent`` is the share of the step in which ranks wait for other stages, ``formula_percent`` that of even
-    stages with these microbatches. ``chunks`` of the model are on each rank: several where stages are interleaved.
+    ``bubble_percent`` is the share of the recorded step in which ranks wait for other stages, ``formula_percent`` that
+    of even stages with these microbatches. ``chunks`` of the model are on each rank: several where stages are
+    interleaved.
     """
 
     stages: int

@@ -15,6 +15,7 @@ sum, counted from its lowest moment.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -300,10 +301,44 @@ class DeviceMemory:
             raise ValueError("addresses were not recorded: which allocation a free ends is unknown")
 
 
+def peak_allocated(view: ProfileView, selection: Selection) -> tuple[int | None, Literal["iterations", "process", ""]]:
+    """Most bytes allocated on the first recorded GPU, and of what: of the selected iterations where its memory was
+    recorded, else of the whole process until the recording ended."""
+    if (memory := _of_first_gpu(view)) is not None:
+        return memory.peak(memory.window(selection.first, selection.last)).allocated, "iterations"
+    read = view.profile.facts.peak_memory_allocated_bytes
+    return read, "process" if read is not None else ""
+
+
+def peak_reserved(view: ProfileView, selection: Selection) -> int | None:
+    """Most bytes that the allocator reserved there, of the same."""
+    if (memory := _of_first_gpu(view)) is not None and memory.reserved is not None:
+        return memory.peak_reserved(memory.window(selection.first, selection.last))
+    return view.profile.facts.peak_memory_reserved_bytes
+
+
+def _of_first_gpu(view: ProfileView) -> DeviceMemory | None:
+    gpu = next((device for device in recorded_devices(view.profile) if device != CPU), None)
+    memory = None if gpu is None else DeviceMemory(view, gpu)
+    return memory if memory is not None and memory.has_totals else None
+
+
 def growth(memory: DeviceMemory, selection: Selection) -> list[int]:
     """Per selected iteration, the allocated bytes at its end less those at its start."""
     windows = [memory.window(i, i) for i in range(selection.first, selection.last + 1)]
     return [int(memory.allocated[w.last] - memory.allocated[w.first]) for w in windows]
+
+
+def growth_per_iteration(by_iteration: Sequence[int]) -> int | None:
+    """Bytes by which the end of an iteration usually lies above that of the one before: the median, from `growth`.
+
+    The first iteration begins where none has ended and does not count. 0 where the last one ends with no more than the
+    first did; None for a single iteration.
+    """
+    later = by_iteration[1:]
+    if not later:
+        return None
+    return round(float(np.median(later))) if sum(later) > 0 else min(round(float(np.median(later))), 0)
 
 
 def kept_allocations(memory: DeviceMemory, selection: Selection) -> Bools:

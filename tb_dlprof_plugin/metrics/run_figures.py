@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.energy import step_energy
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
-from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.metrics.memory import peak_allocated
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.metrics.run_setup import RunSetup, run_setup
@@ -43,7 +43,7 @@ class RunFigures(msgspec.Struct, frozen=True):
         samples_per_second: of this process, without the profiler.
         gpu_utilization: percent.
         tensor_core_utilization: Tensor Core Kernel Utilization, percent.
-        tensor_core_share: percent of the kernel time that Tensor Core kernels take.
+        tensor_core_share: percent of the time of all kernels, copies and sets that Tensor Core kernels take.
         gpu_ns: time of all kernels, copies and sets launched; what the shares of ops and kernel groups are of.
         launches: kernels, copies and sets.
         flops: of the matrix ops; None where those of any call are unknown.
@@ -101,7 +101,7 @@ def run_figures(view: ProfileView, selection: Selection) -> RunFigures:
     split = time_split(view, selection)
     gpu_ns = (split.kernel_ns + split.memory_ns) / count
     energy = step_energy(view, selection)
-    peak, peak_of = _peak_memory(view, selection)
+    peak, peak_of = peak_allocated(view, selection)
     return RunFigures(
         setup=setup,
         created_unix_ns=profile.source.created_unix_ns,
@@ -112,10 +112,10 @@ def run_figures(view: ProfileView, selection: Selection) -> RunFigures:
         samples_per_second=steps.samples_per_second(setup.batch_size),
         gpu_utilization=steps.gpu_utilization,
         tensor_core_utilization=tensor_core_totals(view, selection).utilization if has_gpu else None,
-        tensor_core_share=percent(split.tensor_core_ns, split.kernel_ns) if split.tensor_cores_known else None,
+        tensor_core_share=split.tensor_core_percent,
         gpu_ns=gpu_ns if has_gpu else None,
         launches=int(view.selected_launches(selection).sum()) / count if has_gpu else None,
-        flops=_flops(view, selection),
+        flops=step_flops(view, selection),
         peak_memory_bytes=peak,
         peak_memory_of=peak_of,
         joules_per_step=energy.joules if energy else None,
@@ -151,19 +151,9 @@ def _op_types(view: ProfileView, selection: Selection) -> list[OpTypeTime]:
     return sorted(rows, key=lambda row: (-row.gpu_ns, row.op_type, row.direction))
 
 
-def _flops(view: ProfileView, selection: Selection) -> float | None:
+def step_flops(view: ProfileView, selection: Selection) -> float | None:
+    """FLOPs of the matrix ops per step; None where those of any call are unknown or not possible."""
     work = matrix_calls(view, selection)
     if not len(work) or (work.flops == UNKNOWN).any() or roofline(view, selection).impossible:
         return None
     return int(work.flops.sum()) / selection.count
-
-
-def _peak_memory(view: ProfileView, selection: Selection) -> tuple[int | None, Literal["iterations", "process", ""]]:
-    gpus = [device for device in recorded_devices(view.profile) if device != CPU]
-    if gpus:
-        memory = DeviceMemory(view, gpus[0])
-        if memory.has_totals:
-            peak = memory.peak(memory.window(selection.first, selection.last))
-            return peak.allocated, "iterations"
-    bytes_ = view.profile.facts.peak_memory_allocated_bytes
-    return bytes_, "process" if bytes_ is not None else ""

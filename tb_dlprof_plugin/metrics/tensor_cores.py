@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.metrics.iterations import percent, step_totals
-from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.share_range import ShareRange, share_range
 from tb_dlprof_plugin.model.profile import Bools, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -66,16 +65,6 @@ def tensor_core_totals(view: ProfileView, selection: Selection) -> TensorCoreTot
         utilization=share,
         possible=None if share is not None or view.profile.of_amd else share_range(using, unknown, eligible),
     )
-
-
-def possible_step_share(view: ProfileView, selection: Selection) -> ShareRange | None:
-    """Where the share of the step in which a Tensor Core kernel runs lies, if it is not known; None where it is, and
-    where it could be anything."""
-    split, steps = time_split(view, selection), step_totals(view, selection)
-    if split.possible is None:
-        return None
-    on, off = steps.category_ns["tensor_core"] or 0, steps.category_ns["other_kernels"] or 0
-    return share_range(on, off * split.unknown_ns / (split.unknown_ns + split.other_ns), steps.wall_ns)
 
 
 def utilization(using_ns: int, unknown_ns: int, eligible_ns: int) -> float | None:

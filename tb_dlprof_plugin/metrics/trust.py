@@ -159,9 +159,12 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
 
 def _overhead(view: ProfileView, estimate: StepEstimate, spread: IterationSpread) -> Iterator[TrustReason]:
     """The recorder's overhead. Outlier iterations are a separate reason."""
-    ratio = spread.kept_ns / estimate.ns if estimate.ns else 1.0
+    middle_ns = spread.middle_ns
+    ratio = middle_ns / estimate.ns if estimate.ns else 1.0
     timed = estimate.source in ("measured", "light")
-    recorded = f"A recorded step takes {_time(spread.kept_ns)}, {ratio:.2g} times as long as one without the profiler"
+    recorded = (
+        f"The median recorded step takes {_time(middle_ns)}, {ratio:.1f} times as long as one without the profiler"
+    )
     gpu = view.profile.has_gpu
     if ratio >= (RECORDER_POOR_RATIO if gpu else RECORDER_POOR_RATIO_CPU):
         hold = "Times of kernels hold, those of the CPU do not." if gpu else "Times of ops do not hold."
@@ -184,7 +187,7 @@ def _overhead(view: ProfileView, estimate: StepEstimate, spread: IterationSpread
         yield TrustReason(
             "recorded_shorter",
             "fair",
-            f"A recorded step takes {_time(spread.kept_ns)}, less than the {_time(estimate.ns)} of one without the "
+            f"The median recorded step takes {_time(middle_ns)}, less than the {_time(estimate.ns)} of one without the "
             "profiler: the steps that were timed waited for something, or do other work. Record again, later in the "
             "training.",
             100 * (ratio - 1),

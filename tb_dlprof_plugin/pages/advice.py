@@ -124,7 +124,9 @@ def _combined_text(combined: CombinedSaving | None) -> str:
     whole, added_up = duration(combined.expected_ns), duration(combined.added_up_ns)
     if whole == added_up:
         return "They concern different parts of the step, so they add up."
+    text = f"One by one they save {added_up}, together {whole}: "
+    if combined.expected_ns > combined.added_up_ns:
+        return f"{text}each removes what hides part of another's saving."
     return (
-        f"One by one they save {added_up}, together {whole}: of alternatives only one can be made, and two changes to "
-        "the same part of the step cannot both save it."
+        f"{text}of alternatives only one can be made, and two changes to the same part of the step cannot both save it."
     )

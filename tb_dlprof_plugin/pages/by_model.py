@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import BeforeAfter, Change, NamedRun, before_and_after
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.pages.quantities import (
+    DEVIATION,
+    GPU_BUSY,
+    PEAK_ALLOCATED,
+    RECORDED_STEP,
+    SAMPLES,
+    STEP,
+    TENSOR_CORE_UTILIZATION,
+)
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -36,15 +46,15 @@ class ModelSide(msgspec.Struct, frozen=True):
 
     ref: RunRef
     precision: str
-    gpu_utilization: float | None
-    tensor_core_utilization: float | None
-    step_ns: int
+    gpu_utilization: Annotated[float | None, GPU_BUSY]
+    tensor_core_utilization: Annotated[float | None, TENSOR_CORE_UTILIZATION]
+    step_ns: Annotated[int, STEP]
     step_source: str
     step_words: str
-    recorded_ns: int
-    deviation_ns: int | None
-    samples_per_second: float | None
-    peak_memory_bytes: int | None
+    recorded_ns: Annotated[int, RECORDED_STEP]
+    deviation_ns: Annotated[int | None, DEVIATION]
+    samples_per_second: Annotated[float | None, SAMPLES]
+    peak_memory_bytes: Annotated[int | None, PEAK_ALLOCATED]
     problems: list[str]
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
 
 from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 Unit = Literal[
     "ns", "percent", "count", "count_per_step", "bytes", "ratio", "per_second", "flops", "flops_per_second",
@@ -46,11 +48,23 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantity(Definition):
+    """What a field shows of the selected iterations of a run: ``idle_percent: Annotated[float | None, GPU_IDLE]``.
+
+    `pages.quantities` has all. ``label`` is its name on pages, in commands and over columns, ``value`` its only source:
+    in the unit of the field without its factor (ns, bytes, percent), None where it is unknown.
+    """
+
+    label: str
+    value: Callable[[ProfileView, Selection], float | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """``gpu_ns: Annotated[int | None, Column("GPU time", "gpuTime", "time cpu", sums=True)]``, in the columns' order.
 
     Attributes:
-        heading: on pages and in commands; files name a column after its field.
+        heading: on pages and in commands; files name a column after its field. A `Quantity` next to it gives its own.
         definition: one sentence, or the key of one in `shared_definitions`; "" where a `Definition` stands next to it.
         tasks: what the table is read for when the page shows it, `Task`s with spaces between.
         terminal: the command prints it, too; False for a column of the page alone.
@@ -65,7 +79,7 @@ class Column:
         width: of texts, in pixels.
     """
 
-    heading: str
+    heading: str = ""
     definition: str = ""
     tasks: str = ""
     terminal: bool = True
@@ -111,9 +125,29 @@ def _column(name: str, kind: Any, declared: Column, beside: tuple[Any, ...]) -> 
     key = declared.definition
     definition = Definition(key, DEFINITIONS[key]) if key in DEFINITIONS else Definition("", key)
     definition = next((note for note in beside if isinstance(note, Definition)), definition)
+    if isinstance(definition, Quantity):
+        declared = replace(declared, heading=definition.label)
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
     values = tuple(value for part in kinds if typing.get_origin(part) is Literal for value in typing.get_args(part))
     if declared.choice or not {int, float} & set(kinds):
         return TableColumn(name, declared, definition, None, 1, values)
-    unit, scale = next(((unit, scale) for end, unit, scale in _OF_NAME if name.endswith(end)), ("count", 1))
-    return TableColumn(name, declared, definition, declared.unit or typing.cast(Unit, unit), scale, values)
+    unit, scale = unit_of(name)
+    return TableColumn(name, declared, definition, declared.unit or unit, scale, values)
+
+
+def unit_of(field: str) -> tuple[Unit, float]:
+    """The unit of a number by its field's name, and the factor from the field to it."""
+    counted: tuple[Unit, float] = ("count", 1)
+    return next(((unit, scale) for end, unit, scale in _OF_NAME if f"_{field}".endswith(end)), counted)
+
+
+@functools.cache
+def quantities_of(struct: type[msgspec.Struct]) -> dict[str, Quantity]:
+    """The quantities that the fields of a struct show, by field."""
+    hints = typing.get_type_hints(struct, include_extras=True)
+    return {
+        name: note
+        for name, hint in hints.items()
+        for note in getattr(hint, "__metadata__", ())
+        if isinstance(note, Quantity)
+    }

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.model.formatting import share_between, short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.profile import Role as Roles
 from tb_dlprof_plugin.pages.columns import Column
+from tb_dlprof_plugin.pages.quantities import RECORDED_STEP, STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name, kernel_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.simulation.step_detection import unmarked
@@ -66,11 +67,11 @@ class StepFigures(msgspec.Struct, frozen=True):
     "simulated" (estimated) or "recorded" (as recorded). ``recorded_ms`` is the mean recorded step.
     """
 
-    ms: float
+    ms: Annotated[float, STEP]
     low_ms: float
     high_ms: float
     source: str
-    recorded_ms: float
+    recorded_ms: Annotated[float, RECORDED_STEP]
 
 
 class NoteItem(msgspec.Struct, frozen=True):

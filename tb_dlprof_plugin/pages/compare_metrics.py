@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
-from tb_dlprof_plugin.metrics.kernels import TimeSplit, time_split
-from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
-from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.pages.columns import Quantity
 from tb_dlprof_plugin.pages.common import (
     SelectedRange,
     Slice,
@@ -23,6 +19,23 @@ from tb_dlprof_plugin.pages.compare_text import (
     recorded_text,
 )
 from tb_dlprof_plugin.pages.overview import CATEGORIES
+from tb_dlprof_plugin.pages.quantities import (
+    GPU_BUSY,
+    GPU_BUSY_TIME,
+    JOULES,
+    JOULES_PER_SAMPLE,
+    KERNEL_TIME,
+    LAUNCHES,
+    MEMORY_TIME,
+    PEAK_ALLOCATED,
+    PEAK_RESERVED,
+    RECORDED_STEP,
+    SAMPLES,
+    STEP,
+    TENSOR_CORE_TIME,
+    TENSOR_CORE_UTILIZATION,
+    WATTS,
+)
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.store.header import header_of
@@ -72,10 +85,6 @@ class CompareInput:
         self.view, self.ref, self.selection = view, ref, selection
         self.steps: StepTotals = step_totals(view, selection)
         self.step: StepEstimate = step_estimate(view, selection)
-        self.split: TimeSplit = time_split(view, selection)
-        self.tensor_cores: TensorCoreTotals = tensor_core_totals(view, selection)
-        self.energy: StepEnergy | None = step_energy(view, selection)
-        self.kernel_calls = int(view.selected_launches(selection).sum())
 
     def side(self) -> CompareSide:
         return struct_from(
@@ -92,71 +101,45 @@ class CompareInput:
         per_step = {name: None if value is None else value // count for name, value in self.steps.category_ns.items()}
         return [Slice(name, CATEGORIES[name][0], value, percent(value, step)) for name, value in per_step.items()]
 
-    def peak_memory(self, reserved: bool = False) -> int | None:
-        """Most bytes allocated, or reserved, on the GPU: from the hook, else from the allocator's events."""
-        facts = self.view.profile.facts
-        read = facts.peak_memory_reserved_bytes if reserved else facts.peak_memory_allocated_bytes
-        gpus = [device for device in recorded_devices(self.view.profile) if device >= 0]
-        if read is not None or not gpus:
-            return read
-        memory = DeviceMemory(self.view, gpus[0])
-        if not memory.has_totals:
-            return None
-        window = memory.window(self.selection.first, self.selection.last)
-        return memory.peak_reserved(window) if reserved else memory.peak(window).allocated
 
-    def tensor_core_ns(self) -> float | None:
-        """Tensor Core kernel time per step."""
-        return self.per_step(self.split.tensor_core_ns)
+class Metric(NamedTuple):
+    """A quantity of both runs, its unit and the better direction."""
 
-    def samples_per_second(self) -> float | None:
-        """Of one process; None where the batch size is unknown."""
-        batch = self.view.profile.facts.batch_size
-        return batch * 1e9 / self.step.ns if batch and self.step.ns else None
-
-    def per_step(self, value_ns: int | None) -> float | None:
-        return None if value_ns is None or not self.view.profile.has_gpu else value_ns / self.selection.count
+    quantity: Quantity
+    unit: _Unit
+    better: _Better
 
 
-_METRICS: tuple[tuple[str, str, _Unit, _Better, Callable[[CompareInput], float | None]], ...] = (
-    ("step_time", "Step time", "ns", "lower", lambda side: side.step.ns),
-    ("recorded_step", "Recorded step", "ns", "", lambda side: side.step.recorded_ns),
-    ("gpu_busy", "GPU busy per step", "ns", "lower", lambda side: side.per_step(side.steps.gpu_busy_ns)),
-    ("kernel_time", "Kernel time per step", "ns", "lower", lambda side: side.per_step(side.split.kernel_ns)),
-    ("tensor_core_time", "Tensor Core kernel time per step", "ns", "", CompareInput.tensor_core_ns),
-    ("memory_time", "Copies and sets per step", "ns", "lower", lambda side: side.per_step(side.split.memory_ns)),
-    ("kernel_calls", "GPU launches per step", "count", "lower", lambda side: side.per_step(side.kernel_calls)),
-    ("gpu_utilization", "GPU utilization", "percent", "higher", lambda side: side.steps.gpu_utilization),
-    (
-        "tensor_core_utilization", "Tensor Core Kernel Utilization", "percent", "higher",
-        lambda side: side.tensor_cores.utilization,
-    ),
-    ("samples_per_second", "Samples per second", "per_second", "higher", CompareInput.samples_per_second),
-    ("peak_memory", "Peak memory allocated", "bytes", "lower", CompareInput.peak_memory),
-    ("peak_memory_reserved", "Peak memory reserved", "bytes", "lower", lambda side: side.peak_memory(reserved=True)),
-    (
-        "joules_per_step", "Energy per step", "joules", "lower",
-        lambda side: None if side.energy is None else side.energy.joules,
-    ),
-    (
-        "joules_per_sample", "Energy per sample", "joules", "lower",
-        lambda side: None if side.energy is None else side.energy.joules_per_sample,
-    ),
-    ("watts", "Power", "watts", "", lambda side: None if side.energy is None else side.energy.watts),
-)  # fmt: skip
-"""Key, label, unit, the better direction and the value of a run."""
+METRICS: dict[str, Metric] = {
+    "step_time": Metric(STEP, "ns", "lower"),
+    "recorded_step": Metric(RECORDED_STEP, "ns", ""),
+    "gpu_busy": Metric(GPU_BUSY_TIME, "ns", "lower"),
+    "kernel_time": Metric(KERNEL_TIME, "ns", "lower"),
+    "tensor_core_time": Metric(TENSOR_CORE_TIME, "ns", ""),
+    "memory_time": Metric(MEMORY_TIME, "ns", "lower"),
+    "kernel_calls": Metric(LAUNCHES, "count", "lower"),
+    "gpu_utilization": Metric(GPU_BUSY, "percent", "higher"),
+    "tensor_core_utilization": Metric(TENSOR_CORE_UTILIZATION, "percent", "higher"),
+    "samples_per_second": Metric(SAMPLES, "per_second", "higher"),
+    "peak_memory": Metric(PEAK_ALLOCATED, "bytes", "lower"),
+    "peak_memory_reserved": Metric(PEAK_RESERVED, "bytes", "lower"),
+    "joules_per_step": Metric(JOULES, "joules", "lower"),
+    "joules_per_sample": Metric(JOULES_PER_SAMPLE, "joules", "lower"),
+    "watts": Metric(WATTS, "watts", ""),
+}
+"""By key, in the order of the table."""
 
 
 def metrics_of(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
     has_gpu = a.view.profile.has_gpu or b.view.profile.has_gpu
     rows = []
-    for key, label, unit, better, read in _METRICS:
-        left, right = read(a), read(b)
+    for key, (quantity, unit, better) in METRICS.items():
+        left, right = (quantity.value(side.view, side.selection) for side in (a, b))
         # Few recordings hold energy: without it, no rows for it.
         if (key in _ENERGY and left is None and right is None) or not (has_gpu or key in _WITHOUT_GPU):
             continue
         ratio = left / right if left is not None and right else None
-        rows.append(CompareMetric(key, label, unit, left, right, ratio, _gain(left, right, better), better))
+        rows.append(CompareMetric(key, quantity.label, unit, left, right, ratio, _gain(left, right, better), better))
     return rows
 
 

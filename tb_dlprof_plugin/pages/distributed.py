@@ -149,7 +149,8 @@ class JobFigures(msgspec.Struct, frozen=True):
         float | None,
         Definition(
             "jobParallel",
-            "Mean compute time of the ranks over the step: load balance times communication efficiency (POP metrics).",
+            "How long the steps of the ranks would be by themselves, on average, over the job's step: load balance "
+            "times communication efficiency (POP metrics). The host's time counts, in which the GPU may wait.",
         ),
     ]
     balance_percent: float | None

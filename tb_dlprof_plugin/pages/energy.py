@@ -20,6 +20,7 @@ from tb_dlprof_plugin.model.formatting import energy, share
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range, struct_from
+from tb_dlprof_plugin.pages.quantities import JOULES, JOULES_PER_SAMPLE, WATTS
 from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.energy import NoEnergy, forecast_energy
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_label
@@ -76,7 +77,7 @@ class EnergyOp(msgspec.Struct, frozen=True):
     joules: Annotated[float, Column("Energy above rest", "energyPart")]
     percent: Annotated[float, Column("Share", "energyShare")]
     watts: Annotated[
-        float | None, Column("Power", "Its energy above rest over the time of its kernels, copies and sets.")
+        float | None, Column("Power above rest", "Its energy above rest over the time of its kernels, copies and sets.")
     ]
 
 
@@ -91,7 +92,7 @@ class EnergyChoice(msgspec.Struct, frozen=True):
     joules_per_step: Annotated[float | None, Column("Energy", "energyChoice", unit="joules")]
     low_joules: Annotated[float | None, Column("At least", "energyInterval")]
     high_joules: Annotated[float | None, Column("At most", "energyInterval")]
-    joules_per_sample: Annotated[float | None, Column("Energy/sample", "joulesPerSample", unit="joules")]
+    joules_per_sample: Annotated[float | None, Column(unit="joules"), JOULES_PER_SAMPLE]
     saved_percent: Annotated[
         float | None, Column("Saved", "Less energy per sample than as recorded; below 0 it is more.")
     ]
@@ -135,20 +136,11 @@ class EnergyPage(msgspec.Struct, frozen=True):
     ref: RunRef
     headline: str
     range: SelectedRange
-    joules_per_step: Annotated[
-        float | None,
-        Definition(
-            "joulesPerStep",
-            "Energy of the GPUs in a step without the profiler: mean power by the GPU's own counter, times the step.",
-        ),
-    ]
+    joules_per_step: Annotated[float | None, JOULES]
     low_joules: float | None
     high_joules: float | None
-    joules_per_sample: float | None
-    watts: Annotated[
-        float | None,
-        Definition("gpuWatts", "Mean power of the GPUs over steps without the profiler, between ticks of the counter."),
-    ]
+    joules_per_sample: Annotated[float | None, JOULES_PER_SAMPLE]
+    watts: Annotated[float | None, WATTS]
     idle_watts: Annotated[
         float | None,
         Definition(
@@ -204,7 +196,9 @@ def energy_page(
     if measured is None:
         unknown["joules_per_step"] = energy_missing(view)
     elif measured.joules_per_sample is None:
-        unknown["joules_per_sample"] = "The batch size was not recorded; pass batch_size=."
+        unknown["joules_per_sample"] = (
+            "The energy of a sample is not known: the batch size was not recorded; pass batch_size=."
+        )
     split = _split(view, selection, unknown) if measured is not None else None
     modules, ops = (_modules(view, split), _ops(view, selection, split)) if split is not None else ([], [])
     return struct_from(
@@ -360,7 +354,8 @@ def _headline(measured: StepEnergy | None, split: EnergySplit | None, unknown: d
         text += f", of which the GPU at rest would take {share(measured.idle_percent, 0)}"
     if split is not None:
         kind, joules = max(split.kinds.items(), key=lambda item: item[1])
-        text += f"; of the rest most goes into {_lower(kind.value)} ({share(100.0 * joules / measured.joules, 0)})"
+        of_whole = share(100.0 * joules / measured.joules, 0)
+        text += f"; most of the rest goes into {_lower(kind.value)} ({of_whole} of the whole)"
     held = [f"{name} in {share(percent, 0)} of the readings" for name, percent in measured.limits.items()]
     return f"{text}. {_sentence(held)}" if held else f"{text}."
 

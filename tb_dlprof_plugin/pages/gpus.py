@@ -8,30 +8,29 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
-from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.quantities import GPU_MEMORY
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
 class GpuUse(msgspec.Struct, frozen=True):
     """One GPU over the selected iterations; what was not recorded of it is None.
 
-    ``busy_ns`` is the time in which a kernel, copy or set ran on it, ``tensor_core_ns`` that in which a Tensor Core
-    kernel did; the percentages are of the wall clock time without the profiler.
+    ``busy_ns`` is the time in which a kernel, copy or set ran on it, ``utilization_percent`` its share of the
+    steps without the profiler.
     """
 
     id: Annotated[int, Column("GPU", "Number of the GPU, as CUDA counts them in this process.")]
     name: Annotated[str | None, Column("Name", "gpuName", width=220)]
     utilization_percent: Annotated[
         float | None,
-        Column("Utilization"),
-        Definition("gpuUse", "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU."),
+        Column("Busy"),
+        Definition(
+            "gpuUse",
+            "Share of the steps without the profiler in which at least one kernel, copy or set ran on this GPU.",
+        ),
     ]
-    busy_ns: Annotated[int, Column("Busy", "gpuBusy", terminal=False)]
-    tensor_core_percent: Annotated[
-        float | None,
-        Column("On Tensor Cores", "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU."),
-    ]
+    busy_ns: Annotated[int, Column("Busy time", "gpuBusy", terminal=False)]
     compute_capability: Annotated[
         str | None,
         Column("Compute capability", terminal=False),
@@ -42,8 +41,7 @@ class GpuUse(msgspec.Struct, frozen=True):
     sm_count: Annotated[
         int | None, Column("SMs", "Streaming multiprocessors: the units that kernels' blocks run on.", terminal=False)
     ]
-    memory_bytes: Annotated[int | None, Column("Memory", "gpuMemory", terminal=False)]
-    tensor_core_ns: int
+    memory_bytes: Annotated[int | None, Column(terminal=False), GPU_MEMORY]
 
 
 def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:
@@ -51,10 +49,9 @@ def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:
     iterations = view.profile.iterations
     wall = step_totals(view, selection).wall_ns
     by_number = {gpu.id: gpu for gpu in view.profile.system.gpus}
-    told = time_split(view, selection).tensor_cores_known
     rows = []
     for number, times in zip(iterations.gpu_ids, gpu_busy_ns(view, selection).tolist(), strict=True):
-        busy, tensor_cores = sum(times), times[0]
+        busy = sum(times)
         gpu = by_number.get(number)
         capability = gpu.compute_capability if gpu else None
         rows.append(
@@ -66,8 +63,6 @@ def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:
                 memory_bytes=gpu.memory_bytes if gpu else None,
                 busy_ns=busy,
                 utilization_percent=percent(busy, wall),
-                tensor_core_ns=tensor_cores,
-                tensor_core_percent=percent(tensor_cores, wall) if told else None,
             )
         )
     return rows

@@ -72,7 +72,7 @@ class KernelRow(msgspec.Struct, frozen=True):
 
     id: str
     name: Annotated[str, Column("Kernel", "kernelName", width=410)]
-    total_ns: Annotated[int, Column("Total", "totalTime", "time tensor_cores shapes", sums=True)]
+    total_ns: Annotated[int, Column("Time", "totalTime", "time tensor_cores shapes", sums=True)]
     percent: Annotated[
         float | None,
         Column("%", "Share of the summed time of all kernels, copies and sets.", "time tensor_cores shapes", bar=True),

@@ -46,6 +46,7 @@ from tb_dlprof_plugin.pages.launch_rows import (
     sync_rows,
 )
 from tb_dlprof_plugin.pages.overview import RECORDER, Category
+from tb_dlprof_plugin.pages.quantities import GPU_IDLE
 from tb_dlprof_plugin.pages.sentences import TextPart, idle_words, plain, step_words, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.step_detection import unmarked
@@ -63,7 +64,7 @@ class PaceRow(msgspec.Struct, frozen=True):
     pace: Annotated[Pace, Column("Pace", "pace")]
     duration_ns: Annotated[int, Column("Duration", "iterations")]
     idle_percent: Annotated[
-        float | None, Column("GPU idle", "Share of the recorded iteration in which nothing ran on the GPU.")
+        float | None, Column("Idle, as recorded", "Share of the recorded iteration in which nothing ran on the GPU.")
     ]
     late_percent: Annotated[
         float | None,
@@ -99,14 +100,7 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     before their call did, and have no delay.
     """
 
-    idle_percent: Annotated[
-        float | None,
-        Definition(
-            "gpuIdle",
-            "Share of the step without the profiler in which nothing runs on the GPU: it waits for the CPU. Over "
-            "several GPUs their mean.",
-        ),
-    ]
+    idle_percent: Annotated[float | None, GPU_IDLE]
     slack_percent: float | None
     launches: int
     timed: int

@@ -8,7 +8,14 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
+from tb_dlprof_plugin.metrics.memory import (
+    CPU,
+    DeviceMemory,
+    growth,
+    growth_per_iteration,
+    kept_allocations,
+    recorded_devices,
+)
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
@@ -31,6 +38,7 @@ from tb_dlprof_plugin.pages.memory_tables import (
     op_type_rows,
     peak_sentence,
 )
+from tb_dlprof_plugin.pages.quantities import GPU_MEMORY, PEAK_ALLOCATED, PEAK_RESERVED
 from tb_dlprof_plugin.pages.sentences import TextPart
 from tb_dlprof_plugin.planning.memory.holders import HOLDERS
 from tb_dlprof_plugin.planning.memory.memory_bill import MemoryBill
@@ -108,15 +116,16 @@ class MemoryDevice(msgspec.Struct, frozen=True):
 class MemoryFigures(msgspec.Struct, frozen=True):
     """Totals of the selected iterations (bytes). ``fragmentation_bytes`` is reserved less allocated at the peak.
 
-    Percents are of the device's memory. ``growth_bytes`` is the mean per iteration; ``grows`` is True if each grew.
-    ``relative`` is True if neither addresses nor totals were recorded: allocated bytes then count from the lowest
-    moment of the recording, so the total and its share are unknown; at least ``known_before_bytes`` were
-    allocated when the recording began.
+    Percents are of the device's memory. ``growth_bytes`` is from the end of one iteration to that of the
+    next, their median; None of a single one. ``grows`` is True if each grew. ``relative`` is True if
+    next, their median; None of a single one. ``grows`` is True if each grew. ``relative`` is True if neither
+    addresses nor totals were recorded: allocated bytes then count from the lowest moment of the recording, so the
+    total and its share are unknown; at least ``known_before_bytes`` were
     """
 
-    peak_allocated_bytes: int
+    peak_allocated_bytes: Annotated[int, PEAK_ALLOCATED]
     peak_allocated_percent: float | None
-    peak_reserved_bytes: int | None
+    peak_reserved_bytes: Annotated[int | None, PEAK_RESERVED]
     peak_reserved_percent: float | None
     fragmentation_bytes: Annotated[
         int | None,
@@ -126,8 +135,15 @@ class MemoryFigures(msgspec.Struct, frozen=True):
         ),
     ]
     fragmentation_percent: float | None
-    device_memory_bytes: int | None
-    growth_bytes: int
+    device_memory_bytes: Annotated[int | None, GPU_MEMORY]
+    growth_bytes: Annotated[
+        int | None,
+        Definition(
+            "memoryGrowthRate",
+            "From the end of an iteration to the end of the next: the median; 0 where the last one ends with no more "
+            "than the first.",
+        ),
+    ]
     grows: bool
     relative: bool
     known_before_bytes: int
@@ -153,8 +169,8 @@ class MemoryIteration(msgspec.Struct, frozen=True):
     """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak, or empty."""
 
     number: Annotated[int, Column("Iteration", "Its number, as the training counts it; select one to see only it.")]
-    peak_allocated_bytes: Annotated[int, Column("Peak allocated", "memoryPeakAllocated")]
-    peak_reserved_bytes: Annotated[int | None, Column("Peak reserved", "memoryPeakReserved")]
+    peak_allocated_bytes: Annotated[int, Column(), PEAK_ALLOCATED]
+    peak_reserved_bytes: Annotated[int | None, Column(), PEAK_RESERVED]
     growth_bytes: Annotated[int, Column("Growth", "memoryGrowth")]
     allocations: Annotated[int, Column("Allocations", "Allocations that it made.")]
     index: int
@@ -308,8 +324,8 @@ class _PageOfDevice:
             fragmentation_bytes=fragmentation,
             fragmentation_percent=percent(fragmentation, peak.reserved),
             device_memory_bytes=limit,
-            growth_bytes=round(sum(self.growth) / len(self.growth)),
-            grows=len(self.growth) >= _GROWING_ITERATIONS and min(self.growth) > 0,
+            growth_bytes=growth_per_iteration(self.growth),
+            grows=len(self.growth) > _GROWING_ITERATIONS and min(self.growth[1:]) > 0,
             relative=self.memory.relative,
             known_before_bytes=self.memory.known_before,
         )
@@ -418,9 +434,9 @@ class _PageOfDevice:
 
     def _growth_sentence(self, figures: MemoryFigures) -> str:
         """A hint at a leak, only if memory grows in every iteration."""
-        if not figures.grows:
+        if not figures.grows or not figures.growth_bytes:
             return ""
-        text = f" Memory grows in each iteration, by {byte_size(figures.growth_bytes)} on average"
+        text = f" Memory grows in each iteration, usually by {byte_size(figures.growth_bytes)}"
         text += ": something keeps tensors from step to step"
         if not self.memory.partners_known:
             return f"{text}; which op made them is unknown."

@@ -77,7 +77,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ]
     utilization_percent: Annotated[
         float | None,
-        Column("TC %", tasks="tensor_cores", absent=("eligible_ns", "0"), gpu=True),
+        Column("TC utilization", tasks="tensor_cores", absent=("eligible_ns", "0"), gpu=True),
         Definition("moduleUtilization", "Tensor Core time over eligible time; – where nothing is eligible."),
     ]
     tc_eligible_ops: Annotated[

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 class OpTypeRow(msgspec.Struct, frozen=True):
     """All ops of one type; ``ops`` counts them by module and direction. Times in ns over the selected iterations.
 
-    ``forward_ns + backward_ns + rest_ns`` is the GPU time, without a GPU the CPU self time; ``percent`` is its share.
+    ``forward_ns + backward_ns + rest_ns`` is the GPU time, without a GPU the CPU time; ``percent`` is its share.
     ``utilization_percent`` is the share of Tensor Core kernels in the kernel time that could use them
     (``eligible_ns``), None where there is none or too much of it is unknown.
     """
@@ -39,7 +39,8 @@ class OpTypeRow(msgspec.Struct, frozen=True):
     ]
     tc_ns: Annotated[int | None, Column("On TC", "tcTime", "tensor_cores", sums=True, gpu=True, terminal=False)]
     utilization_percent: Annotated[
-        float | None, Column("TC %", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True)
+        float | None,
+        Column("TC utilization", "typeUtilization", "time tensor_cores", absent=("eligible_ns", "0"), gpu=True),
     ]
     kernel_calls: Annotated[int, Column("Kernel calls", "kernelCalls", "time cpu", sums=True, gpu=True, terminal=False)]
     cpu_self_ns: Annotated[int | None, Column("CPU self", "cpuSelf", "cpu", sums=True)]
@@ -48,7 +49,7 @@ class OpTypeRow(msgspec.Struct, frozen=True):
 
 
 class OpTypesPage(msgspec.Struct, frozen=True):
-    """``rows`` by falling GPU time (CPU self time without a GPU).
+    """``rows`` by falling GPU time (CPU time without a GPU).
 
     ``by_type`` is that time as parts of a whole, the types of least time together as "other types".
     """
@@ -159,6 +160,6 @@ def _headline(rows: list[OpTypeRow], has_gpu: bool) -> list[TextPart]:
     count = "1 op type" if len(rows) == 1 else f"{len(rows)} op types"
     unit = "GPU" if has_gpu else "CPU"
     if not named:
-        return [plain(f"{count} ran, none with {unit} time of its own.")]
+        return [plain(f"{count} ran, in no {unit} time that was recorded.")]
     shares = named_shares([(row.op_type, row.op_type, row.percent) for row in named], "op_type", unit)
     return [*shares, plain(f"; {count} ran.")]

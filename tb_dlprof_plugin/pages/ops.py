@@ -105,7 +105,7 @@ def timed_on_cpu(view: ProfileView, totals: OpTotals) -> Bools:
 
 
 def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:
-    """GPU time (ns) by op type, the largest first; without a GPU CPU self time."""
+    """GPU time (ns) by op type, the largest first; without a GPU CPU time."""
     times: dict[str, int] = {}
     for row in rows:
         times[row.op_type] = times.get(row.op_type, 0) + time_of(row, has_gpu)
@@ -113,8 +113,8 @@ def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:
 
 
 def time_of(row: OpRow, has_gpu: bool) -> int:
-    """GPU time (ns) of an op; without a GPU CPU self time, which counts nothing twice."""
-    return (row.gpu_ns if has_gpu else row.cpu_self_ns) or 0
+    """GPU time (ns) of an op; without a GPU CPU time: an op is an outermost call, which counts nothing twice."""
+    return (row.gpu_ns if has_gpu else row.cpu_total_ns) or 0
 
 
 def using_tensor_cores(totals: OpTotals, group: int) -> Verdict:

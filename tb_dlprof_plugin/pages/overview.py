@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.iterations import (
     step_totals,
 )
 from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.memory import peak_allocated
 from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
@@ -46,6 +47,19 @@ from tb_dlprof_plugin.pages.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.pages.quantities import (
+    DEVIATION,
+    GPU_BUSY,
+    GPU_MEMORY,
+    JOULES,
+    PEAK_ALLOCATED,
+    RECORDED_STEP,
+    SAMPLES,
+    STEP,
+    TENSOR_CORE_SHARE,
+    TENSOR_CORE_UTILIZATION,
+    WATTS,
+)
 from tb_dlprof_plugin.pages.sentences import step_words
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
 from tb_dlprof_plugin.pages.step_account import account_slices, headline, kernels_label, part_labels
@@ -71,11 +85,11 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
         int,
         Definition("wallClock", "Time of as many steps without the profiler as iterations are selected."),
     ]
-    gpu_utilization_percent: float | None
-    tensor_core_kernel_utilization_percent: float | None
+    gpu_utilization_percent: Annotated[float | None, GPU_BUSY]
+    tensor_core_kernel_utilization_percent: Annotated[float | None, TENSOR_CORE_UTILIZATION]
     tensor_core_kernel_utilization_possible: PossibleShare | None
     tensor_core_eligible_ns: int | None
-    tensor_core_time_percent: float | None
+    tensor_core_time_percent: Annotated[float | None, TENSOR_CORE_SHARE]
     gpu_busy_ns: int | None
     total_iterations: Annotated[int, Definition("totalIterations", "Iterations in the recording.")]
     aggregated_iterations: Annotated[
@@ -84,14 +98,11 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     ]
     start_iteration: Annotated[int, Definition("startIteration", "Number of the first selected iteration.")]
     stop_iteration: Annotated[int, Definition("stopIteration", "Number of the last selected iteration.")]
-    average_iteration_ns: int
+    average_iteration_ns: Annotated[int, STEP]
     step_low_ns: int
     step_high_ns: int
     step_source: StepSource
-    recorded_iteration_ns: Annotated[
-        int,
-        Definition("recordedStep", "Mean wall-clock time of the selected iterations while they were recorded."),
-    ]
+    recorded_iteration_ns: Annotated[int, RECORDED_STEP]
     recorded_wall_clock_ns: int
     recorder_ns: Annotated[
         int,
@@ -101,19 +112,13 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
             "is not part of the step or of any share.",
         ),
     ]
-    iteration_deviation_ns: Annotated[
-        int | None,
-        Definition("stepDeviation", "Standard deviation of the recorded iteration times in the selected range."),
-    ]
-    samples_per_second: float | None
+    iteration_deviation_ns: Annotated[int | None, DEVIATION]
+    samples_per_second: Annotated[float | None, SAMPLES]
     threads: int
-    peak_memory_bytes: Annotated[
-        int | None,
-        Definition("peakMemory", "Highest GPU memory in use during the recording."),
-    ]
-    memory_bytes: int | None
-    joules_per_step: float | None
-    watts: float | None
+    peak_memory_bytes: Annotated[int | None, PEAK_ALLOCATED]
+    memory_bytes: Annotated[int | None, GPU_MEMORY]
+    joules_per_step: Annotated[float | None, JOULES]
+    watts: Annotated[float | None, WATTS]
 
 
 class Category(msgspec.Struct, frozen=True):
@@ -275,7 +280,7 @@ def _summary(
         iteration_deviation_ns=steps.deviation_ns,
         samples_per_second=steps.samples_per_second(facts.batch_size),
         threads=len(np.unique(profile.calls.thread)),
-        peak_memory_bytes=facts.peak_memory_allocated_bytes,
+        peak_memory_bytes=peak_allocated(view, selection)[0],
         memory_bytes=gpu.memory_bytes if gpu else None,
         joules_per_step=energy.joules if energy else None,
         watts=energy.watts if energy else None,

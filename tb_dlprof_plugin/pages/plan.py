@@ -5,6 +5,7 @@ Sizes are megabytes of 10^6 bytes. What cannot be answered is None, and `unknown
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from tb_dlprof_plugin.metrics.energy import energy_missing
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.model.plan_request import AUTO, PlanError, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import UnknownGpu
-from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.columns import Column, Definition, columns_of
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.plan_rows import (
     CheckpointRow,
@@ -28,9 +29,10 @@ from tb_dlprof_plugin.pages.plan_rows import (
     step_or_reason,
 )
 from tb_dlprof_plugin.pages.plan_split import Depth, ShardRow, StageRow, depth, gpus_needed, shard_rows, stage_rows
+from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY, GPU_MEMORY, JOULES
 from tb_dlprof_plugin.planning.energy import NoEnergy, planned_energy
-from tb_dlprof_plugin.planning.memory.capacity import capacity
-from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, batch_that_fits, planner
+from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
+from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
 from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
 from tb_dlprof_plugin.planning.memory.rewrites import changes_of, check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
@@ -40,7 +42,6 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 _GPUS = 2
 """Over how many GPUs the tables share the work where the request does not say."""
-_LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
 _NO_BATCH = "the batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile."
 _HELD = {
     HeldKind.PARAMETER: "parameters",
@@ -80,7 +81,7 @@ class PlanPage(msgspec.Struct, frozen=True):
 
     ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``sequence_length``
     and ``image_size`` are None where the model has no such input. ``unknown`` has the reason for each figure that is
-    None, by its name.
+    None, by its field; ``reasons`` are the same in sentences.
     """
 
     ref: RunRef
@@ -98,7 +99,7 @@ class PlanPage(msgspec.Struct, frozen=True):
     low_mb: float | None
     high_mb: float | None
     smallest_limit_mb: float | None
-    capacity_mb: float | None
+    capacity_mb: Annotated[float | None, ALLOCATOR_MEMORY]
     largest_batch: int | None
     step_ms: float | None
     step_low_ms: float | None
@@ -112,6 +113,7 @@ class PlanPage(msgspec.Struct, frozen=True):
         ),
     ]
     unknown: dict[str, str]
+    reasons: list[str]
     batches: list[PlanRow]
     figures: list[PlanFigure]
     held: list[HeldRow]
@@ -176,10 +178,11 @@ def plan_page(view: ProfileView, ref: RunRef, request: PlanRequest, *, tables: b
 
 def refused_page(view: ProfileView, ref: RunRef, why: str) -> PlanPage:
     """The page for a configuration that cannot be planned: the reason, and no figure of another one."""
-    page = _nothing(view, ref, PlanRequest(), why, from_line=False)
+    page = _nothing(view, ref, PlanRequest(), why)
     figures = dict.fromkeys(("step_ms", "step_low_ms", "step_high_ms", "samples_per_second", "joules_per_step"))
+    unknown = page.unknown | dict.fromkeys(figures, why)
     return msgspec.structs.replace(
-        page, headline=f"Not planned: {why}", batches=[], unknown=page.unknown | dict.fromkeys(figures, why), **figures
+        page, headline=f"Not planned: {why}", batches=[], unknown=unknown, reasons=reasons(unknown), **figures
     )
 
 
@@ -229,6 +232,7 @@ def _page(
         samples_per_second=rate_of(step, batch, request.accumulate),
         joules_per_step=joules,
         unknown=unknown,
+        reasons=reasons(unknown),
         figures=_figures(view, request, plan),
         held=[HeldRow(_HELD[kind], in_mb(size)) for kind, size in plan.held.items()],
         batches=batch_rows(view, memory, request) if tables else [],
@@ -238,12 +242,32 @@ def _page(
         stages=stage_rows(view, memory, request, max(request.gpus, _GPUS)) if tables else [],
         gpus_needed=gpus_needed(memory, request) if tables else None,
         deepest=depth(memory, request, plan.capacity) if tables else None,
-        assumptions=plan.assumptions,
+        assumptions=[*plan.assumptions, *_held_back(view, request, plan.capacity)],
     )
 
 
-def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, from_line: bool = True) -> PlanPage:
-    """The plan of a run whose memory is not known; ``from_line`` takes what two recorded figures say."""
+def _held_back(view: ProfileView, request: PlanRequest, room: Capacity | None) -> list[str]:
+    """What of the run's own GPU tensors cannot have, and why."""
+    total = GPU_MEMORY.value(view, view.selection())
+    own = capacity(view)
+    if not total or room is None or own is None or request.memory_bytes or room.least != own.least:
+        return []
+    held = f"Of the GPU's {byte_size(total)}, {byte_size(total - room.least)} are held back for the CUDA context and "
+    return [f"{held}libraries: {room.source}."]
+
+
+def reasons(unknown: Mapping[str, str]) -> list[str]:
+    """Why figures are not known, by their names on the page; those of one reason together."""
+    named = {column.field: column.declared.heading for column in columns_of(PlanRow)}
+    named |= {"fits": named["verdict"], "joules_per_step": JOULES.label}
+    by_reason: dict[str, list[str]] = {}
+    for field, why in unknown.items():
+        by_reason.setdefault(why, []).append(named[field])
+    return [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in by_reason.items()]
+
+
+def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> PlanPage:
+    """The plan of a run whose memory is not known: its step, and no batch that would fit."""
     unknown = dict.fromkeys(
         ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
     )
@@ -253,22 +277,17 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str, fro
     batch = request.batch_size or view.profile.facts.batch_size
     if batch is None:
         unknown.setdefault("samples_per_second", _NO_BATCH)
-    # Without the events the line through two recorded figures still says how the recorded configuration grows.
-    line = batch_that_fits(view, view.selection(), 1.0) if from_line and request == PlanRequest() else None
-    if line is not None:
-        del unknown["largest_batch"], unknown["peak_allocated_mb"]
     return PlanPage(
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
         batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
-        fits=None, peak_allocated_mb=in_mb(line.peak) if line else None,
-        peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
-        capacity_mb=in_mb(room.least) if room else None, largest_batch=line.samples if line else None,
+        fits=None, peak_allocated_mb=None, peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
+        capacity_mb=in_mb(room.least) if room else None, largest_batch=None,
         step_ms=in_ms(step.ns) if step else None, step_low_ms=in_ms(step.low_ns) if step else None,
         step_high_ms=in_ms(step.high_ns) if step else None, samples_per_second=rate_of(step, batch, request.accumulate),
-        joules_per_step=joules, unknown=unknown, figures=[], held=[], batches=batch_rows(view, None, request), gpus=[],
-        checkpoints=[],
-        shards=[], stages=[], gpus_needed=None, deepest=None, assumptions=[_LINE] if line else [],
+        joules_per_step=joules, unknown=unknown, reasons=reasons(unknown), figures=[], held=[],
+        batches=batch_rows(view, None, request), gpus=[], checkpoints=[], shards=[], stages=[],
+        gpus_needed=None, deepest=None, assumptions=[],
     )  # fmt: skip
 
 
@@ -302,8 +321,8 @@ def _figures(view: ProfileView, request: PlanRequest, plan: MemoryPlan) -> list[
         )
     )
     rows = (
-        ("peak allocated", plan.peak_allocated),
-        ("peak reserved", plan.peak_reserved),
+        ("peak allocated, replayed", plan.peak_allocated),
+        ("peak reserved, replayed", plan.peak_reserved),
         ("smallest limit", plan.smallest_limit),
     )
     return [PlanFigure(name, in_mb(size.value), in_mb(size.low), in_mb(size.high), source) for name, size in rows]

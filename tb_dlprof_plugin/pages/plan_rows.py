@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON
 from tb_dlprof_plugin.pages.columns import Column, Definition
+from tb_dlprof_plugin.pages.quantities import ALLOCATOR_MEMORY
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.module_choices import frontier
 from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner
@@ -33,15 +34,15 @@ class PlanRow(msgspec.Struct, frozen=True):
         Column("GPU", width=150),
         Definition(
             "planGpu",
-            "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may "
-            "use other workspaces there.",
+            "With the memory of its data sheet, less what error correction and a CUDA context may take, of the run's "
+            "own GPU with what the run read; kernels may use other workspaces on another.",
         ),
     ]
     batch_size: Annotated[int | None, Column("Batch", "planBatch")]
-    peak_allocated_mb: Annotated[float | None, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float | None, Column("Peak reserved", "planPeakReserved")]
+    peak_allocated_mb: Annotated[float | None, Column("Peak allocated, replayed", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float | None, Column("Peak reserved, replayed", "planPeakReserved")]
     smallest_limit_mb: Annotated[float | None, Column("Smallest limit", "planSmallestLimit")]
-    capacity_mb: Annotated[float | None, Column("Memory", "planCapacity")]
+    capacity_mb: Annotated[float | None, Column(), ALLOCATOR_MEMORY]
     verdict: Annotated[str, Column("Fits", "planVerdict", width=120)]
     largest_batch: Annotated[int | None, Column("Largest batch", "planLargestBatch")]
     step_ms: Annotated[float | None, Column("Step", "planStep")]
@@ -60,8 +61,8 @@ class CheckpointRow(msgspec.Struct, frozen=True):
             "made. Each row adds the module that keeps most bytes per time of its forward pass.",
         ),
     ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated, replayed", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved, replayed", "planPeakReserved")]
     step_ms: Annotated[float | None, Column("Step", "planStep")]
 
 

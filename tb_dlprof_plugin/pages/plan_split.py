@@ -34,8 +34,8 @@ class ShardRow(msgspec.Struct, frozen=True):
         ),
     ]
     gpus: int
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated, replayed", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved, replayed", "planPeakReserved")]
     verdict: Annotated[str, Column("Fits", "planVerdict", width=128)]
 
 
@@ -51,8 +51,8 @@ class StageRow(msgspec.Struct, frozen=True):
             "runs whole batches, one at a time.",
         ),
     ]
-    peak_allocated_mb: Annotated[float, Column("Peak allocated", "planPeakAllocated")]
-    peak_reserved_mb: Annotated[float, Column("Peak reserved", "planPeakReserved")]
+    peak_allocated_mb: Annotated[float, Column("Peak allocated, replayed", "planPeakAllocated")]
+    peak_reserved_mb: Annotated[float, Column("Peak reserved, replayed", "planPeakReserved")]
 
 
 class Depth(msgspec.Struct, frozen=True):

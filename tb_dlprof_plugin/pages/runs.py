@@ -11,6 +11,21 @@ from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_b
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.pages.quantities import (
+    DEVIATION,
+    FLOPS,
+    GPU_BUSY,
+    JOULES,
+    JOULES_PER_SAMPLE,
+    LAUNCHES,
+    PEAK_ALLOCATED,
+    RECORDED_STEP,
+    SAMPLES,
+    STEP,
+    TENSOR_CORE_SHARE,
+    TENSOR_CORE_UTILIZATION,
+    WATTS,
+)
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -44,7 +59,7 @@ class RunRow(msgspec.Struct, frozen=True):
     model: Annotated[str, Column("Model", "runModel", choice=True, width=170)]
     precision: Annotated[str, Column("Precision", "runPrecision", choice=True, width=120)]
     batch_size: Annotated[int | None, Column("Batch", "Samples in a batch.")]
-    step_ns: Annotated[int, Column("Step time", "runStep")]
+    step_ns: Annotated[int, Column(), STEP]
     speedup: Annotated[float | None, Column("Speedup", "runSpeedup", missing="–", unit="ratio")]
     change: Annotated[Change, Column("95 %", "runNoise", missing="–", width=180)]
     base: Annotated[
@@ -55,42 +70,17 @@ class RunRow(msgspec.Struct, frozen=True):
         Column("Differs in", missing="–", width=200, terminal=False),
         Definition("runChanges", "The recorded facts in which the run differs from its base."),
     ]
-    samples_per_second: Annotated[float | None, Column("Samples/s", "samples", unit="per_second")]
-    recorded_ns: Annotated[int, Column("Recorded step", "runRecorded")]
+    samples_per_second: Annotated[float | None, Column(unit="per_second"), SAMPLES]
+    recorded_ns: Annotated[int, Column(), RECORDED_STEP]
     step_words: Annotated[str, Column("Step is", "runSource", choice=True, width=170, terminal=False)]
-    gpu_utilization: Annotated[float | None, Column("GPU util.", "gpuUtilization", unit="percent")]
-    tensor_core_utilization: Annotated[float | None, Column("TC util.", "tcUtilization", unit="percent")]
-    tensor_core_share: Annotated[
-        float | None, Column("Kernels on TC", "Share of the kernel time that Tensor Core kernels take.", unit="percent")
-    ]
-    peak_memory_bytes: Annotated[
-        int | None,
-        Column("Peak memory"),
-        Definition(
-            "runMemory",
-            "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
-            "until then.",
-        ),
-    ]
-    joules_per_step: Annotated[
-        float | None,
-        Column("Energy", unit="joules"),
-        Definition("runJoules", "Energy of this process's GPUs in a step without the profiler, by their own counter."),
-    ]
-    joules_per_sample: Annotated[
-        float | None,
-        Column("Energy/sample", unit="joules", terminal=False),
-        Definition("runJoulesPerSample", "Energy of a step over the batch size: what runs with other batches share."),
-    ]
-    flops: Annotated[
-        float | None,
-        Column("FLOPs/step", unit="flops", terminal=False),
-        Definition(
-            "runFlops",
-            "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
-        ),
-    ]
-    launches: Annotated[float | None, Column("Launches", "Kernels, copies and sets launched per step.", terminal=False)]
+    gpu_utilization: Annotated[float | None, Column(unit="percent"), GPU_BUSY]
+    tensor_core_utilization: Annotated[float | None, Column(unit="percent"), TENSOR_CORE_UTILIZATION]
+    tensor_core_share: Annotated[float | None, Column(unit="percent"), TENSOR_CORE_SHARE]
+    peak_memory_bytes: Annotated[int | None, Column(), PEAK_ALLOCATED]
+    joules_per_step: Annotated[float | None, Column(unit="joules"), JOULES]
+    joules_per_sample: Annotated[float | None, Column(unit="joules", terminal=False), JOULES_PER_SAMPLE]
+    flops: Annotated[float | None, Column(unit="flops", terminal=False), FLOPS]
+    launches: Annotated[float | None, Column(terminal=False), LAUNCHES]
     advice: Annotated[
         RunAdvice | None,
         Column("First advice", "The finding with the largest expected saving.", choice=True, missing="–", width=230),
@@ -103,13 +93,13 @@ class RunRow(msgspec.Struct, frozen=True):
     step_low_ns: int
     step_high_ns: int
     step_source: str
-    deviation_ns: int | None
+    deviation_ns: Annotated[int | None, DEVIATION]
     no_base: str
     low: float | None
     high: float | None
     by_samples: bool
     peak_memory_of: str
-    watts: float | None
+    watts: Annotated[float | None, WATTS]
 
 
 class ManyRunsPage(msgspec.Struct, frozen=True):

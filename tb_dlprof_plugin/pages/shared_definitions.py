@@ -10,22 +10,8 @@ DEFINITIONS: dict[str, str] = {
         "The recorded steps of all ranks replayed with one change, scaled to the step without the profiler: a "
         "collective ends when the last of its ranks has come and the data has moved."
     ),
-    "stepTime": (
-        "The step time without the profiler: timed before and after the recording, timed while GPU "
-        "activities alone were recorded, or estimated from the recorded launches."
-    ),
     "stepInterval": "95 % interval of the step without the profiler.",
-    "gpuUtilization": (
-        "Share of the step without the profiler during which at least one kernel, copy or set runs, as a mean "
-        "over the GPUs that the process used."
-    ),
-    "tcUtilization": (
-        "Tensor Core kernel utilization: time of Tensor Core kernels over the time of all kernels in Tensor "
-        "Core eligible ops."
-    ),
     "gpuBusy": "Time during which at least one kernel, copy or set ran: the union of their intervals.",
-    "samples": "Samples processed per second: batch size over the step without the profiler, where it is known.",
-    "gpuMemory": "Total memory of the GPU.",
     "resourceUsage": (
         "The step without the profiler, split exclusively, in this order of precedence: Tensor Cores, other "
         "kernels, memory, dataloader, I/O, CPU, other."
@@ -53,7 +39,7 @@ DEFINITIONS: dict[str, str] = {
     "opName": "The op and, where the hook recorded it, the module it belongs to.",
     "module": "Path of the module that called the op.",
     "opTypeGpu": "Summed GPU time of all ops of a type, forward and backward.",
-    "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
+    "opTypeCpu": "CPU time of all ops of a type, forward and backward.",
     "opType": "The framework function behind the op.",
     "pass": "The part of the step that runs it: forward, backward, optimizer, dataloader or other.",
     "tcEligible": "Whether Tensor Cores could run this op, given its type, shapes and data types.",
@@ -211,9 +197,7 @@ DEFINITIONS: dict[str, str] = {
     "runPrecision": (
         "What the run computed in: AMP with FP32 parameters, FP16 or BF16 with parameters in half precision."
     ),
-    "runStep": "A step without the profiler; ~ marks one that is estimated.",
     "runSource": "Source of the step: timed without the profiler or with GPU activities alone, estimated, recorded.",
-    "runRecorded": "Mean of the recorded iterations, profiler included, and their standard deviation.",
     "runSpeedup": (
         "Step of the base over that of the run, both without the profiler, above 1 for faster; where the batch sizes "
         "differ, samples per second over the base's."
@@ -238,12 +222,10 @@ DEFINITIONS: dict[str, str] = {
     "memoryModule": (
         "Path of the module that the allocating op belongs to; backward ops belong to that of their forward op."
     ),
-    "memoryPeakAllocated": "Most bytes that tensors and workspace held at one moment.",
     "memoryKnownBefore": (
         "Freed bytes beyond those allocated since the recording began: they were allocated "
         "before. How much more was allocated is unknown."
     ),
-    "memoryPeakReserved": "Most bytes that PyTorch's allocator had reserved on the GPU, in use or not.",
     "memoryGrowth": "Allocated at the end of the iteration less at its start; the mean if the bar covers several.",
     "gpuRates": "Peak rates of this GPU as its maker publishes them, without sparsity: the roofs.",
     "supportedPrecisions": "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
@@ -268,16 +250,17 @@ DEFINITIONS: dict[str, str] = {
         "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
         "from kernels."
     ),
-    "joulesPerSample": "Energy of a step over the batch size of this process.",
-    "planPeakAllocated": "Most that tensors hold at one time, with the rounding of the allocator.",
+    "planPeakAllocated": (
+        "Most that tensors hold at one time in a replay of the step, with the rounding of the allocator."
+    ),
     "planPeakReserved": (
-        "Most that PyTorch's allocator takes of the GPU where nothing limits it; with less, some requests fail at "
+        "Most that PyTorch's allocator takes of the GPU in a replay of the step from an empty allocator, where nothing "
+        "limits it: a process that ran other steps before may have reserved more. With less, some requests fail at "
         "first, and the allocator gives back what it has cached, which waits for the GPU."
     ),
     "planSmallestLimit": (
         "The least memory with which the training runs at all, with retries where the allocator needs them."
     ),
-    "planCapacity": "What PyTorch's allocator can have of the GPU: its memory less the context and libraries.",
     "planVerdict": (
         "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest "
         "limit does (with retries), not where the lower end of that does not; else it is not known."
@@ -396,23 +379,6 @@ SLICES: dict[str, dict[str, str]] = {
         "copy": "Copies between CPU and GPU, or on the GPU.",
         "set": "Fills of memory with one value.",
         "other": "Kernels of no known family.",
-    },
-    "compare": {
-        "step_time": "A step without the profiler.",
-        "recorded_step": "Mean wall-clock time of the recorded iterations, profiler included.",
-        "gpu_busy": "Time in which at least one kernel, copy or set ran, per step.",
-        "kernel_time": "Summed time of all kernels, per step.",
-        "tensor_core_time": "Summed time of kernels on Tensor Cores, per step.",
-        "memory_time": "Summed time of copies and sets, per step.",
-        "kernel_calls": "Kernels, copies and sets launched, per step.",
-        "gpu_utilization": "Share of the step without the profiler in which at least one kernel, copy or set ran.",
-        "tensor_core_utilization": "Time of Tensor Core kernels over that of all kernels in eligible ops.",
-        "samples_per_second": "Batch size over the step without the profiler.",
-        "peak_memory": "Most memory that tensors held on the GPU.",
-        "peak_memory_reserved": "Most memory that PyTorch's allocator had reserved on the GPU.",
-        "joules_per_step": "Energy of the GPUs in a step without the profiler, by their own counter.",
-        "joules_per_sample": "Energy of a step over the batch size.",
-        "watts": "Mean power of the GPUs over steps without the profiler.",
     },
     "matching": {
         "matched": "In ops for which the other run has a counterpart.",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.iterations import percent, shows_data_loading, step_totals
+from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, shows_data_loading, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
-from tb_dlprof_plugin.metrics.tensor_cores import possible_step_share
+from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import duration, share
@@ -16,6 +16,7 @@ from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
 from tb_dlprof_plugin.pages.ops import op_rows
+from tb_dlprof_plugin.pages.quantities import TENSOR_CORE_SHARE, TENSOR_CORE_UTILIZATION
 from tb_dlprof_plugin.pages.sentences import idle_words, share_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.step_detection import unmarked
@@ -94,21 +95,35 @@ def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     step = f"each {length} step" if length else "each step"
     if unmarked(view):
         step = f"the recording, {length} without marked steps"
-    works = f"works {share(steps.gpu_utilization)}"
-    idle, on_tensor_cores = idle_words(view, selection), _on_tensor_cores(view, selection)
+    parts, idle = _works(view, selection, steps), idle_words(view, selection)
     if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        return f"The GPU {idle} of {step}; it {works}{on_tensor_cores}."
-    text = f"The GPU {works} of {step}{on_tensor_cores}"
-    return f"{text}{',' if on_tensor_cores else ''} and {idle}." if idle else f"{text}."
+        parts = [idle, *parts]
+    elif idle is not None:
+        parts = [*parts, idle]
+    first, *rest = parts
+    others = "".join(f", {part}" for part in rest[:-1]) + (f" and {rest[-1]}" if rest else "")
+    return f"The GPU {first} of {step}{others}.{_on_tensor_cores(view, selection)}"
+
+
+def _works(view: ProfileView, selection: Selection, steps: StepTotals) -> list[str]:
+    """Such as "works 94 %"; a GPU that only communicates computes nothing, and may wait for other ranks."""
+    alone = step_account(view, selection).whole_ns(steps.average_ns)["communication"]
+    exchanged = percent(alone, steps.average_ns) or 0.0
+    if exchanged < _LEAST_PERCENT:
+        return [f"works {share(steps.gpu_utilization)}"]
+    computes = max((steps.gpu_utilization or 0.0) - exchanged, 0.0)
+    return [f"computes or copies {share(computes)}", f"is in collectives alone {share(exchanged)}"]
 
 
 def _on_tensor_cores(view: ProfileView, selection: Selection) -> str:
-    """Such as ", 41 % on Tensor Cores"; "" of a GPU of AMD's, which has none to use."""
+    """What is known of Tensor Cores, with its base; "" of a GPU of AMD's, which has none to use."""
     if view.profile.of_amd:
         return ""
-    steps, told = step_totals(view, selection), time_split(view, selection).tensor_cores_known
-    share_of_step = percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None
-    return f", {share_words(share_of_step, possible_step_share(view, selection))} on Tensor Cores"
+    used, possible = TENSOR_CORE_UTILIZATION.value(view, selection), tensor_core_totals(view, selection).possible
+    if used is not None or possible is not None:
+        return f" Tensor Cores run for {share_words(used, possible)} of the kernel time that could use them."
+    taken = share_words(TENSOR_CORE_SHARE.value(view, selection), time_split(view, selection).possible)
+    return f" Tensor Core kernels take {taken} of the GPU time."
 
 
 def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:

@@ -16,6 +16,19 @@ from tb_dlprof_plugin.model.formatting import byte_size, duration, energy, flop_
 from tb_dlprof_plugin.model.request import Option, Request
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
+from tb_dlprof_plugin.pages.quantities import (
+    FLOPS,
+    GPU_BUSY,
+    JOULES,
+    JOULES_PER_SAMPLE,
+    LAUNCHES,
+    PEAK_ALLOCATED,
+    SAMPLES,
+    STEP,
+    TENSOR_CORE_SHARE,
+    TENSOR_CORE_UTILIZATION,
+    WATTS,
+)
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, computed_in, fact_text
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -98,21 +111,21 @@ class SweepPage(msgspec.Struct, frozen=True):
 
 _Read = Callable[[RunFigures], float | None]
 MEASURES: dict[str, tuple[str, SweepUnit, _Read]] = {
-    "step_time": ("Step time", "ns", lambda run: run.step.ns or None),
-    "samples_per_second": ("Samples per second", "per_second", lambda run: run.samples_per_second),
-    "gpu_utilization": ("GPU utilization", "percent", lambda run: run.gpu_utilization),
+    "step_time": (STEP.label, "ns", lambda run: run.step.ns or None),
+    "samples_per_second": (SAMPLES.label, "per_second", lambda run: run.samples_per_second),
+    "gpu_utilization": (GPU_BUSY.label, "percent", lambda run: run.gpu_utilization),
     "tensor_core_utilization": (
-        "Tensor Core Kernel Utilization", "percent", lambda run: run.tensor_core_utilization,
+        TENSOR_CORE_UTILIZATION.label, "percent", lambda run: run.tensor_core_utilization,
     ),
-    "tensor_core_share": ("Kernel time on Tensor Cores", "percent", lambda run: run.tensor_core_share),
+    "tensor_core_share": (TENSOR_CORE_SHARE.label, "percent", lambda run: run.tensor_core_share),
     "share": ("Share of the GPU time", "percent", lambda run: None),
-    "flops": ("FLOPs per step", "flops", lambda run: run.flops),
+    "flops": (FLOPS.label, "flops", lambda run: run.flops),
     "flops_rate": ("FLOP/s of the step", "flops_per_second", lambda run: run.flops_rate),
-    "memory": ("Peak memory", "bytes", lambda run: run.peak_memory_bytes),
-    "launches": ("Launches per step", "count", lambda run: run.launches),
-    "energy": ("Energy per step", "joules", lambda run: run.joules_per_step),
-    "energy_per_sample": ("Energy per sample", "joules", lambda run: run.joules_per_sample),
-    "power": ("Power", "watts", lambda run: run.watts),
+    "memory": (PEAK_ALLOCATED.label, "bytes", lambda run: run.peak_memory_bytes),
+    "launches": (LAUNCHES.label, "count", lambda run: run.launches),
+    "energy": (JOULES.label, "joules", lambda run: run.joules_per_step),
+    "energy_per_sample": (JOULES_PER_SAMPLE.label, "joules", lambda run: run.joules_per_sample),
+    "power": (WATTS.label, "watts", lambda run: run.watts),
 }  # fmt: skip
 """Label, unit and value of everything that can be drawn over a fact; of "share" an op or kernels are named, too."""
 

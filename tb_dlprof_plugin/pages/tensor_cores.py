@@ -30,6 +30,7 @@ from tb_dlprof_plugin.pages.common import (
     struct_from,
 )
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
+from tb_dlprof_plugin.pages.quantities import TENSOR_CORE_UTILIZATION
 from tb_dlprof_plugin.pages.sentences import measured_sentences
 from tb_dlprof_plugin.pages.tensor_core_headline import headline
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
@@ -63,7 +64,7 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True)]
     could_save_ns: Annotated[int | None, Column("Could save", "couldSave", "time tensor_cores", sums=True)]
     using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores")]
-    utilization_percent: Annotated[float | None, Column("TC %", "opUtilization", "time tensor_cores")]
+    utilization_percent: Annotated[float | None, Column("TC utilization", "opUtilization", "time tensor_cores")]
     precision: Annotated[str, Column("Precision", "precision", "tensor_cores", choice=True)]
     reasons: Annotated[
         list[TensorCoreReason],
@@ -140,7 +141,7 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
 
     id: str
     name: Annotated[str, Column("Kernel", "kernelName", width=320)]
-    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
+    total_ns: Annotated[int, Column("Time", "totalTime", sums=True)]
     percent: Annotated[float | None, Column("%", "Share of the kernel time of eligible ops.", terminal=False)]
     calls: Annotated[int, Column("Calls", "calls", sums=True, terminal=False)]
     tensor_core: Annotated[Verdict, Column("Tensor Cores", "kernelTc")]
@@ -175,7 +176,7 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
     range: SelectedRange
     has_gpu: bool
     supported_precisions: list[str]
-    utilization_percent: float | None
+    utilization_percent: Annotated[float | None, TENSOR_CORE_UTILIZATION]
     utilization_possible: PossibleShare | None
     eligible_ns: int | None
     without_op_percent: float | None

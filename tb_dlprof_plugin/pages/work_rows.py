@@ -41,7 +41,7 @@ class OpKernel(msgspec.Struct, frozen=True):
 
     id: str
     name: Annotated[str, Column("Kernel", "kernelName", width=190)]
-    total_ns: Annotated[int, Column("Total", "totalTime", sums=True)]
+    total_ns: Annotated[int, Column("Time", "totalTime", sums=True)]
     percent: Annotated[float | None, Column("%", "Share of the kernel in the GPU time of what is selected.")]
     tensor_core: Annotated[Verdict, Column("On TC", "kernelTc", width=80)]
     precision: Annotated[str, Column("Precision", "kernelPrecision", absent=("tensor_core", "no"), width=80)]
@@ -54,7 +54,7 @@ class OpKernel(msgspec.Struct, frozen=True):
 
 
 class WorkOp(msgspec.Struct, frozen=True):
-    """An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time."""
+    """An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU time."""
 
     id: str
     name: Annotated[str, Column("Op", "opName", width=280)]
@@ -115,7 +115,7 @@ def ops_of(work: SelectedWork) -> list[WorkOp]:
         in_op = rows[view.launch_group[rows] >= 0]
         time = sums(view.launch_group[in_op], view.profile.launches.duration_ns[in_op], count)
     else:
-        time = np.where(work.groups, op_totals(view, work.selection).cpu_self_ns, 0)
+        time = np.where(work.groups, op_totals(view, work.selection).cpu_total_ns, 0)
     whole = int(time.sum())
     order = np.argsort(-time, kind="stable")
     return [

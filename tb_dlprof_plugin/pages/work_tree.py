@@ -26,7 +26,7 @@ class TreeKernel(msgspec.Struct, frozen=True):
 
 
 class TreeOp(msgspec.Struct, frozen=True):
-    """An op with its GPU time, without a GPU its CPU self time. ``kernels`` index those of the tree,
+    """An op with its GPU time, without a GPU its CPU time. ``kernels`` index those of the tree,
     ``kernel_ns`` are their times in this op; they sum to less than its time where the smallest were left out."""
 
     id: str

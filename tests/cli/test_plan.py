@@ -49,7 +49,7 @@ def test_the_text_names_the_verdict_and_the_tables() -> None:
     assert code == 0
     assert text.startswith("Fits into ")
     assert "\\n" not in text
-    for words in ("Largest batch", "Checkpointed", "Assumed:", "step_ms: unknown"):
+    for words in ("Largest batch", "Checkpointed", "Assumed:", "unknown: Step, "):
         assert words in text
 
 
@@ -62,6 +62,10 @@ def test_what_was_not_recorded_is_null_with_the_reason_and_does_not_pass_the_gat
     found = plan(source=WITHOUT_MEMORY)
     assert found["peak_reserved_mb"] is None
     assert "profile_memory=True" in found["unknown"]["peak_reserved_mb"]
+    # No batch fits where no memory is known, and what is unknown has the names of the tables.
+    assert found["largest_batch"] is None
+    assert found["reasons"][0].startswith("Peak allocated, replayed, Peak reserved, replayed, Smallest limit, Fits")
+    assert not any("_" in reason.split(": ")[0] for reason in found["reasons"])
     assert run("--fail-if-not-fits", source=WITHOUT_MEMORY)[0] == 3
 
 

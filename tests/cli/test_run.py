@@ -594,8 +594,8 @@ def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_view, ref, capsys) -
     print_summary([Written(gpu_view, ref)], "train.py")
     text = capsys.readouterr().err
     assert "tb-dlprof: train.py, 3 iterations (5 to 7)" in text
-    assert "GPU utilization " in text
-    assert "Tensor Core Kernel Utilization 0.0 %" in text
+    assert "GPU busy " in text
+    assert "Tensor Core utilization 0.0 %" in text
     # What is printed of it first is the worst.
     assert "\n  Recording: " in text
     assert "    1. [" in text

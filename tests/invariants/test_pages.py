@@ -85,10 +85,10 @@ def _shares_of_rows(rows: list[dict[str, Any]]) -> list[float]:
         ]
     else:
         on_gpu = any(row["gpu_ns"] for row in rows)
-        parts = sorted((row["gpu_ns"] if on_gpu else row["cpu_self_ns"] for row in rows), reverse=True)
+        parts = sorted((row["gpu_ns"] if on_gpu else row["cpu_total_ns"] for row in rows), reverse=True)
         types: dict[str, int] = {}
         for row in rows:
-            types[row["op_type"]] = types.get(row["op_type"], 0) + (row["gpu_ns"] if on_gpu else row["cpu_self_ns"])
+            types[row["op_type"]] = types.get(row["op_type"], 0) + (row["gpu_ns"] if on_gpu else row["cpu_total_ns"])
         parts += types.values()
         whole = sum(types.values())
         return [100 * part / whole for part in (*parts, sum(parts[:10]))] if whole else []

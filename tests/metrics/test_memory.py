@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
+from tb_dlprof_plugin.metrics.memory import (
+    CATEGORIES,
+    CPU,
+    DeviceMemory,
+    growth,
+    growth_per_iteration,
+    kept_allocations,
+    recorded_devices,
+)
 from tb_dlprof_plugin.model.profile import Memory
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -331,3 +339,18 @@ def test_gpu_bytes_by_op_are_those_of_key_averages() -> None:
     # torch looks for a step's events by time alone, so its own figure holds those of the backward thread as well.
     assert theirs.pop("ProfilerStep*") != 0
     assert {name: size for name, size in ours.items() if size and not name.startswith("ProfilerStep#")} == theirs
+
+
+@pytest.mark.parametrize(
+    ("by_iteration", "rate"),
+    [
+        ([119, 0, 0, 0], 0),  # gradients that are there from the first backward pass on
+        ([0, 0, 0, 119], 0),  # what the last step leaves, which the next one would free
+        ([119, 3, 3, 4, 3], 3),
+        ([0, 5, 5, 5, -15], 0),  # the curve returns
+        ([0, -2, -2], -2),
+        ([119], None),
+    ],
+)
+def test_growth_is_from_the_end_of_a_step_to_the_end_of_the_next(by_iteration: list[int], rate: int | None) -> None:
+    assert growth_per_iteration(by_iteration) == rate

@@ -51,9 +51,9 @@ def test_steps_timed_without_the_profiler_on_a_quiet_machine_are_good(training) 
         (
             625_000,
             "fair",
-            "A recorded step takes 1.00 ms, 1.6 times as long as one without the profiler. The step itself",
+            "The median recorded step takes 1.00 ms, 1.6 times as long as one without the profiler. The step itself",
         ),
-        (200_000, "poor", "5 times as long as one without the profiler: more than the profiler adds."),
+        (200_000, "poor", "5.0 times as long as one without the profiler: more than the profiler adds."),
         (1_200_000, "fair", "less than the 1.20 ms of one without the profiler"),
     ],
 )

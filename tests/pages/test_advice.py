@@ -49,6 +49,8 @@ def test_why_the_whole_is_less_than_the_sum_is_said_only_where_it_is() -> None:
     assert "One by one they save 8.00 ms, together 5.00 ms: " in _combined_text(
         CombinedSaving(0, 5_000_000, 6_000_000, 30.0, 2, 8_000_000)
     )
+    more = _combined_text(CombinedSaving(0, 18_400_000, 20_000_000, 30.0, 2, 16_500_000))
+    assert more == "One by one they save 16.5 ms, together 18.4 ms: each removes what hides part of another's saving."
 
 
 def test_what_is_set_aside_is_left_out_of_the_combined_saving_alone(gpu_view: ProfileView, ref: RunRef) -> None:

@@ -16,7 +16,7 @@ from definition_files import at_fields, definitions, docs
 from tb_dlprof_plugin.model.run_facts import GpuEnergy
 from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.pages.compare import compare_page
-from tb_dlprof_plugin.pages.compare_metrics import CompareInput
+from tb_dlprof_plugin.pages.compare_metrics import METRICS, CompareInput
 from tb_dlprof_plugin.pages.shared_definitions import SLICES
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -39,7 +39,7 @@ def test_every_measure_of_a_comparison_is_defined(gpu_view, ref) -> None:  # typ
     measured = msgspec.structs.replace(gpu_view.profile.facts, batch_size=8, energy=[GpuEnergy(0, 900_000, 2**31, 5)])
     view = ProfileView(replace(gpu_view.profile, facts=measured))
     side = CompareInput(view, ref, view.selection())
-    assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])
+    assert {metric.key for metric in compare_page(side, side).metrics} == set(METRICS)
 
 
 def test_the_page_of_the_docs_has_a_row_for_each_definition() -> None:

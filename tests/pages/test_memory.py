@@ -115,7 +115,7 @@ def test_growth_is_told_only_where_every_iteration_grows(new_trace, page: Memory
     assert page.figures.grows
     assert [row.growth_bytes for row in page.iterations] == [LEAKED] * 4
     assert page.headline.endswith(
-        "Memory grows in each iteration, by 1.00 MiB on average: something keeps tensors from step to step, "
+        "Memory grows in each iteration, usually by 1.00 MiB: something keeps tensors from step to step, "
         "most of them made by fc/linear (forward)."
     )
     for view in (_leaking(new_trace, keeps=0), _leaking(new_trace, steps=2)):
@@ -165,7 +165,7 @@ def test_without_addresses_and_totals_the_page_shows_changes_and_names_the_unkno
     assert (curve.categories, [row.category_bytes for row in page.iterations]) == ([], [[]] * 4)
     assert page.headline == (
         "GPU 0 (NVIDIA H200) holds at most 4.00 MiB above what was there before the recording, which is unknown, in "
-        "iteration 13 during fc/linear (forward). Memory grows in each iteration, by 1.00 MiB on average: something "
+        "iteration 13 during fc/linear (forward). Memory grows in each iteration, usually by 1.00 MiB: something "
         "keeps tensors from step to step; which op made them is unknown."
     )
 

@@ -42,5 +42,5 @@ def test_without_a_gpu_the_time_is_that_of_the_cpu(cpu_trace) -> None:
     view = ProfileView(cpu_trace.profile())
     page = op_types_page(view, REF, view.selection())
     assert all(row.gpu_ns is None and row.utilization_percent is None for row in page.rows)
-    assert sum(part.value_ns or 0 for part in page.by_type) == sum(row.cpu_self_ns for row in page.rows) > 0
+    assert sum(part.value_ns or 0 for part in page.by_type) == sum(row.cpu_total_ns for row in page.rows) > 0
     assert "of the CPU time" in page.headline

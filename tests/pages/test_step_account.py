@@ -104,3 +104,16 @@ def test_the_findings_have_the_savings_of_the_advice_page(recorded: ProfileView,
         (one.id, *((s.expected_ns, s.low_ns, s.high_ns, s.percent) if (s := one.saving) else (None,) * 4))
         for one in findings
     ]
+
+
+def test_a_gpu_that_is_in_a_collective_alone_is_not_said_to_work(ref: RunRef) -> None:
+    stored = tb_dlprof_plugin.read_profiles(
+        RECORDED.parents[1] / "tests" / "data" / "ranks" / "recorded" / "ddp_slow_host"
+    )
+    view = ProfileView(stored[0].profile)
+    page = overview(view, ref, view.selection())
+    # The GPU is busy all the time, and for a fifth of it with nothing but a collective, where it waits for rank 1.
+    assert page.summary.gpu_utilization_percent == pytest.approx(100)
+    assert page.headline.startswith(
+        "The GPU computes or copies 79 % of each 44.3 ms step and is in collectives alone 21 %. Tensor Cores run for "
+    )

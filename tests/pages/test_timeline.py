@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 
 import msgspec
@@ -293,3 +294,10 @@ def test_work_that_overlaps_on_one_stream_stands_on_two_lines(new_trace, ref: Ru
         (0, [10_000, 45_000, 60_000]),
         (1, [20_000]),
     ]
+
+
+def test_the_idle_time_of_the_drawn_iteration_is_said_to_be_of_the_recorded_step(
+    gpu_view: ProfileView, ref: RunRef
+) -> None:
+    headline = timeline_page(gpu_view, ref, gpu_view.selection()).headline
+    assert re.search(r"idle \d+ % of the recorded step, at most", headline)

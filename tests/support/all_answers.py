@@ -233,6 +233,7 @@ def wrong_shares(answer: Any, path: str = "", most: float = 100.0) -> Iterator[s
 
 _PRINTED_SHARE = re.compile(
     r"(?<![\w.+±−-])(\d[\d,]*(?:\.\d+)?) ?%"
-    r"(?!\)? (?:efficiency|slower|faster|more|less|longer|shorter|higher|lower|too long|too short|off|of the median))"
+    r"(?!\)? (?:efficiency|slower|faster|more|less|longer|shorter|higher|lower|too long|too short|off|of the median"
+    r"|of that))"
 )
 """Without a sign, which a difference has, and without a word for one; efficiency can be above 100 %, of caches."""

@@ -1,11 +1,20 @@
 /** A label with its definition, shown on hover and on focus by `TooltipLayer`. */
 import type { ComponentChildren } from "preact";
-import { DEFINITIONS, type DefinitionKey } from "../format/definitions";
+import { DEFINITIONS, LABELS, type DefinitionKey, type QuantityKey } from "../format/definitions";
 
-export function Term({ of, children }: { of: DefinitionKey; children: ComponentChildren }) {
+/** A quantity, which has one name everywhere, or another definition with the label that a page gives it. */
+export type Named<Label> =
+  | { of: QuantityKey; label?: undefined }
+  | { of: Exclude<DefinitionKey, QuantityKey>; label: Label };
+
+type TermProps =
+  | { of: QuantityKey; children?: undefined }
+  | { of: Exclude<DefinitionKey, QuantityKey>; children: ComponentChildren };
+
+export function Term({ of, children }: TermProps) {
   return (
     <Defined text={DEFINITIONS[of]} term={of}>
-      {children}
+      {children ?? LABELS[of as QuantityKey]}
     </Defined>
   );
 }

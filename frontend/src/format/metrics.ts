@@ -1,6 +1,6 @@
 /** The measures that can be searched for: their names as the pages have them, the definition behind each, and the page to see it on. */
 import type { Page } from "../state/pages";
-import type { DefinitionKey } from "./definitions";
+import { type DefinitionKey, LABELS, type QuantityKey } from "./definitions";
 
 export interface Metric {
   key: DefinitionKey;
@@ -8,22 +8,21 @@ export interface Metric {
   page: Page;
 }
 
-const of = (page: Page, labels: Partial<Record<DefinitionKey, string>>): Metric[] =>
+const of = (page: Page, labels: Partial<Record<Exclude<DefinitionKey, QuantityKey>, string>>): Metric[] =>
   Object.entries(labels).map(([key, label]) => ({ key: key as DefinitionKey, label, page }));
 
+/** Those that have their names already. */
+const quantities = (page: Page, ...keys: QuantityKey[]): Metric[] =>
+  keys.map((key) => ({ key, label: LABELS[key], page }));
+
 export const METRICS: readonly Metric[] = [
+  ...quantities("overview", "stepTime", "recordedStep", "gpuUtilization", "tcUtilization", "samples"),
   ...of("overview", {
-    stepTime: "Step time",
-    recordedStep: "Recorded step",
     recorder: "What the profiler added",
-    gpuUtilization: "GPU utilization",
-    tcUtilization: "Tensor Core kernel utilization",
-    samples: "Samples per second",
-    peakMemory: "Peak memory",
     resourceUsage: "Resource usage",
     parts: "Parts of the step",
     kernelTime: "Kernel time",
-    tcEfficiency: "Tensor Core efficiency",
+    tcEfficiency: "Eligible kernel time",
     iterations: "Iterations",
     precisionMode: "Precision of the run",
     lossScaling: "Loss scaling",
@@ -48,8 +47,8 @@ export const METRICS: readonly Metric[] = [
     moduleUtilization: "Tensor Core utilization of a module",
   }),
   ...of("kernels", { kernelFamily: "Kernel family", kernelTc: "Kernel on Tensor Cores", occupancy: "Occupancy" }),
+  ...quantities("launches", "gpuIdle"),
   ...of("launches", {
-    gpuIdle: "GPU idle",
     launchedLate: "Launched late",
     cpuSlack: "CPU not needed",
     pace: "Pace",
@@ -61,7 +60,7 @@ export const METRICS: readonly Metric[] = [
   ...of("tensor_cores", {
     eligibleTime: "Eligible time",
     reason: "Why not on Tensor Cores",
-    opUtilization: "Tensor Core share of an op",
+    opUtilization: "Tensor Core utilization of an op",
   }),
   ...of("roofline", {
     flops: "FLOPs",
@@ -71,9 +70,8 @@ export const METRICS: readonly Metric[] = [
     intensity: "FLOPs per byte",
     matrixTime: "Time of matrix work",
   }),
+  ...quantities("memory", "memoryPeakAllocated", "memoryPeakReserved"),
   ...of("memory", {
-    memoryPeakAllocated: "Peak allocated memory",
-    memoryPeakReserved: "Peak reserved memory",
     memoryFragmentation: "Fragmentation",
     memoryAtPeak: "Memory at the peak",
     memoryCurve: "Memory over time",
@@ -92,5 +90,5 @@ export const METRICS: readonly Metric[] = [
     promises: "Predicted and measured savings",
     matched: "Matched time",
   }),
-  ...of("runs", { runSpeedup: "Speedup over the base", runBase: "Base of a run", runStep: "Step time of a run" }),
+  ...of("runs", { runSpeedup: "Speedup over the base", runBase: "Base of a run" }),
 ];

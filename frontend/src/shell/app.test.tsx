@@ -302,9 +302,9 @@ describe("each page draws its answer", () => {
     await click(header("Calls").querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=-calls");
     await click(header("Calls").querySelector("button"));
-    expect(header("Total").querySelector("input")).toBeNull();
+    expect(header("Time").querySelector("input")).toBeNull();
     await click(byId("filter-toggle"));
-    const filter = header("Total").querySelector("input")!;
+    const filter = header("Time").querySelector("input")!;
     await act(() => {
       filter.value = bound;
       filter.dispatchEvent(new Event("input", { bubbles: true }));
@@ -318,7 +318,7 @@ describe("each page draws its answer", () => {
     await open(link);
     expect(names()).toEqual(shown);
     expect(header("Calls").getAttribute("aria-sort")).toBe("ascending");
-    expect(header("Total").querySelector("input")!.value).toBe(bound);
+    expect(header("Time").querySelector("input")!.value).toBe(bound);
     // The next page has a table of its own, and this one is found as it was left.
     await click(byId("nav-ops"));
     expect([...byId("ops-table")!.querySelectorAll("[aria-sort]")].map((head) => head.textContent)).not.toContain(

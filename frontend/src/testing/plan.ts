@@ -19,6 +19,7 @@ export const plan = filled("PlanPage", {
   samples_per_second: 1327,
   ...FITS,
   unknown: { joules_per_step: "the energy of the GPU was not recorded." },
+  reasons: ["Energy per step: the energy of the GPU was not recorded."],
   figures: [{ name: "peak reserved", mb: 3984.6, low_mb: 3982, high_mb: 3987, source: "the replay" }],
   held: [{ kind: "parameters", mb: 62.7 }],
   batches: [

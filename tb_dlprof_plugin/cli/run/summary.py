@@ -17,6 +17,7 @@ from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.shell_path import shell_path
 from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.pages.quantities import GPU_BUSY, TENSOR_CORE_UTILIZATION
 from tb_dlprof_plugin.pages.recorded_line import iterations_text
 
 TOP_FINDINGS = 3
@@ -47,8 +48,8 @@ def print_summary(
     tell(f"  {page.headline}")
     figures = [f"{time(facts.average_iteration_ns)} a step, {page.step_words}"]
     if page.has_gpu:
-        figures.append(f"GPU utilization {percent(facts.gpu_utilization_percent)}")
-        figures.append(f"Tensor Core Kernel Utilization {utilization(facts)}")
+        figures.append(f"{GPU_BUSY.label} {percent(facts.gpu_utilization_percent)}")
+        figures.append(f"{TENSOR_CORE_UTILIZATION.label} {utilization(facts)}")
     tell(f"  {', '.join(figures)}")
     for line in trust_lines(page.trust):
         tell(f"  {line}")

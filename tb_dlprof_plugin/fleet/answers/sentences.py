@@ -117,7 +117,7 @@ def notes_on(
         if pipeline.formula_percent is not None:
             formula = f"; {pipeline.formula_percent:.1f} % with {pipeline.microbatches} microbatches on even stages"
             formula += f", interleaved in {pipeline.chunks} chunks" if pipeline.chunks > 1 else ""
-        notes.append(f"Pipeline bubble: {pipeline.bubble_percent:.1f} % of the step{formula}.")
+        notes.append(f"Pipeline bubble: {pipeline.bubble_percent:.1f} % of the recorded step{formula}.")
     experts = _expert_note(facts)
     if experts:
         notes.append(experts)

@@ -236,4 +236,6 @@ def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
     many = len(iterations.gpu_ids) > 1
     who = "the GPUs were" if many else "the GPU was"
     at = int(np.argmax(gaps.duration_ns))
-    return f"{text}; {who} idle {idle:.0f} % of it, at most {duration(int(gaps.duration_ns[at]))} at a time."
+    longest = duration(int(gaps.duration_ns[at]))
+    what = "the recorded step" if iterations.found_by != "none" else "the recording"
+    return f"{text}; {who} idle {idle:.0f} % of {what}, at most {longest} at a time."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
@@ -50,6 +50,9 @@ def capacity(view: ProfileView, gpu: str | None = None, total: int | None = None
             return None
         return Capacity(own.name, size - outside[1], size - outside[0], "the GPU's total less a usual CUDA context")
     known = gpu_memory(gpu)
+    if own is not None and (own.name or "").removeprefix("NVIDIA ") == known.name and (here := capacity(view)):
+        # The run says more of its own GPU than a data sheet does.
+        return replace(here, gpu=known.name)
     # Another type of GPU loads other kernels.
     spread = max(_CONTEXT[1], outside[1])
     return Capacity(known.name, known.least - spread, known.most - min(_CONTEXT[0], outside[0]), "data sheet")

@@ -340,18 +340,17 @@ def batch_that_fits(view: ProfileView, selection: Selection, fill: float) -> Bat
     room, peak = capacity(view), _recorded_peak(view, selection) or facts.peak_memory_allocated_bytes
     if not facts.batch_size or not peak:
         return None
-    available = facts.available_memory_bytes or (view.gpu.memory_bytes if view.gpu is not None else None)
-    if not available:
+    if room is None:
         return None
+    available = room.least
     # What stays between steps is taken for 0 where it is unknown: then too few samples seem to fit, not too many.
     steady = min(facts.steady_memory_bytes or 0, peak)
-    if room is not None:
-        try:
-            largest = planner(view).largest_batch(PlanRequest(), replace(room, least=int(fill * available)))
-        except PlanError:
-            largest = None
-        if largest is not None:
-            return BatchThatFits(peak, steady, available, largest, "replay")
+    try:
+        largest = planner(view).largest_batch(PlanRequest(), replace(room, least=int(fill * available)))
+    except PlanError:
+        largest = None
+    if largest is not None:
+        return BatchThatFits(peak, steady, available, largest, "replay")
     samples = int(facts.batch_size * (fill * available - steady) / max(peak - steady, 1))
     return BatchThatFits(peak, steady, available, max(samples, 0), "line")
 

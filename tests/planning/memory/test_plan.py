@@ -23,7 +23,7 @@ from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.planning.memory.test_changes import peak, three_layers
 from tests.planning.memory.test_recorded_step import GROWING, MLP
-from tests.support.recorded_runs import recorded_view
+from tests.support.recorded_runs import ROOT, recorded_view
 
 GIB = 1 << 30
 
@@ -161,3 +161,12 @@ def test_gpus_of_the_tables_have_peak_rates() -> None:
 
 def test_every_rewrite_has_a_spread_and_every_spread_a_rewrite() -> None:
     assert {rewrite.kind for rewrite in REWRITES} == set(SPREADS)
+
+
+def test_the_runs_own_gpu_has_one_capacity_by_its_name_too() -> None:
+    view = recorded_view(ROOT / "tests" / "data" / "memory_plan" / "recorded" / "convnext" / "base")
+    own, named = capacity(view), capacity(view, "H200")
+    assert (own.least, own.most) == (named.least, named.most)
+    # Of which a plan without changes takes the same batch.
+    known = planner(view)
+    assert known.plan(PlanRequest()).largest_batch == known.plan(PlanRequest(gpu="H200")).largest_batch

@@ -179,7 +179,7 @@ function RunList({ items, run, label, testId, onPick }: RunListProps) {
               <span class="run-facts">
                 {[item.precision, item.facts, item.ranks > 1 ? `${item.ranks} ranks` : ""].filter(Boolean).join(" · ")}
               </span>
-              <span class="run-step num">{item.stepNs === null ? "" : formatNs(item.stepNs)}</span>
+              <span class="run-step num">{item.stepNs === null ? "" : `${formatNs(item.stepNs)} recorded`}</span>
             </div>
           );
         })}

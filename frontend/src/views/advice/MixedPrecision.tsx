@@ -147,7 +147,7 @@ function Consists({ forecast }: { forecast: ForecastPage }) {
       <Facts
         rows={[
           [<Term of="forecastNow">Step now, without the profiler</Term>, ns(forecast.unprofiled_step_ms)],
-          [<Term of="stepTime">as recorded</Term>, ns(forecast.measured_step_ms)],
+          [<Term of="recordedStep" />, ns(forecast.measured_step_ms)],
           [
             <Term of="forecast">Step, forecast</Term>,
             <>

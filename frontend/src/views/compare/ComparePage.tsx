@@ -138,8 +138,18 @@ function StepTimes({ data }: { data: CompareData }) {
     <div class="step-times">
       <Facts
         rows={[
-          [<Term of="runStep">Step, base</Term>, <StepValue step={data.base_step} />],
-          [<Term of="runStep">Step, candidate</Term>, <StepValue step={data.candidate_step} />],
+          [
+            <>
+              Base: <Term of="stepTime" />
+            </>,
+            <StepValue step={data.base_step} />,
+          ],
+          [
+            <>
+              Candidate: <Term of="stepTime" />
+            </>,
+            <StepValue step={data.candidate_step} />,
+          ],
           ...(data.batches && !data.different_models
             ? ([
                 [

@@ -83,7 +83,6 @@ function EnergyFigures({ data }: { data: EnergyData }) {
     <dl class="figures">
       <Figure
         of="joulesPerStep"
-        label="Energy of a step"
         unit="joules"
         value={data.joules_per_step}
         under={
@@ -93,14 +92,8 @@ function EnergyFigures({ data }: { data: EnergyData }) {
         }
         testId="energy-step"
       />
-      <Figure
-        of="joulesPerSample"
-        label="Energy of a sample"
-        unit="joules"
-        value={data.joules_per_sample}
-        testId="energy-sample"
-      />
-      <Figure of="gpuWatts" label="Power" unit="watts" value={data.watts} under={limit} testId="energy-watts" />
+      <Figure of="joulesPerSample" unit="joules" value={data.joules_per_sample} testId="energy-sample" />
+      <Figure of="gpuWatts" unit="watts" value={data.watts} under={limit} testId="energy-watts" />
       <Figure
         of="idleWatts"
         label="Power at rest"

@@ -120,7 +120,7 @@ function TensorCores({ data }: { data: WorkTensorCores }) {
           ...(data.eligible_ns
             ? [
                 [
-                  <Term of="tcUtilization">Utilization</Term>,
+                  <Term of="opUtilization">TC utilization</Term>,
                   <span>
                     <Value value={data.utilization_percent} unit="percent" /> of{" "}
                     <Sum value={data.eligible_ns} unit="ns" />

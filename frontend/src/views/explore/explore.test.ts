@@ -6,14 +6,14 @@ import { kernelParts, opParts, treeOf, typeParts, wayTo } from "./workNodes";
 import { notPossible, workView } from "./workView";
 
 const OPS = filledAll("OpRow", [
-  { id: "a", module: "stem.conv", op_type: "conv2d", gpu_ns: 60, cpu_self_ns: 1, tc_eligible: "yes", using_tc: "yes" },
+  { id: "a", module: "stem.conv", op_type: "conv2d", gpu_ns: 60, cpu_total_ns: 1, tc_eligible: "yes", using_tc: "yes" },
   {
     id: "b",
     module: "stem.conv",
     op_type: "conv2d",
     direction: "backward",
     gpu_ns: 20,
-    cpu_self_ns: 4,
+    cpu_total_ns: 4,
     tc_eligible: "yes",
     using_tc: "no",
   },
@@ -23,7 +23,7 @@ const OPS = filledAll("OpRow", [
     op_type: "add_",
     role: "optimizer",
     gpu_ns: 20,
-    cpu_self_ns: 5,
+    cpu_total_ns: 5,
     tc_eligible: "no",
     using_tc: "no",
   },
@@ -48,7 +48,7 @@ describe("the work as an icicle", () => {
     expect(wayTo(root, "gone").map(({ label }) => label)).toEqual(["all ops"]);
   });
 
-  it("is as wide as the CPU self time without a GPU, and has no Tensor Core share then", () => {
+  it("is as wide as the CPU time without a GPU, and has no Tensor Core share then", () => {
     const root = treeOf("all ops", opParts(OPS, false));
     expect(root.ns).toBe(10);
     expect(new Set([root, ...root.below].map(({ colour }) => colour)).size).toBe(1);

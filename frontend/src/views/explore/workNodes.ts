@@ -114,7 +114,7 @@ export function opParts(rows: readonly OpRow[], hasGpu: boolean): Part[] {
     const around = modules.length > 0 ? modules : [{ key: `r:${row.role}`, label: `outside modules: ${row.role}` }];
     return {
       path: [...around, { key: row.id, label: withPass(row.op_type, row.direction) }],
-      ns: (hasGpu ? row.gpu_ns : row.cpu_self_ns) ?? 0,
+      ns: (hasGpu ? row.gpu_ns : row.cpu_total_ns) ?? 0,
       tensorCores: hasGpu ? (row.tc_eligible === "no" ? "none" : row.using_tc) : null,
     };
   });

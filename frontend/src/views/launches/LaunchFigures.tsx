@@ -17,15 +17,8 @@ export function LaunchFigures({
 }) {
   return (
     <dl class="figures">
-      <Figure
-        of="stepTime"
-        label="Step time"
-        value={step.ms * NS_PER_MS}
-        unit="ns"
-        under={stepWords}
-        testId="launches-step-time"
-      />
-      <Figure of="gpuIdle" label="GPU idle" value={figures.idle_percent} unit="percent" testId="launches-idle" />
+      <Figure of="stepTime" value={step.ms * NS_PER_MS} unit="ns" under={stepWords} testId="launches-step-time" />
+      <Figure of="gpuIdle" value={figures.idle_percent} unit="percent" testId="launches-idle" />
       <Figure
         of="cpuSlack"
         label="CPU not needed"

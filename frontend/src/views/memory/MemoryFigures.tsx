@@ -18,7 +18,6 @@ export function MemoryFigures({ figures, limits, onGpu }: MemoryFiguresProps) {
     <dl class="figures">
       <Figure
         of="memoryPeakAllocated"
-        label="Peak allocated"
         unit="bytes"
         value={figures.peak_allocated_bytes}
         under={figures.relative ? base : share(figures.peak_allocated_percent)}
@@ -38,7 +37,6 @@ export function MemoryFigures({ figures, limits, onGpu }: MemoryFiguresProps) {
         <>
           <Figure
             of="memoryPeakReserved"
-            label="Peak reserved"
             unit="bytes"
             value={figures.peak_reserved_bytes}
             under={share(figures.peak_reserved_percent)}
@@ -94,18 +92,11 @@ export function MemoryFigures({ figures, limits, onGpu }: MemoryFiguresProps) {
               testId="memory-outside"
             />
           )}
-          <Figure
-            of="gpuMemory"
-            label="Memory of the GPU"
-            unit="bytes"
-            value={figures.device_memory_bytes}
-            under=""
-            testId="memory-device"
-          />
+          <Figure of="gpuMemory" unit="bytes" value={figures.device_memory_bytes} under="" testId="memory-device" />
         </>
       )}
       <Figure
-        of="memoryGrowth"
+        of="memoryGrowthRate"
         label="Growth per iteration"
         unit="bytes"
         value={figures.growth_bytes}

@@ -109,7 +109,7 @@ function columnsOf(model: string, device: Device, direction: Direction): Column<
     text("Type", (row) => row.type, DEFINITIONS.moduleType),
     { ...number<ModuleRow>(of, "ns", (row) => timeOf(row, device, direction)), sums: true },
     { ...number<ModuleRow>("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible), sums: true },
-    number("On Tensor Cores", "percent", (row) => row.utilization_percent, DEFINITIONS.moduleUtilization),
+    number("TC utilization", "percent", (row) => row.utilization_percent, DEFINITIONS.moduleUtilization),
   ];
 }
 

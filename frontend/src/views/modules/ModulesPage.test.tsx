@@ -78,7 +78,9 @@ describe("the Modules page", () => {
   it("tells no eligible work from unknown use", async () => {
     columnsParam.value = "tensor_cores";
     await draw(modules);
-    const column = [...root.querySelectorAll("thead th")].findIndex((head) => head.textContent?.startsWith("TC %"));
+    const column = [...root.querySelectorAll("thead th")].findIndex((head) =>
+      head.textContent?.startsWith("TC utilization"),
+    );
     const texts = [...root.querySelectorAll("tbody tr")].map((row) => row.children[column]!.textContent);
     expect(texts).toEqual(["50.0 %", "50.0 %", "50.0 %", "unknown", "–", "–"]);
   });

@@ -9,8 +9,8 @@ export function OpTypeFacts({ row, hasGpu }: { row: OpTypeRow; hasGpu: boolean }
     <Facts
       rows={[
         [
-          hasGpu ? <Term of="opTypeGpu">GPU time</Term> : <Term of="opTypeCpu">CPU self</Term>,
-          <Sum value={hasGpu ? row.gpu_ns : row.cpu_self_ns} unit="ns" />,
+          hasGpu ? <Term of="opTypeGpu">GPU time</Term> : <Term of="opTypeCpu">CPU time</Term>,
+          <Sum value={hasGpu ? row.gpu_ns : row.cpu_total_ns} unit="ns" />,
         ],
         ["Share", <Value value={row.percent} unit="percent" />],
         [<Term of="typeForward">Forward</Term>, <Sum value={row.forward_ns} unit="ns" />],

@@ -6,26 +6,14 @@ import { formatWatts } from "../../format/number";
 
 export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
   const samples = (
-    <Figure
-      of="samples"
-      label="Samples"
-      value={summary.samples_per_second}
-      unit="per_second"
-      testId="overview-samples"
-    />
+    <Figure of="samples" value={summary.samples_per_second} unit="per_second" testId="overview-samples" />
   );
   if (!hasGpu) {
     return (
       <dl class="figures">
         {samples}
         <Figure of="cpuThreads" label="CPU threads" value={summary.threads} unit="count" testId="overview-threads" />
-        <Figure
-          of="stepDeviation"
-          label="Standard deviation"
-          value={summary.iteration_deviation_ns}
-          unit="ns"
-          testId="overview-step-deviation"
-        />
+        <Figure of="stepDeviation" value={summary.iteration_deviation_ns} unit="ns" testId="overview-step-deviation" />
       </dl>
     );
   }
@@ -34,14 +22,12 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
     <dl class="figures">
       <Figure
         of="gpuUtilization"
-        label="GPU busy"
         value={summary.gpu_utilization_percent}
         unit="percent"
         testId="overview-gpu-utilization"
       />
       <Figure
         of="tcUtilization"
-        label="Tensor Core share"
         value={summary.tensor_core_kernel_utilization_percent}
         missing={summary.tensor_core_kernel_utilization_possible?.text}
         unit="percent"
@@ -49,17 +35,10 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
         testId="overview-tc-utilization"
       />
       {samples}
-      <Figure
-        of="peakMemory"
-        label="Peak memory"
-        value={summary.peak_memory_bytes}
-        unit="bytes"
-        testId="overview-peak-memory"
-      />
+      <Figure of="memoryPeakAllocated" value={summary.peak_memory_bytes} unit="bytes" testId="overview-peak-memory" />
       {summary.joules_per_step !== null && (
         <Figure
           of="joulesPerStep"
-          label="Energy of a step"
           value={summary.joules_per_step}
           unit="joules"
           under={`at ${formatWatts(summary.watts)}`}

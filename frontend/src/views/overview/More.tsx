@@ -7,6 +7,7 @@ import { CoverageLine } from "../../components/CoverageLine";
 import { Term } from "../../components/Term";
 import { Donut } from "../../features/chart/Donut";
 import { TraceLinks } from "../../features/TraceLinks";
+import { LABELS } from "../../format/definitions";
 import { UnitNote } from "../../features/UnitNote";
 import { applies, largestSlice } from "./categories";
 import { Gpus } from "./Gpus";
@@ -73,9 +74,9 @@ function Rings({ data }: { data: Overview }) {
       </p>
       <div class="grid grid-donuts">
         {data.has_gpu && (
-          <Ring title={<Term of="gpuUtilization">GPU utilization</Term>}>
+          <Ring title={<Term of="gpuUtilization" />}>
             <Donut
-              name="GPU utilization"
+              name={LABELS.gpuUtilization}
               slices={data.gpu_utilization}
               context="gpu_utilization"
               centre={summary.gpu_utilization_percent}
@@ -104,9 +105,9 @@ function Rings({ data }: { data: Overview }) {
                 centreLabel="Tensor Cores"
               />
             </Ring>
-            <Ring title={<Term of="tcEfficiency">Tensor Core efficiency</Term>}>
+            <Ring title={<Term of="tcEfficiency">Eligible kernel time</Term>}>
               <Donut
-                name="Tensor Core efficiency"
+                name="Eligible kernel time"
                 slices={data.tensor_core_efficiency}
                 context="tensor_core_efficiency"
                 centre={summary.tensor_core_kernel_utilization_percent}

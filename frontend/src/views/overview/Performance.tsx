@@ -13,28 +13,22 @@ type Row = readonly [ComponentChildren, ComponentChildren];
 export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
   const utilization: Row[] = [
     [
-      <Term of="tcUtilization">Tensor Core utilization</Term>,
+      <Term of="tcUtilization" />,
       <Value
         value={summary.tensor_core_kernel_utilization_percent}
         missing={summary.tensor_core_kernel_utilization_possible?.text}
         unit="percent"
       />,
     ],
-    [
-      <Term of="gpuUtilization">GPU utilization</Term>,
-      <Value value={summary.gpu_utilization_percent} unit="percent" />,
-    ],
-    [<Term of="gpuBusy">GPU busy</Term>, <Value value={summary.gpu_busy_ns} unit="ns" />],
+    [<Term of="gpuUtilization" />, <Value value={summary.gpu_utilization_percent} unit="percent" />],
+    [<Term of="gpuBusy">GPU busy time</Term>, <Value value={summary.gpu_busy_ns} unit="ns" />],
   ];
   const memory: Row[] = [
     [
-      <Term of="peakMemory">Peak GPU memory</Term>,
+      <Term of="memoryPeakAllocated" />,
       <Value value={summary.peak_memory_bytes} unit="bytes" missing="not recorded" />,
     ],
-    [
-      <Term of="gpuMemory">GPU memory</Term>,
-      <Value value={summary.memory_bytes} unit="bytes" missing="not recorded" />,
-    ],
+    [<Term of="gpuMemory" />, <Value value={summary.memory_bytes} unit="bytes" missing="not recorded" />],
   ];
   const without: Row[] = [
     [
@@ -43,10 +37,7 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
         {formatInterval(summary.step_low_ns, summary.step_high_ns, formatNs)}
       </span>,
     ],
-    [
-      <Term of="recordedStep">Mean recorded iteration time</Term>,
-      <Value value={summary.recorded_iteration_ns} unit="ns" />,
-    ],
+    [<Term of="recordedStep" />, <Value value={summary.recorded_iteration_ns} unit="ns" />],
     [<Term of="recorder">Added by the recorder</Term>, <Value value={summary.recorder_ns} unit="ns" />],
   ];
   return (
@@ -65,12 +56,9 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
           ],
           [<Term of="startIteration">Start iteration</Term>, <Value value={summary.start_iteration} unit="count" />],
           [<Term of="stopIteration">Stop iteration</Term>, <Value value={summary.stop_iteration} unit="count" />],
-          [<Term of="stepTime">Mean iteration time</Term>, <Value value={summary.average_iteration_ns} unit="ns" />],
+          [<Term of="stepTime" />, <Value value={summary.average_iteration_ns} unit="ns" />],
           ...(["recorded", "whole"].includes(summary.step_source) ? [] : without),
-          [
-            <Term of="stepDeviation">Standard deviation</Term>,
-            <Value value={summary.iteration_deviation_ns} unit="ns" />,
-          ],
+          [<Term of="stepDeviation" />, <Value value={summary.iteration_deviation_ns} unit="ns" />],
           ...(hasGpu ? memory : []),
         ]}
       />

@@ -39,7 +39,7 @@ export function StepBar({ data }: { data: Overview }) {
       testId="overview-account"
       title={
         <>
-          <Term of="stepTime">{summary.step_source === "whole" ? "The recording" : "Step"}</Term>{" "}
+          {summary.step_source === "whole" ? "The recording" : <Term of="stepTime" />}{" "}
           <span class="step-length">
             {data.trust.verdict === "poor" && <span title="The recording is not reliable">≈ </span>}
             <span

@@ -123,14 +123,14 @@ function PlanFigures({ data }: { data: PlanData }) {
     <dl class="figures">
       <Figure
         of="planPeakAllocated"
-        label="Peak allocated"
+        label="Peak allocated, replayed"
         unit="bytes"
         value={bytes(data.peak_allocated_mb)}
         testId="plan-peak"
       />
       <Figure
         of="planPeakReserved"
-        label="Peak reserved"
+        label="Peak reserved, replayed"
         unit="bytes"
         value={bytes(data.peak_reserved_mb)}
         under="without a retry"
@@ -146,7 +146,6 @@ function PlanFigures({ data }: { data: PlanData }) {
       />
       <Figure
         of="planCapacity"
-        label="Memory"
         unit="bytes"
         value={bytes(data.capacity_mb)}
         under={data.gpu.replace("NVIDIA ", "")}
@@ -202,8 +201,7 @@ function PlanFigures({ data }: { data: PlanData }) {
 
 /** Why something is not known, and what the figures rest on. */
 function Reasons({ data }: { data: PlanData }) {
-  const unknown = Object.entries(data.unknown).map(([name, why]) => `${name}: ${why}`);
-  return <NoteList testId="plan-notes" notes={[...data.assumptions, ...unknown]} />;
+  return <NoteList testId="plan-notes" notes={[...data.assumptions, ...data.reasons]} />;
 }
 
 function NotRecorded({ data }: { data: PlanData }) {

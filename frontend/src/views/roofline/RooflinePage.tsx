@@ -84,7 +84,7 @@ function Figures({ data }: { data: RooflineData }) {
   const bandwidth = data.bytes_per_second;
   const known: (Fact | false)[] = [
     data.flops_per_iteration !== null && [
-      <Term of="flops">FLOPs per step</Term>,
+      <Term of="flops">Known FLOPs per step</Term>,
       <Value value={data.flops_per_iteration} unit="flops" />,
     ],
     [<Term of="matrixTime">GPU time</Term>, <Sum value={data.matrix_ns} unit="ns" />],

@@ -9,7 +9,7 @@ import { ResourceView } from "../../features/ResourceView";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Text, Value } from "../../components/Value";
-import { DEFINITIONS } from "../../format/definitions";
+import { DEFINITIONS, LABELS } from "../../format/definitions";
 import { noiseText, Speedup, StepTime } from "./columns";
 import { Failed } from "./Failed";
 import { goTo } from "../../state/navigate";
@@ -89,12 +89,12 @@ const COLUMNS: Column<ModelRow>[] = [
     cell: (row) => <Precision side={row.after} />,
     width: "104px",
   },
-  column("before", "gpu_utilization", "GPU util.", DEFINITIONS.gpuUtilization, "percent", "92px"),
+  column("before", "gpu_utilization", LABELS.gpuUtilization, DEFINITIONS.gpuUtilization, "percent", "92px"),
   column("after", "gpu_utilization", "after", DEFINITIONS.gpuUtilization, "percent", "80px"),
-  column("before", "tensor_core_utilization", "TC util.", DEFINITIONS.tcUtilization, "percent", "88px"),
+  column("before", "tensor_core_utilization", LABELS.tcUtilization, DEFINITIONS.tcUtilization, "percent", "190px"),
   column("after", "tensor_core_utilization", "after", DEFINITIONS.tcUtilization, "percent", "80px"),
-  column("before", "step_ns", "Step", DEFINITIONS.runStep, "ns", "92px"),
-  column("after", "step_ns", "after", DEFINITIONS.runStep, "ns", "88px"),
+  column("before", "step_ns", LABELS.stepTime, DEFINITIONS.stepTime, "ns", "92px"),
+  column("after", "step_ns", "after", DEFINITIONS.stepTime, "ns", "88px"),
   {
     id: "speedup",
     header: "Speedup",

@@ -7,7 +7,7 @@ import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import type { Column } from "../../components/table/columns";
 import { colourOf } from "../../format/colours";
-import { DEFINITIONS } from "../../format/definitions";
+import { DEFINITIONS, LABELS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { formatRatio } from "../../format/number";
 import { StepTime } from "./columns";
@@ -31,12 +31,12 @@ const COLUMNS: Column<RunRow>[] = [
   text("Run", (row) => row.ref.run),
   text("Model", (row) => row.model, DEFINITIONS.runModel),
   text("Precision", (row) => row.precision_key),
-  number("Step time", "ns", (row) => row.step_ns, DEFINITIONS.runStep),
-  number("Step time, 95 % from", "ns", (row) => row.step_low_ns, DEFINITIONS.runStep, "step_low_ns"),
-  number("Step time, 95 % to", "ns", (row) => row.step_high_ns, DEFINITIONS.runStep, "step_high_ns"),
+  number(LABELS.stepTime, "ns", (row) => row.step_ns, DEFINITIONS.stepTime),
+  number("Step time, 95 % from", "ns", (row) => row.step_low_ns, DEFINITIONS.stepInterval, "step_low_ns"),
+  number("Step time, 95 % to", "ns", (row) => row.step_high_ns, DEFINITIONS.stepInterval, "step_high_ns"),
   text("Step is", (row) => row.step_words, DEFINITIONS.runSource),
-  number("Recorded step", "ns", (row) => row.recorded_ns, DEFINITIONS.runRecorded),
-  number("Standard deviation of recorded steps", "ns", (row) => row.deviation_ns, DEFINITIONS.runRecorded),
+  number(LABELS.recordedStep, "ns", (row) => row.recorded_ns, DEFINITIONS.recordedStep),
+  number(LABELS.stepDeviation, "ns", (row) => row.deviation_ns, DEFINITIONS.stepDeviation),
   text("Base", (row) => row.base, DEFINITIONS.runBase),
   number("Step time over the base's", "ratio", relativeTime),
 ];

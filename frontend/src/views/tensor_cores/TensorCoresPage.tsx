@@ -139,7 +139,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
             <Facts
               rows={[
                 [
-                  <Term of="tcUtilization">Tensor Core utilization</Term>,
+                  <Term of="tcUtilization" />,
                   <Value value={data.utilization_percent} missing={data.utilization_possible?.text} unit="percent" />,
                 ],
                 [<Term of="eligibleTime">Eligible ops</Term>, <Sum value={data.eligible_ns} unit="ns" />],

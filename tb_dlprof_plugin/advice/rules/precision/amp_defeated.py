@@ -114,8 +114,8 @@ def check(context: RuleContext) -> Finding | Silent:
         if in_fp32
         else f"Tensors go to FP32 and back: {milliseconds(context.per_step(trips))} of casts {context.a_step}",
         seen=(
-            f"{milliseconds(time)} of matrix kernels {context.a_step} ({share:.0f} %, {of_matrix:.0f} % of all matrix kernels) "
-            f"have FP32 inputs while others have {half.upper()}: {listed(names, 5)}."
+            f"{milliseconds(time)} of matrix kernels {context.a_step} ({share:.0f} %, {of_matrix:.0f} % of all "
+            f"matrix kernels) have FP32 inputs while others have {half.upper()}: {listed(names, 5)}."
             if in_fp32
             else f"{listed(names, 5)}: tensors go from {half.upper()} to FP32, and the next layer casts them back."
         )
