@@ -11,7 +11,7 @@ from support.axe import add_axe, violations
 from support.marks import short_of
 from support.tensorboard import PAGE_MS, ROOT, Server
 
-from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
+from tb_dlprof_plugin.pages.quantities import STEP
 
 _PEERS = ROOT / "docs" / "peers.md"
 _LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
@@ -144,11 +144,11 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     term = page.get_by_test_id("overview-account").locator(".term", has_text="Step").first
     tooltip = page.locator("[role=tooltip]")
     term.tap(timeout=PAGE_MS)
-    expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
+    expect(tooltip).to_have_text(STEP.text)
     page.get_by_test_id("headline").tap()
     expect(tooltip).to_be_hidden()
     term.focus()
-    expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
+    expect(tooltip).to_have_text(STEP.text)
     context.close()
 
 
