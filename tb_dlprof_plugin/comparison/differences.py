@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.compared_run import ComparedRun, KernelUse, OpSide
+from tb_dlprof_plugin.comparison.direction import Change, change_of
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
 from tb_dlprof_plugin.comparison.noise import differences, is_noise
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
@@ -127,7 +128,20 @@ class Comparison:
     @property
     def step_noise(self) -> bool | None:
         """Whether the steps may be the same: 1 lies in the interval of the speedup. None where there is none."""
-        return self.speedup_interval[0] <= 1 <= self.speedup_interval[1] if self.speedup_interval else None
+        return change_of(self.speedup_interval) == "within noise" if self.speedup_interval else None
+
+    @property
+    def change(self) -> Change:
+        """Which run is faster: per sample where the batch sizes differ."""
+        return change_of(self.per_sample_interval)
+
+    @property
+    def per_sample_interval(self) -> tuple[float, float] | None:
+        """95 % interval of `per_sample`."""
+        if self.speedup_interval is None:
+            return None
+        low, high = (end / self._batch_scale for end in self.speedup_interval)
+        return low, high
 
     @property
     def saving_ns(self) -> float:

@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
+from tb_dlprof_plugin.comparison.direction import Change, change_of
 from tb_dlprof_plugin.comparison.step_intervals import TimedStep, ratio_interval
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.metrics.run_setup import RunSetup
 
-Change = Literal["faster", "slower", "within noise", "unknown"]
 Measured = Literal["step_time", "samples_per_second"]
 
 FACTS: dict[str, str] = {
@@ -164,8 +164,7 @@ def speedup(base: RunFigures, run: RunFigures) -> Speedup | None:
     if interval is None:
         return Speedup(gained, None, None, of, "unknown")
     low, high = scale * interval[0], scale * interval[1]
-    change: Change = "faster" if low > 1 else "slower" if high < 1 else "within noise"
-    return Speedup(gained, low, high, of, change)
+    return Speedup(gained, low, high, of, change_of((low, high)))
 
 
 def _against(run: NamedRun, base: NamedRun | None) -> RunWithBase:
