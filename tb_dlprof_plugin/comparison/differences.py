@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.compared_run import ComparedRun, KernelUse, OpSide
-from tb_dlprof_plugin.comparison.direction import Change, change_of
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
 from tb_dlprof_plugin.comparison.noise import differences, is_noise
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
@@ -24,6 +23,7 @@ from tb_dlprof_plugin.metrics.op_sites import run_of
 from tb_dlprof_plugin.metrics.step_buckets import Basis
 from tb_dlprof_plugin.model.profile import Profile, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
@@ -131,7 +131,7 @@ class Comparison:
         return change_of(self.speedup_interval) == "within noise" if self.speedup_interval else None
 
     @property
-    def change(self) -> Change:
+    def change(self) -> FasterOrSlower:
         """Which run is faster: per sample where the batch sizes differ."""
         return change_of(self.per_sample_interval)
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.direction import Change, change_of
 from tb_dlprof_plugin.comparison.step_intervals import TimedStep, ratio_interval
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.metrics.run_setup import RunSetup
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 
 Measured = Literal["step_time", "samples_per_second"]
 
@@ -59,7 +59,7 @@ class Speedup(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     of: Measured
-    change: Change
+    change: FasterOrSlower
 
 
 class RunWithBase(msgspec.Struct, frozen=True):

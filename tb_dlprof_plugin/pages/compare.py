@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison import Comparison, compare
-from tb_dlprof_plugin.comparison.direction import Change, direction_text
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.comparison.shares import Shares
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -18,6 +17,7 @@ from tb_dlprof_plugin.metrics.trust import ORPHAN_PERCENT
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, direction_text
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import (
     Slice,
@@ -159,7 +159,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     speedup_low: float | None
     speedup_high: float | None
     noise: bool | None
-    change: Change
+    change: FasterOrSlower
     direction: str
     batches: CompareBatches | None
     matched_gpu_time_percent: CompareBoth

@@ -6,10 +6,10 @@ Steps are those without the profiler. A sentence about an estimated step marks i
 from __future__ import annotations
 
 from tb_dlprof_plugin.comparison import Bucket, Comparison
-from tb_dlprof_plugin.comparison.direction import CANNOT_TELL
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import duration, ratio
 from tb_dlprof_plugin.model.frameworks import framework_title
+from tb_dlprof_plugin.model.speedup_change import CANNOT_TELL
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
 _SAME = 1.02

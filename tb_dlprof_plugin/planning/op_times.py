@@ -31,10 +31,14 @@ _DATA = "op_times.json.gz"
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """New time over that of the base; ``spread`` is the standard deviation of its logarithm."""
+    """New time over that of the base; ``spread`` is the standard deviation of its logarithm.
+
+    ``measured`` is whether it follows from ops of its kind.
+    """
 
     value: float
     spread: float
+    measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,15 @@ import numpy as np
 
 from tb_dlprof_plugin.model.intervals import covered
 from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import ForecastKernelTimes, KernelTimesOf, launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
-from tb_dlprof_plugin.planning.target import Target, target_of
+from tb_dlprof_plugin.planning.target import ForecastError, Target, target_of
+from tb_dlprof_plugin.planning.unmeasured import refusal
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
@@ -32,6 +34,7 @@ from tb_dlprof_plugin.simulation.simulator import SimulatedStep, simulation
 
 Limit = Literal["gpu", "cpu", "dataloader", "both"]
 
+_SHORTEST = 1e-3
 _LIMITS = 0.9
 """A CPU that is busy for this share of a step limits it."""
 
@@ -82,6 +85,19 @@ class Forecast:
         """How many times shorter the step gets; below 1 it gets longer."""
         return self.base_ns / self.predicted_ns
 
+    @property
+    def speedup_interval(self) -> tuple[float, float]:
+        """At least and at most, whatever the base; a CPU that sets the pace works at another one in the next run."""
+        drift = 0.0 if self.limited_by == "gpu" else CALIBRATION.pace_drift
+        middle = math.log(self.speedup)
+        below, above = middle + math.log(self.most_share), -math.log(max(self.least_share, _SHORTEST)) - middle
+        return math.exp(middle - math.hypot(below, drift)), math.exp(middle + math.hypot(above, drift))
+
+    @property
+    def direction(self) -> FasterOrSlower:
+        """Whether the step gets shorter, as far as the interval tells."""
+        return change_of(self.speedup_interval)
+
 
 def forecast(
     run: Profile | ProfileView,
@@ -129,6 +145,7 @@ class _Forecaster:
         self._simulation = simulation(view, view.selection())
 
     def forecast(self) -> Forecast:
+        self._check_measured()
         target, share, least = self._target, self._simulation.share, self._loading.least_step_ns
         base, steps = self._simulation.step(), self._simulation.estimate
         expected = self._changed(share.expected, 0.0)
@@ -159,6 +176,11 @@ class _Forecaster:
             ops=self._ops(expected),
             change=expected.change,
         )
+
+    def _check_measured(self) -> None:
+        whole = float(recorded_ns(self._view, self._work).sum())
+        if why := refusal(self._kernel_times.unmeasured, whole, self._target.precision):
+            raise ForecastError(why)
 
     def _end(self, share: float, spreads: float) -> tuple[float, float]:
         """The step (ns) and its remaining share, with kernels and a CPU as fast, or as slow, as measurements allow."""
