@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class Calibration:
     """Attributes:
     cast_op_share: CPU time of an op that a cast adds, over that of the run's average op.
+    cast_cost_range: the CPU's cost of casts at most and at least, as a factor of the expected one: from 0.5 to 2 on
+        the slower host of `lab.precision_pairs.unseen`.
     cast_bandwidth: share of the memory bandwidth that casts reach; 3.1 of 4.8 TB/s.
     forward_cast_ns, backward_cast_ns: the shortest cast kernels. Those of gradients find their data evicted from the
         cache.
@@ -26,6 +28,7 @@ class Calibration:
     backward_cast_ns: float = 2_200.0
     spreads: float = 1.0
     batch_spread: float = 0.05
+    cast_cost_range: float = 2.0
     pace_drift: float = 0.08
     other_gpu_spread: float = 0.15
 

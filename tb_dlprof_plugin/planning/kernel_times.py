@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
+from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dtype_flow import Flow, rule_of
 from tb_dlprof_plugin.planning.features import (
     Features,
@@ -217,7 +218,10 @@ class KernelTimesOf:
         """The ratio by the measured ops, cached: many layers are alike."""
         key = (kind, features, base)
         if key not in self._found:
-            self._found[key] = self._times.ratio(kind, self._precision, features, base)
+            ratio = self._times.ratio(kind, self._precision, features, base)
+            if ratio is not None and self._target.gpu not in self._times.gpus[kind]:
+                ratio = replace(ratio, spread=ratio.spread + CALIBRATION.other_gpu_spread)
+            self._found[key] = ratio
         return self._found[key]
 
     def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:

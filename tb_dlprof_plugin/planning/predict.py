@@ -126,6 +126,13 @@ def forecast(
     return _Forecaster(view, target, op_times or measured()).forecast()
 
 
+def _drifted(middle: float, low: float, high: float) -> tuple[float, float]:
+    """An interval of a step that the CPU paces, which is another one in the next run."""
+    drift = CALIBRATION.pace_drift
+    below, above = (math.log(max(middle, 1.0) / max(low, 1.0)), math.log(max(high, middle, 1.0) / max(middle, 1.0)))
+    return middle * math.exp(-math.hypot(below, drift)), middle * math.exp(math.hypot(above, drift))
+
+
 @dataclass(frozen=True)
 class _Changed:
     """The change of the step, with the kernel times and the added work behind it."""
@@ -139,7 +146,6 @@ class _Forecaster:
     def __init__(self, view: ProfileView, target: Target, op_times: OpTimes) -> None:
         self._view, self._target = view, target
         self._flow = flow(view, min(1, len(view.profile.iterations) - 1))
-        self._measured_on = op_times.gpu
         self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
         self._work = launched(view)
         self._simulation = simulation(view, view.selection())
@@ -156,6 +162,8 @@ class _Forecaster:
             # The workers keep up with the step as it is; a shorter one may have to wait for them.
             high, most = max(high, steps.ns), max(most, 1.0)
         predicted_ns = max(middle.ns, least, SHORTEST_STEP_NS)
+        if not middle.gpu_paced and target.precision != "fp32":
+            low, high = _drifted(predicted_ns, low, high)
         return Forecast(
             target=target,
             measured_ns=steps.recorded_ns,
@@ -195,17 +203,17 @@ class _Forecaster:
         """The change, with all kernel times shifted by so many of their spreads."""
         view, target, work, known = self._view, self._target, self._work, CALIBRATION
         times = self._kernel_times
-        moved = target.new_gpu != target.gpu
-        extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
         doublings = abs(math.log2(target.batch_ratio))
-        spread = times.spread + np.where(times.changed | moved, extra, 0.0)
+        spread = times.spread + (known.other_gpu_spread if target.new_gpu != target.gpu else 0.0)
         spread += np.where(times.scaled, known.batch_spread * doublings, 0.0)
         gpu = np.ones(len(view.profile.launches))
         gpu[work.launch] = times.gpu_ns * np.exp(spreads * spread) / np.maximum(recorded_ns(view, work), 1.0)
         added = None
         if target.precision in ("fp16", "bf16"):
             per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
-            added = added_work(view, work, self._flow, target, per_op, known)
+            # The CPU's cost of a cast differs from host to host.
+            cast = per_op * known.cast_cost_range**spreads
+            added = added_work(view, work, self._flow, target, cast, known)
         # Waiting for DataLoader workers is not CPU work.
         limits = self._loading.hidden or self._loading.least_step_ns
         waits = self._loading.waits if limits else None
