@@ -118,7 +118,7 @@ def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subpr
         step = Step(subject, precision)
         count = max(5, round(warm_up(step) * TURN_S / 0.3))
         hook.turns_ms.append(turn_ms(step, count))
-        _by_hook(step, out / hook.name, max(HOOK_STEPS, 24 + round(AFTER_S * 1e3 / hook.turns_ms[0])))
+        by_hook(step, out / hook.name, max(HOOK_STEPS, 24 + round(AFTER_S * 1e3 / hook.turns_ms[0])))
         between = turn_ms(step, count)
         hook.turns_ms.append(between)
         if precision in BARE_PRECISIONS:
@@ -130,7 +130,7 @@ def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subpr
     return [hook, bare] if precision in BARE_PRECISIONS else [hook]
 
 
-def _by_hook(step: Any, directory: Path, steps: int) -> None:
+def by_hook(step: Any, directory: Path, steps: int) -> None:
     """As a user would, with the default settings."""
     import tb_dlprof_plugin
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-Build = Callable[[torch.dtype, str], Callable[[], Tensor]]
+from . import irregular
+from .case import MOST_ELEMENTS, MOST_FLOPS, Case, leaf
 
-MOST_FLOPS = 2.5e11
-MOST_ELEMENTS = 3.0e8
 CHANNELS = (
     8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 116, 128, 144, 160, 184, 192, 224, 232, 240, 256, 288, 320, 352, 384,
     448, 464, 480, 512, 576, 640, 672, 768, 832, 960, 1024, 1152, 1280, 1536, 2048,
@@ -33,24 +31,6 @@ WIDTHS = (
     10, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1000, 1024, 1152, 1280, 1536, 2048, 2304, 2752, 3072, 4096,
     5120, 8192, 9216, 11008, 16384, 25088, 30522, 32000, 32128, 50257,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Case:
-    """``layout`` is "nhwc" for images with channels last, else ""; ``tf32``: TF32 can change its time."""
-
-    kind: str
-    about: str
-    build: Build = field(repr=False)
-    layout: str = ""
-    matrix: bool = True
-
-
-def _input(shape: tuple[int, ...], dtype: torch.dtype, device: str, layout: str = "") -> Tensor:
-    tensor = torch.randn(shape, device=device).to(dtype)
-    if layout == "nhwc":
-        tensor = tensor.contiguous(memory_format=torch.channels_last)
-    return tensor.requires_grad_()
 
 
 def _side(size: int, kernel: int, stride: int, padding: int) -> int:
@@ -106,9 +86,9 @@ def _case(
     layout = "nhwc" if pick.random() < nhwc else ""
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        images = _input((batch, inputs, side, side), dtype, device, layout).requires_grad_(differentiated)
-        weight = _input((outputs, inputs // groups, kernel, kernel), dtype, device, layout)
-        added = _input((outputs,), dtype, device) if bias else None
+        images = leaf((batch, inputs, side, side), dtype, device, layout).requires_grad_(differentiated)
+        weight = leaf((outputs, inputs // groups, kernel, kernel), dtype, device, layout)
+        added = leaf((outputs,), dtype, device) if bias else None
         return lambda: F.conv2d(images, weight, added, stride, padding, 1, groups)
 
     about = f"{batch}x{inputs}x{side}x{side} -> {outputs}, kernel {kernel}, stride {stride}, groups {groups}"
@@ -154,9 +134,9 @@ def _linear(pick: random.Random, outputs: int | None = None) -> Case | None:
     bias = pick.random() < 0.7
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        x = _input((rows, inputs), dtype, device)
-        weight = _input((outputs, inputs), dtype, device)
-        added = _input((outputs,), dtype, device) if bias else None
+        x = leaf((rows, inputs), dtype, device)
+        weight = leaf((outputs, inputs), dtype, device)
+        added = leaf((outputs,), dtype, device) if bias else None
         return lambda: F.linear(x, weight, added)
 
     return Case("linear", f"{rows}x{inputs} -> {outputs}", build)
@@ -170,7 +150,7 @@ def _batched(pick: random.Random) -> Case | None:
         return None
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        a, b = _input((batch, rows, inner), dtype, device), _input((batch, inner, columns), dtype, device)
+        a, b = leaf((batch, rows, inner), dtype, device), leaf((batch, inner, columns), dtype, device)
         return lambda: torch.bmm(a, b)
 
     return Case("batched", f"{batch} of {rows}x{inner}x{columns}", build)
@@ -187,7 +167,7 @@ def _attention(pick: random.Random) -> Case | None:
         return None
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        q, k, v = (_input((batch, heads, length, depth), dtype, device) for _ in range(3))
+        q, k, v = (leaf((batch, heads, length, depth), dtype, device) for _ in range(3))
         return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     return Case("attention", f"{batch}x{heads}x{length}x{depth}{', causal' if causal else ''}", build)
@@ -219,7 +199,7 @@ def _pointwise(pick: random.Random) -> Case | None:
         return None
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        x = _input(shape, dtype, device)
+        x = leaf(shape, dtype, device)
         return lambda: _POINTWISE[name](x)
 
     return Case("pointwise", f"{name} of {'x'.join(map(str, shape))}", build, matrix=False)
@@ -234,8 +214,8 @@ def _of_images(pick: random.Random) -> Case | None:
     kernel, stride, padding = pick.choice(((3, 2, 1), (2, 2, 0), (3, 2, 0)))
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        x = _input(shape, dtype, device, layout)
-        weight, bias = _input((shape[1],), torch.float32, device), _input((shape[1],), torch.float32, device)
+        x = leaf(shape, dtype, device, layout)
+        weight, bias = leaf((shape[1],), torch.float32, device), leaf((shape[1],), torch.float32, device)
         mean, variance = torch.zeros(shape[1], device=device), torch.ones(shape[1], device=device)
         run: dict[str, Callable[[], Tensor]] = {
             "batch_norm": lambda: F.batch_norm(x, mean, variance, weight, bias, training=True),
@@ -256,8 +236,10 @@ DRAWS: dict[str, tuple[tuple[Callable[[random.Random], Case | None], float], ...
     ),
     "common": ((_common, 5.0), (_first_layer, 1.0)),
     "edges": ((_channels_last, 4.0), (_first_layer, 1.5), (_odd_width, 1.0)),
+    "irregular": irregular.DRAW,
 }  # fmt: skip
-"""What is drawn, with weights; "edges" and "common" hold what a broad draw finds too seldom."""
+"""What is drawn, with weights; "edges" and "common" hold what a broad draw finds too seldom, "irregular" what it
+lacks."""
 
 
 def draw(count: int, what: str = "broad") -> list[Case]:

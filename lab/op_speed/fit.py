@@ -28,10 +28,13 @@ from tb_dlprof_plugin.readers.input_text import parse_shapes
 from .process import fitted
 
 HERE = Path(__file__).resolve().parent
-RECORDINGS = tuple(HERE / f"{name}.json.xz" for name in ("h200", "h200_edges", "h200_common"))
+NAMES = ("h200", "h200_edges", "h200_common", "h100_irregular", "h100_irregular_more")
+RECORDINGS = tuple(HERE / f"{name}.json.xz" for name in NAMES)
 TABLE = Path(op_times.__file__).with_name("op_times.json.gz")
-LEAST_OPS = 8
-"""A kind with fewer measured ops is left out."""
+LEAST_OPS = 4
+"""A kind with fewer measured ops is left out. So few say little of another op, and the process knows: its spread is
+wide."""
+_HARDLY_LARGER = 1.1
 _DIGITS = 3
 _NOT_OF_A_MODEL = ("AccumulateGrad",)
 """In mixed precision the gradients of parameters stay FP32, unlike those of the single ops measured here."""
@@ -48,11 +51,15 @@ def main() -> None:
     parser.add_argument("recordings", nargs="*", type=Path, default=RECORDINGS)
     parser.add_argument("--table", type=Path, default=TABLE, help="where to write, by default into the package")
     args = parser.parse_args()
-    gpu, kinds = measured_ops(args.recordings)
+    gpus, kinds = measured_ops(args.recordings)
+    kept = json.loads(gzip.decompress(args.table.read_bytes()))["kinds"] if args.table.exists() else {}
     table = {
         "about": "kernel times relative to FP32, by python -m lab.op_speed.fit",
-        "gpu": gpu,
-        "kinds": {kind: columns(rows) for kind, rows in sorted(kinds.items()) if len(rows) >= LEAST_OPS},
+        "kinds": {
+            kind: columns(rows, kept.get(kind)) | {"gpus": sorted(gpus[kind])}
+            for kind, rows in sorted(kinds.items())
+            if len(rows) >= LEAST_OPS
+        },
     }
     with args.table.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as file:
         file.write(json.dumps(table, separators=(",", ":")).encode())
@@ -61,31 +68,32 @@ def main() -> None:
     print(f"{args.table}: {args.table.stat().st_size / 1e3:.0f} kB")
 
 
-def measured_ops(recordings: Iterable[Path]) -> tuple[str, dict[str, Rows]]:
-    """The GPU of the recordings and their ops by kind."""
+def measured_ops(recordings: Iterable[Path]) -> tuple[dict[str, set[str]], dict[str, Rows]]:
+    """The ops of the recordings by kind, and the GPUs that each kind was measured on."""
     kinds: dict[str, Rows] = defaultdict(list)
-    gpus = set()
+    gpus: dict[str, set[str]] = defaultdict(set)
     for number, path in enumerate(recordings):
         recording = json.loads(lzma.decompress(path.read_bytes()))
-        gpus.add(recording["device"])
         ceilings = ceilings_of(recording["device"])
         assert ceilings is not None, f"{recording['device']} is not in the table of ceilings"
         for unit in _units(recording["rows"], number).values():
             found = _row(unit, ceilings)
             if found is not None:
                 kinds[found[0]].append(found[1:])
-    assert len(gpus) == 1, gpus
-    return gpus.pop(), kinds
+                gpus[found[0]].add(recording["device"])
+    return gpus, kinds
 
 
-def columns(rows: Rows) -> dict[str, Any]:
-    """A kind as it stands in the table."""
+def columns(rows: Rows, kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A kind as it stands in the table; one that is hardly larger than in an earlier table keeps its processes."""
     precisions = [name for name in _PRECISIONS if any(name in ratios for _, ratios in rows)]
-    return {
+    found: dict[str, Any] = {
         "features": [[round(value, _DIGITS) for value in one] for one, _ in rows],
         "ratios": {name: [ratios.get(name) for _, ratios in rows] for name in precisions},
-        "processes": {name: _process(rows, name) for name in precisions},
     }
+    if kept and len(kept["features"]) <= len(rows) <= _HARDLY_LARGER * len(kept["features"]):
+        return found | {"processes": kept["processes"]}
+    return found | {"processes": {name: _process(rows, name) for name in precisions}}
 
 
 def _process(rows: Rows, precision: str) -> list[float]:

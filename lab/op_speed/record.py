@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +34,14 @@ from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.model.shapes import inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView
 
-from .cases import DRAWS, Case, draw
+from .case import Case
+from .cases import DRAWS, draw
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "demo"))
 from training import allow_tf32
 
 PRECISIONS = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-CHUNK = 60
+CHUNK = 40
 REPEATS = 3
 _LABEL = "case "
 
@@ -53,8 +56,8 @@ def _run(case: Case, dtype: torch.dtype, device: str, repeats: int, label: str =
             forward().backward(gradient)  # type: ignore[no-untyped-call]
 
 
-def _measure(cases: dict[int, Case], precision: str, device: str) -> list[dict[str, Any]]:
-    """Rows of the cases' units in one precision; a case that cannot run in it has none."""
+def _measure(cases: dict[int, Case], precision: str, device: str, path: Path) -> None:
+    """Traces the cases in one precision; a case that cannot run in it is left out."""
     allow_tf32(precision == "tf32")
     dtype = PRECISIONS[precision]
     failed = set()
@@ -72,11 +75,15 @@ def _measure(cases: dict[int, Case], precision: str, device: str) -> list[dict[s
                 _run(case, dtype, device, REPEATS, f"{_LABEL}{index}")
         if device == "cuda":
             torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "ops.pt.trace.json"
-        prof.export_chrome_trace(str(path))
-        del prof
-        return _rows(analyze_trace(path), cases, precision)
+    prof.export_chrome_trace(str(path))
+
+
+def _analysed(path: Path, draw_of: tuple[int, str], indices: range, precision: str) -> list[dict[str, Any]]:
+    """Rows of the units of these cases of a draw, from their trace, which is deleted."""
+    cases = draw(*draw_of)
+    rows = _rows(analyze_trace(path), {index: cases[index] for index in indices}, precision)
+    path.unlink()
+    return rows
 
 
 def _rows(summary: Profile, cases: dict[int, Case], precision: str) -> list[dict[str, Any]]:
@@ -143,23 +150,31 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="leave out this many, measured before")
     parser.add_argument("--draw", choices=list(DRAWS), default="broad")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--jobs", type=int, default=2, help="processes that analyse traces")
     args = parser.parse_args()
-    cases = dict(enumerate(draw(args.cases, args.draw)[args.skip :], args.skip))
-    start = time.monotonic()
-    rows: list[dict[str, Any]] = []
+    cases = draw(args.cases, args.draw)
+    begin = time.monotonic()
+    found: list[Future[list[dict[str, Any]]]] = []
     done = 0
-    for first in range(args.skip, args.cases, CHUNK):
-        if time.monotonic() - start > args.seconds:
-            print(f"{args.seconds:.0f} s are over: {len(cases) - done} cases were not measured.")
-            break
-        chunk = {index: cases[index] for index in range(first, min(first + CHUNK, args.cases))}
-        for precision in PRECISIONS:
-            rows += _measure(chunk, precision, args.device)
-            gc.collect()
-            if args.device == "cuda":
-                torch.cuda.empty_cache()
-        done += len(chunk)
-        print(f"{time.monotonic() - start:6.1f} s  {done} cases, {len(rows)} rows", flush=True)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn")) as pool,
+    ):
+        for first in range(args.skip, args.cases, CHUNK):
+            if time.monotonic() - begin > args.seconds:
+                print(f"{args.seconds:.0f} s are over: {args.cases - args.skip - done} cases were not measured.")
+                break
+            indices = range(first, min(first + CHUNK, args.cases))
+            for precision in PRECISIONS:
+                path = Path(scratch) / f"{first}-{precision}.pt.trace.json"
+                _measure({index: cases[index] for index in indices}, precision, args.device, path)
+                found.append(pool.submit(_analysed, path, (args.cases, args.draw), indices, precision))
+                gc.collect()
+                if args.device == "cuda":
+                    torch.cuda.empty_cache()
+            done += len(indices)
+            print(f"{time.monotonic() - begin:6.1f} s  {done} cases", flush=True)
+        rows = [row for future in found for row in future.result()]
     result = {
         "command": f"python -m lab.op_speed.record RESULT --draw {args.draw} --cases {args.cases}",
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),

@@ -28,7 +28,7 @@ import tb_dlprof_plugin
 from .subjects import BY_NAME, SUBJECTS, Subject
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "demo"))
-from training import Mark, allow_tf32
+from training import Mark, allow_tf32, synchronize
 
 PRECISIONS = ("fp32", "tf32", "amp-fp16", "amp-bf16")
 EXTRA = {
@@ -45,15 +45,15 @@ PROFILED_STEPS = 6
 class Step:
     """One training step of a subject in a precision, from the batch in pinned memory to the update."""
 
-    def __init__(self, subject: Subject, precision: str) -> None:
+    def __init__(self, subject: Subject, precision: str, device: str = "cuda") -> None:
         torch.manual_seed(0)
-        self.subject, self.precision = subject, precision
-        with torch.device("cuda"):
+        self.subject, self.precision, self.device = subject, precision, torch.device(device)
+        with self.device:
             model = subject.build()
         if subject.channels_last:
             model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.cast = {"cast-fp16": torch.float16, "cast-bf16": torch.bfloat16}.get(precision)
-        self.model: nn.Module = model.to("cuda").train()
+        self.model: nn.Module = model.to(self.device).train()
         if self.cast:
             self.model = self.model.to(self.cast)
         self.autocast = (
@@ -61,13 +61,14 @@ class Step:
         )
         self.called: Any = torch.compile(self.model) if precision.startswith("compile") else self.model
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
-        self.scaler = torch.amp.GradScaler("cuda", enabled=precision == "amp-fp16")
-        self.batch = [tensor.pin_memory() for tensor in subject.batch(subject.batch_size)]
+        self.scaler = torch.amp.GradScaler(device, enabled=precision == "amp-fp16")
+        batch = subject.batch(subject.batch_size)
+        self.batch = [tensor.pin_memory() for tensor in batch] if device == "cuda" else batch
 
     def __call__(self) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
         batch = [self._on_gpu(tensor) for tensor in self.batch]
-        with torch.autocast("cuda", dtype=self.autocast, enabled=self.autocast is not None):
+        with torch.autocast(self.device.type, dtype=self.autocast, enabled=self.autocast is not None):
             loss = self.subject.loss(self.called, batch)
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         self.scaler.step(self.optimizer)
@@ -75,7 +76,7 @@ class Step:
         return loss.detach()
 
     def _on_gpu(self, tensor: Tensor) -> Tensor:
-        moved = tensor.to("cuda", non_blocking=True)
+        moved = tensor.to(self.device, non_blocking=True)
         if self.cast and moved.is_floating_point():
             moved = moved.to(self.cast)
         if self.subject.channels_last and moved.dim() == 4:
@@ -88,11 +89,11 @@ def warm_up(step: Step) -> int:
     allow_tf32(step.precision == "tf32")
     for _ in range(WARMUP_STEPS):
         step()
-    torch.cuda.synchronize()
+    synchronize(step.device)
     start = time.perf_counter()
     for _ in range(5):
         step()
-    torch.cuda.synchronize()
+    synchronize(step.device)
     return max(10, int(TURN_S / ((time.perf_counter() - start) / 5)))
 
 
@@ -101,16 +102,16 @@ def turn_ms(step: Step, count: int) -> float:
     allow_tf32(step.precision == "tf32")
     for _ in range(3):
         step()
-    torch.cuda.synchronize()
-    begin = Mark(torch.device("cuda"))
+    synchronize(step.device)
+    begin = Mark(step.device)
     for _ in range(count):
         step()
-    return Mark(torch.device("cuda")).ms_since(begin) / count
+    return Mark(step.device).ms_since(begin) / count
 
 
 def profiled_ms(step: Step, directory: Path) -> float:
     """Records some iterations with the hook, as a user would; returns the mean milliseconds of one."""
-    device = torch.device("cuda")
+    device = step.device
     allow_tf32(step.precision == "tf32")
     skipped = 4
     start = stop = Mark(device)

@@ -61,8 +61,7 @@ def compare(
 
 def _check(page: ComparePage, limit_percent: float) -> None:
     """Ends the command if the limit is exceeded; the message goes to stderr, so that JSON and CSV stay valid. A build
-    must not fail because of noise: exceeding the limit is not enough, the interval has to be on the slower side.
-    Without an interval (recorded steps of a single iteration) only the limit counts.
+    must not fail because of noise: exceeding the limit is not enough, the candidate has to be the slower one beyond it.
     """
     speedup = page.batches.speedup_per_sample if page.batches else page.speedup
     what = "a sample" if page.batches else "a step"
@@ -72,26 +71,21 @@ def _check(page: ComparePage, limit_percent: float) -> None:
     if slower <= limit_percent:
         return
     said = f"the candidate takes {slower:.1f} % longer {what}, and the limit is {limit_percent:g} %"
-    low, high = _slower_interval(page)
-    if low is not None and high is not None and low <= 0:
-        say(
-            f"tb-dlprof: {said}; but its 95 % interval, {low:+.1f} to {high:+.1f} %, does not exclude that it is no "
-            "slower.",
-            err=True,
-        )
+    if page.change != "slower":
+        say(f"tb-dlprof: {said}; but {_why_unknown(page)}. {page.direction}", err=True)
         return
     say(f"tb-dlprof: {said}.", err=True)
     raise typer.Exit(SLOWER)
 
 
-def _slower_interval(page: ComparePage) -> tuple[float, float] | tuple[None, None]:
-    """How much longer the candidate takes, per sample where batch sizes differ (percent, 95 %); None without
-    interval."""
+def _why_unknown(page: ComparePage) -> str:
+    """How much longer the candidate may take, per sample where batch sizes differ (percent, 95 %)."""
     if page.speedup is None or page.speedup_low is None or page.speedup_high is None:
-        return None, None
+        return "a recorded step of a single iteration has no interval"
     per_sample = page.batches.speedup_per_sample if page.batches else None
     scale = per_sample / page.speedup if per_sample else 1.0
-    return 100 / (scale * page.speedup_high) - 100, 100 / (scale * page.speedup_low) - 100
+    low, high = (100 / (scale * end) - 100 for end in (page.speedup_high, page.speedup_low))
+    return f"its 95 % interval, {low:+.1f} to {high:+.1f} %, does not exclude that it is no slower"
 
 
 def _print_text(page: ComparePage, limit: int) -> None:

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.metrics.op_sites import run_of
 from tb_dlprof_plugin.metrics.step_buckets import Basis
 from tb_dlprof_plugin.model.profile import Profile, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
@@ -127,7 +128,20 @@ class Comparison:
     @property
     def step_noise(self) -> bool | None:
         """Whether the steps may be the same: 1 lies in the interval of the speedup. None where there is none."""
-        return self.speedup_interval[0] <= 1 <= self.speedup_interval[1] if self.speedup_interval else None
+        return change_of(self.speedup_interval) == "within noise" if self.speedup_interval else None
+
+    @property
+    def change(self) -> FasterOrSlower:
+        """Which run is faster: per sample where the batch sizes differ."""
+        return change_of(self.per_sample_interval)
+
+    @property
+    def per_sample_interval(self) -> tuple[float, float] | None:
+        """95 % interval of `per_sample`."""
+        if self.speedup_interval is None:
+            return None
+        low, high = (end / self._batch_scale for end in self.speedup_interval)
+        return low, high
 
     @property
     def saving_ns(self) -> float:

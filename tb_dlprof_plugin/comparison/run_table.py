@@ -10,8 +10,8 @@ import msgspec
 from tb_dlprof_plugin.comparison.step_intervals import TimedStep, ratio_interval
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.metrics.run_setup import RunSetup
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 
-Change = Literal["faster", "slower", "within noise", "unknown"]
 Measured = Literal["step_time", "samples_per_second"]
 
 FACTS: dict[str, str] = {
@@ -59,7 +59,7 @@ class Speedup(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     of: Measured
-    change: Change
+    change: FasterOrSlower
 
 
 class RunWithBase(msgspec.Struct, frozen=True):
@@ -164,8 +164,7 @@ def speedup(base: RunFigures, run: RunFigures) -> Speedup | None:
     if interval is None:
         return Speedup(gained, None, None, of, "unknown")
     low, high = scale * interval[0], scale * interval[1]
-    change: Change = "faster" if low > 1 else "slower" if high < 1 else "within noise"
-    return Speedup(gained, low, high, of, change)
+    return Speedup(gained, low, high, of, change_of((low, high)))
 
 
 def _against(run: NamedRun, base: NamedRun | None) -> RunWithBase:

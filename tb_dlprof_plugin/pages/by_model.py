@@ -7,8 +7,9 @@ from typing import Annotated
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.run_table import BeforeAfter, Change, NamedRun, before_and_after
+from tb_dlprof_plugin.comparison.run_table import BeforeAfter, NamedRun, before_and_after
 from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower
 from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.quantities import (
     DEVIATION,
@@ -75,7 +76,7 @@ class ModelRow(msgspec.Struct, frozen=True):
     speedup: float | None
     low: float | None
     high: float | None
-    change: Change
+    change: FasterOrSlower
     best: str
     next: RunAdvice | None
     recommendation: str

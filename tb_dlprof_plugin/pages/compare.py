@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.trust import ORPHAN_PERCENT
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, direction_text
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import (
     Slice,
@@ -134,6 +135,7 @@ class ComparePage(msgspec.Struct, frozen=True):
 
     ``base_ms`` and ``candidate_ms`` are the steps without the profiler; ``base_step`` and ``candidate_step`` give their
     sources. ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether it holds 1.
+    ``change`` is which run is faster, per sample where the batch sizes differ; ``direction`` says it as a sentence.
     ``different_models`` is whether the runs train different ones: the speedup is then the ratio of two steps, and no
     page states it. ``warnings`` limit the answer, ``notes`` do not.
     ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is None
@@ -157,6 +159,8 @@ class ComparePage(msgspec.Struct, frozen=True):
     speedup_low: float | None
     speedup_high: float | None
     noise: bool | None
+    change: FasterOrSlower
+    direction: str
     batches: CompareBatches | None
     matched_gpu_time_percent: CompareBoth
     shares: CompareSharesOfBoth
@@ -202,6 +206,8 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         speedup_low=interval[0] if interval else None,
         speedup_high=interval[1] if interval else None,
         noise=comparison.step_noise,
+        change=comparison.change,
+        direction=direction_text(comparison.change),
         batches=_batches(comparison),
         matched_gpu_time_percent=CompareBoth(*(side.matched_percent if gpu else None for side in comparison.shares)),
         shares=CompareSharesOfBoth(*(_shares(side) for side in comparison.shares)),

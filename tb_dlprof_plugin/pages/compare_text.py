@@ -9,11 +9,12 @@ from tb_dlprof_plugin.comparison import Bucket, Comparison
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import duration, ratio
 from tb_dlprof_plugin.model.frameworks import framework_title
+from tb_dlprof_plugin.model.speedup_change import CANNOT_TELL
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
 _SAME = 1.02
 _SURELY_SAME = 1.05
-"""A speedup below the first, either way, counts as none if its interval stays below the second."""
+"""Steps that may be the same differ by less than the first, either way, and surely by less than the second."""
 _RECORDER_SHARE = 0.01
 """The recorder's overhead is shown from this share of the step on."""
 _WORTH_NAMING = 0.05
@@ -48,24 +49,44 @@ def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> s
         return f"The runs train different models, {models[0]} and {models[1]}.{steps}"
     if speedup is None:
         return "One of the runs has no step time to compare."
+    if comparison.change in CANNOT_TELL:
+        return _cannot_tell(comparison, first, second)
+    per_sample = comparison.per_sample or speedup
+    sample = _by_sample(comparison)
+    subject = "Per sample the candidate" if sample else "The candidate"
+    if comparison.change == "faster":
+        return f"{subject} is {per_sample:.2f} times as fast: {first} became {second} a step{sample}."
+    if sample:
+        return f"{subject} is slower, {1 / per_sample:.2f} times as long: {first} became {second} a step{sample}."
+    return f"{subject} is slower: {first} became {second} a step, {1 / per_sample:.2f} times as long."
+
+
+def _cannot_tell(comparison: Comparison, first: str, second: str) -> str:
+    sample = _by_sample(comparison)
     if _same(comparison):
-        return f"Both runs take about the same: {first} and {second} a step."
-    if comparison.step_noise and comparison.speedup_interval is not None:
-        low, high = comparison.speedup_interval
-        return (
-            f"Whether the candidate is faster is uncertain: {first} and {second} a step, a speedup between "
-            f"{ratio(low)} and {ratio(high)}."
-        )
-    if speedup > 1:
-        return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step."
-    return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long."
+        return f"Both runs take about the same, {first} and {second} a step: which is faster cannot be told."
+    what = f"Cannot tell whether the candidate is faster{' per sample' if sample else ''}"
+    interval = comparison.per_sample_interval
+    if interval is None:
+        return f"{what}: {first} and {second} a step{sample}, one of them that of a single recorded iteration."
+    low, high = (ratio(end) for end in interval)
+    return f"{what}: {first} and {second} a step{sample}, a speedup between {low} and {high}."
+
+
+def _by_sample(comparison: Comparison) -> str:
+    """The batch sizes as a clause where they differ."""
+    batches = comparison.batches
+    if batches is None or not batches.differ:
+        return ""
+    return f", with batches of {batches.a} and {batches.b}" if batches.recorded else ", with batches of another size"
 
 
 def _same(comparison: Comparison) -> bool:
-    """Whether the steps are practically the same."""
-    speedup, interval = comparison.speedup or 0.0, comparison.speedup_interval
-    near = 1 / _SAME <= speedup <= _SAME
-    return near and (interval is None or (interval[0] >= 1 / _SURELY_SAME and interval[1] <= _SURELY_SAME))
+    """Whether steps of which neither is known to be shorter are practically the same."""
+    speedup, interval = comparison.per_sample or 0.0, comparison.per_sample_interval
+    if interval is None or _by_sample(comparison):
+        return False
+    return 1 / _SAME <= speedup <= _SAME and interval[0] >= 1 / _SURELY_SAME and interval[1] <= _SURELY_SAME
 
 
 def recorded_text(step: StepEstimate) -> str:
@@ -86,7 +107,6 @@ def explanation(comparison: Comparison, models: tuple[str, str] | None = None) -
             _moved(comparison),
             _own_work(comparison),
             _waiting(comparison),
-            "" if models else _per_sample(comparison),
             _not_matched(comparison),
         )
         if text
@@ -164,12 +184,6 @@ def _waiting(comparison: Comparison) -> str:
         f"In {duration(after)} of the candidate's step ({100 * after / step:.0f} %) the GPU waits for the CPU{grown}: "
         "faster kernels cannot shorten that."
     )
-
-
-def _per_sample(comparison: Comparison) -> str:
-    if comparison.batches is None or not comparison.batches.differ or comparison.per_sample is None:
-        return ""
-    return f"Per sample the candidate is {comparison.per_sample:.2f} times as fast: the batch sizes differ."
 
 
 def _not_matched(comparison: Comparison) -> str:

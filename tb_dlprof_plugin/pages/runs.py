@@ -7,8 +7,9 @@ from typing import Annotated
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
+from tb_dlprof_plugin.comparison.run_table import RunWithBase, against_base
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.quantities import (
@@ -61,7 +62,7 @@ class RunRow(msgspec.Struct, frozen=True):
     batch_size: Annotated[int | None, Column("Batch", "Samples in a batch.")]
     step_ns: Annotated[int, Column(), STEP]
     speedup: Annotated[float | None, Column("Speedup", "runSpeedup", missing="–", unit="ratio")]
-    change: Annotated[Change, Column("95 %", "runNoise", missing="–", width=180)]
+    change: Annotated[FasterOrSlower, Column("95 %", "runNoise", missing="–", width=180)]
     base: Annotated[
         str, Column("Base", missing="none", width=190), Definition("runBase", "The base that the run is compared with.")
     ]

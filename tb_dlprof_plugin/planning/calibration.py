@@ -9,12 +9,16 @@ from dataclasses import dataclass
 class Calibration:
     """Attributes:
     cast_op_share: CPU time of an op that a cast adds, over that of the run's average op.
+    cast_cost_range: the CPU's cost of casts at most and at least, as a factor of the expected one: from 0.5 to 2 on
+        the slower host of `lab.precision_pairs.unseen`.
     cast_bandwidth: share of the memory bandwidth that casts reach; 3.1 of 4.8 TB/s.
     forward_cast_ns, backward_cast_ns: the shortest cast kernels. Those of gradients find their data evicted from the
         cache.
     spreads: standard deviations by which the interval shifts all changed kernels together.
     batch_spread: more uncertainty of kernel times for each doubling or halving of the batch size; from one model at
         four sizes.
+    pace_drift: how much the pace of a CPU differs from run to run, in the logarithm: with it the interval of the
+        speedup holds 39 of 43 where the CPU sets the pace (25 without it).
     other_gpu_spread: more uncertainty of kernel times on a GPU that no op was measured on: an assumption.
     """
 
@@ -24,6 +28,8 @@ class Calibration:
     backward_cast_ns: float = 2_200.0
     spreads: float = 1.0
     batch_spread: float = 0.05
+    cast_cost_range: float = 2.0
+    pace_drift: float = 0.08
     other_gpu_spread: float = 0.15
 
 

@@ -11,6 +11,7 @@ from collections.abc import Container
 
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
+from tb_dlprof_plugin.names.tensor_core_eligibility import is_recurrent
 
 Features = tuple[float, ...]
 
@@ -21,6 +22,8 @@ _ALIGNMENT_WEIGHT = 1.0
 _LAYOUT_WEIGHT = 6.0
 """Ops with channels last and with channels first are never neighbours: converting costs as much as the op."""
 _NS = 1e9
+_HIDDEN_STATE = 4
+"""Position of the hidden state among the inputs of cuDNN's recurrent routine and of its backward pass."""
 _MICROSECOND = 1e3
 TIME, SLOWNESS = 0, 1
 """Indices in the features of a matrix routine: logarithms of its time in µs, and of that over the least time."""
@@ -31,6 +34,8 @@ def matrix_kind(op: str, shapes: InputShapes, flops: int) -> str:
 
     The backward pass of a first layer computes one gradient, that of its weights, which the FLOPs show.
     """
+    if is_recurrent(op):
+        return f"recurrent {'bprop' if 'backward' in op else 'fprop'}" if _recurrent(shapes) else ""
     if "conv" in op:
         sizes = _convolution(op, shapes)
         if sizes is None:
@@ -47,7 +52,7 @@ def matrix_kind(op: str, shapes: InputShapes, flops: int) -> str:
         if direction == "bprop" and what == "first" and gradient is not None:
             both = 4 * math.prod(gradient) * channels * window
             direction = "bprop of weights" if flops < _MOSTLY * both else direction
-        return f"convolution {what} {direction}"
+        return f"convolution {_form(op, shapes)}{what} {direction}"
     if "attention" in op:
         return f"attention {'bprop' if 'backward' in op else 'fprop'}"
     sizes_of = _product(shapes)
@@ -56,9 +61,22 @@ def matrix_kind(op: str, shapes: InputShapes, flops: int) -> str:
     return "batched product" if sizes_of[3] > 1 else "product"
 
 
+def _form(op: str, shapes: InputShapes) -> str:
+    """What libraries have other kernels for than for images: "1-D ", "3-D " or "transposed "; "" for images."""
+    at = 1 if "backward" in op else 0
+    gradient, image, weight = shape_at(shapes, 0), shape_at(shapes, at) or (), shape_at(shapes, at + 1) or ()
+    # The gradient of a convolution has as many channels as there are filters.
+    if "transpose" in op or (at and gradient and len(gradient) > 1 and gradient[1] != weight[0]):
+        return "transposed "
+    # A 1-D convolution is run as one of images of a single row.
+    if len(image) == 3 or (image[2] == weight[2] == 1 and weight[-1] > 1):
+        return "1-D "
+    return "3-D " if len(image) > 4 else ""
+
+
 def is_matrix_kind(kind: str) -> bool:
     """Whether ops of this kind have the features of matrix routines."""
-    return kind.split(" ")[0] in ("convolution", "attention", "batched", "product")
+    return kind.split(" ")[0] in ("convolution", "attention", "batched", "product", "recurrent")
 
 
 def matrix_features(
@@ -144,6 +162,9 @@ def other_features(time_ns: float, per_channel: float, channels_last: bool) -> F
 
 def _sizes(op: str, shapes: InputShapes) -> tuple[float, float, float, float, int]:
     """Four sizes and the alignment in elements (1 to 8) of the dimensions that Tensor Core kernels want aligned."""
+    if is_recurrent(op):
+        inputs, hidden, batch, steps, layers = _recurrent(shapes) or (1, 1, 1, 1, 1)
+        return hidden, batch, steps, layers, min(_alignment(hidden), _alignment(inputs))
     if "conv" in op:
         sizes = _convolution(op, shapes)
         assert sizes is not None
@@ -180,6 +201,15 @@ def _convolution(op: str, shapes: InputShapes) -> tuple[float, float, float, flo
     groups = image[1] // weight[1]
     pixels = image[0] * math.prod(image[2:])
     return pixels, weight[1], weight[0] / groups, math.prod(weight[2:]), groups
+
+
+def _recurrent(shapes: InputShapes) -> tuple[int, int, int, int, int] | None:
+    """Inputs, hidden size, batch, steps, and layers times directions of a recurrent routine."""
+    given, hidden = shape_at(shapes, 0), shape_at(shapes, _HIDDEN_STATE)
+    if given is None or hidden is None or len(given) != 3 or len(hidden) != 3 or not all((*given, *hidden)):
+        return None
+    layers, batch, width = hidden
+    return given[2], width, batch, max(given[0] * given[1] // batch, 1), layers
 
 
 def _product(shapes: InputShapes) -> tuple[float, float, float, float] | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,8 @@ from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
-from tb_dlprof_plugin.planning.dtype_flow import Flow
+from tb_dlprof_plugin.planning.calibration import CALIBRATION
+from tb_dlprof_plugin.planning.dtype_flow import Flow, rule_of
 from tb_dlprof_plugin.planning.features import (
     Features,
     least_ns,
@@ -36,6 +37,7 @@ from tb_dlprof_plugin.planning.features import (
 )
 from tb_dlprof_plugin.planning.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.planning.target import Precision, Target
+from tb_dlprof_plugin.planning.unmeasured import ELEMENTWISE, SPREAD, extension_kernels
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
 
@@ -66,9 +68,10 @@ def recorded_ns(view: ProfileView, work: Launched) -> Floats:
 SHORTEST_KERNEL_NS = 1_200.0
 """No kernel of the recordings is shorter."""
 _POINTWISE = "mul"
-"""Measured stand-in for ops that were not measured: reads and writes each value."""
+"""Measured stand-in for ops that read and write each value once."""
 _UNCHANGED = Ratio(1.0, 0.0)
-_UNKNOWN_SPREAD = 0.5
+_OF_UNKNOWN_SIZE = Ratio(1.0, 0.5)
+_UNMEASURED = Ratio(1.0, SPREAD, measured=False)
 _SAME_TIME = 0.02
 """Logarithms of times are rounded to this: kernels of one op differ by as much from iteration to iteration."""
 _FP32_BYTES = 4
@@ -79,12 +82,16 @@ _NEAR = 8
 @dataclass(frozen=True)
 class ForecastKernelTimes:
     """Per row of `Launched`: new time (ns), its logarithm's spread, whether it changes with the precision, and whether
-    with the batch size or the GPU."""
+    with the batch size or the GPU.
+
+    ``unmeasured`` is the recorded time (ns) of kernels whose class was never measured in the precision, by op.
+    """
 
     gpu_ns: np.ndarray  # type: ignore[type-arg]
     spread: np.ndarray  # type: ignore[type-arg]
     changed: np.ndarray  # type: ignore[type-arg]
     scaled: np.ndarray  # type: ignore[type-arg]
+    unmeasured: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class KernelTimesOf:
     def of(self, work: Launched) -> ForecastKernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
         old, units = recorded_ns(self._view, work), self._units(work)
-        new, spread = old.copy(), np.zeros(len(old))
+        new, spread, measured = old.copy(), np.zeros(len(old)), np.ones(len(old), dtype=np.bool_)
         if self._precision != "fp32":
             rows = np.flatnonzero(units >= 0)
             unit, number = np.unique(units[rows], return_inverse=True)
@@ -122,10 +129,25 @@ class KernelTimesOf:
             value = np.array([ratio.value for ratio in ratios])[number]
             new[rows] = np.maximum(old[rows] * value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
             spread[rows] = np.array([ratio.spread for ratio in ratios])[number]
+            measured[rows] = np.array([ratio.measured for ratio in ratios])[number]
+            if self._precision != "tf32":
+                foreign = extension_kernels(self._view)[work.launch]
+                new[foreign], spread[foreign], measured[foreign] = old[foreign], SPREAD, False
         # What a kernel takes above the shortest grows.
         shortest = np.minimum(new, SHORTEST_KERNEL_NS)
         scaled = shortest + (new - shortest) * self._factor(work, units)
-        return ForecastKernelTimes(scaled, spread, changed=new != old, scaled=scaled != new)
+        unmeasured = self._by_op(np.where(units >= 0, units, work.call), ~measured, old)
+        return ForecastKernelTimes(scaled, spread, new != old, scaled != new, unmeasured)
+
+    def _by_op(self, units: Ints, rows: Bools, times: Floats) -> dict[str, float]:
+        """Sums of the times of these rows, by the name of the op that is their unit."""
+        ops, strings = self._view.profile.ops, self._view.profile.strings
+        found: dict[str, float] = defaultdict(float)
+        for row in np.flatnonzero(rows).tolist():
+            op = int(self._view.profile.calls.op[units[row]])
+            backward = " (backward)" if ops.role[op] == Role.BACKWARD else ""
+            found[strings[ops.op_type[op]] + backward] += float(times[row])
+        return dict(found)
 
     def _factor(self, work: Launched, units: Ints) -> np.ndarray:  # type: ignore[type-arg]
         """By the batch size and the GPU."""
@@ -187,15 +209,19 @@ class KernelTimesOf:
         direction = "bprop" if backward else "fprop"
         last = int(ops.module[op]) in self._channels_last
         ratio = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
-        if ratio is None:
+        # Beside its routine a product adds, copies and sums.
+        if ratio is None and (name in ELEMENTWISE or rule_of(name) == "half"):
             ratio = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
-        return ratio or _UNCHANGED
+        return ratio or _UNMEASURED
 
     def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
         """The ratio by the measured ops, cached: many layers are alike."""
         key = (kind, features, base)
         if key not in self._found:
-            self._found[key] = self._times.ratio(kind, self._precision, features, base)
+            ratio = self._times.ratio(kind, self._precision, features, base)
+            if ratio is not None and self._target.gpu not in self._times.gpus[kind]:
+                ratio = replace(ratio, spread=ratio.spread + CALIBRATION.other_gpu_spread)
+            self._found[key] = ratio
         return self._found[key]
 
     def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:
@@ -206,12 +232,12 @@ class KernelTimesOf:
             return _UNCHANGED
         routine = self._routine(matrix, call)
         if routine is None:
-            return Ratio(1.0, _UNKNOWN_SPREAD)
+            return _OF_UNKNOWN_SIZE
         last = int(self._view.profile.ops.module[self._view.profile.calls.op[call]]) in self._channels_last
         features = matrix_features(
             routine.name, routine.shapes, routine.flops, routine.moved, time_ns, self._target.ceilings, last
         )
-        return self._measured(routine.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
+        return self._measured(routine.kind, features, base) or _UNMEASURED
 
     def _base(self, call: int) -> str:
         """What a routine ran in."""

@@ -31,10 +31,14 @@ _DATA = "op_times.json.gz"
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """New time over that of the base; ``spread`` is the standard deviation of its logarithm."""
+    """New time over that of the base; ``spread`` is the standard deviation of its logarithm.
+
+    ``measured`` is whether it follows from ops of its kind.
+    """
 
     value: float
     spread: float
+    measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +111,13 @@ class RatioTable:
 
 @dataclass(frozen=True)
 class OpTimes:
-    """``gpu`` is the one that the ops were measured on; the tables are by kind and precision.
+    """``gpus`` are those that the ops of each kind were measured on; the tables are by kind and precision.
 
     ``from_tf32`` holds those of the matrix routines once more, with features from their times in TF32 and relative to
     those.
     """
 
-    gpu: str
+    gpus: dict[str, frozenset[str]]
     tables: dict[tuple[str, str], RatioTable]
     from_tf32: dict[tuple[str, str], RatioTable] = field(default_factory=dict)
 
@@ -167,7 +171,7 @@ def read_op_times(packed: bytes) -> OpTimes:
             tables[kind, precision] = RatioTable(features[known], np.log(values[known]), process)
             if precision != "tf32" and "tf32" in in_precision and is_matrix_kind(kind):
                 from_tf32[kind, precision] = _relative(features, np.log(values), np.log(in_precision["tf32"]), process)
-    return OpTimes(data["gpu"], tables, from_tf32)
+    return OpTimes({kind: frozenset(one["gpus"]) for kind, one in data["kinds"].items()}, tables, from_tf32)
 
 
 def _relative(features: Floats, logarithms: Floats, in_tf32: Floats, process: GaussianProcess) -> RatioTable:

@@ -17,13 +17,15 @@ import numpy as np
 
 from tb_dlprof_plugin.model.intervals import covered
 from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, change_of
 from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dataloader import Loading, loading
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import ForecastKernelTimes, KernelTimesOf, launched, recorded_ns
 from tb_dlprof_plugin.planning.op_times import OpTimes, measured
-from tb_dlprof_plugin.planning.target import Target, target_of
+from tb_dlprof_plugin.planning.target import ForecastError, Target, target_of
+from tb_dlprof_plugin.planning.unmeasured import refusal
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
@@ -32,6 +34,7 @@ from tb_dlprof_plugin.simulation.simulator import SimulatedStep, simulation
 
 Limit = Literal["gpu", "cpu", "dataloader", "both"]
 
+_SHORTEST = 1e-3
 _LIMITS = 0.9
 """A CPU that is busy for this share of a step limits it."""
 
@@ -82,6 +85,19 @@ class Forecast:
         """How many times shorter the step gets; below 1 it gets longer."""
         return self.base_ns / self.predicted_ns
 
+    @property
+    def speedup_interval(self) -> tuple[float, float]:
+        """At least and at most, whatever the base; a CPU that sets the pace works at another one in the next run."""
+        drift = 0.0 if self.limited_by == "gpu" else CALIBRATION.pace_drift
+        middle = math.log(self.speedup)
+        below, above = middle + math.log(self.most_share), -math.log(max(self.least_share, _SHORTEST)) - middle
+        return math.exp(middle - math.hypot(below, drift)), math.exp(middle + math.hypot(above, drift))
+
+    @property
+    def direction(self) -> FasterOrSlower:
+        """Whether the step gets shorter, as far as the interval tells."""
+        return change_of(self.speedup_interval)
+
 
 def forecast(
     run: Profile | ProfileView,
@@ -110,6 +126,13 @@ def forecast(
     return _Forecaster(view, target, op_times or measured()).forecast()
 
 
+def _drifted(middle: float, low: float, high: float) -> tuple[float, float]:
+    """An interval of a step that the CPU paces, which is another one in the next run."""
+    drift = CALIBRATION.pace_drift
+    below, above = (math.log(max(middle, 1.0) / max(low, 1.0)), math.log(max(high, middle, 1.0) / max(middle, 1.0)))
+    return middle * math.exp(-math.hypot(below, drift)), middle * math.exp(math.hypot(above, drift))
+
+
 @dataclass(frozen=True)
 class _Changed:
     """The change of the step, with the kernel times and the added work behind it."""
@@ -123,12 +146,12 @@ class _Forecaster:
     def __init__(self, view: ProfileView, target: Target, op_times: OpTimes) -> None:
         self._view, self._target = view, target
         self._flow = flow(view, min(1, len(view.profile.iterations) - 1))
-        self._measured_on = op_times.gpu
         self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
         self._work = launched(view)
         self._simulation = simulation(view, view.selection())
 
     def forecast(self) -> Forecast:
+        self._check_measured()
         target, share, least = self._target, self._simulation.share, self._loading.least_step_ns
         base, steps = self._simulation.step(), self._simulation.estimate
         expected = self._changed(share.expected, 0.0)
@@ -139,6 +162,8 @@ class _Forecaster:
             # The workers keep up with the step as it is; a shorter one may have to wait for them.
             high, most = max(high, steps.ns), max(most, 1.0)
         predicted_ns = max(middle.ns, least, SHORTEST_STEP_NS)
+        if not middle.gpu_paced and target.precision != "fp32":
+            low, high = _drifted(predicted_ns, low, high)
         return Forecast(
             target=target,
             measured_ns=steps.recorded_ns,
@@ -160,6 +185,11 @@ class _Forecaster:
             change=expected.change,
         )
 
+    def _check_measured(self) -> None:
+        whole = float(recorded_ns(self._view, self._work).sum())
+        if why := refusal(self._kernel_times.unmeasured, whole, self._target.precision):
+            raise ForecastError(why)
+
     def _end(self, share: float, spreads: float) -> tuple[float, float]:
         """The step (ns) and its remaining share, with kernels and a CPU as fast, or as slow, as measurements allow."""
         simulated, steps = self._simulation, self._simulation.estimate
@@ -173,17 +203,17 @@ class _Forecaster:
         """The change, with all kernel times shifted by so many of their spreads."""
         view, target, work, known = self._view, self._target, self._work, CALIBRATION
         times = self._kernel_times
-        moved = target.new_gpu != target.gpu
-        extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
         doublings = abs(math.log2(target.batch_ratio))
-        spread = times.spread + np.where(times.changed | moved, extra, 0.0)
+        spread = times.spread + (known.other_gpu_spread if target.new_gpu != target.gpu else 0.0)
         spread += np.where(times.scaled, known.batch_spread * doublings, 0.0)
         gpu = np.ones(len(view.profile.launches))
         gpu[work.launch] = times.gpu_ns * np.exp(spreads * spread) / np.maximum(recorded_ns(view, work), 1.0)
         added = None
         if target.precision in ("fp16", "bf16"):
             per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
-            added = added_work(view, work, self._flow, target, per_op, known)
+            # The CPU's cost of a cast differs from host to host.
+            cast = per_op * known.cast_cost_range**spreads
+            added = added_work(view, work, self._flow, target, cast, known)
         # Waiting for DataLoader workers is not CPU work.
         limits = self._loading.hidden or self._loading.least_step_ns
         waits = self._loading.waits if limits else None

@@ -301,3 +301,18 @@ def test_no_traceback_reaches_the_terminal(tmp_path: Path) -> None:
     done = _process("summary", tmp_path / "missing")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
+
+
+def test_one_iteration_cannot_tell_in_headline_and_exit_status_alike(run, training, tmp_path: Path) -> None:
+    paths = []
+    for name, length in (("base", 1), ("candidate", 2)):
+        trace = training()
+        trace.events = []
+        trace.step(0, 0.0, 1000 * length)
+        trace.op("aten::relu", 1.0, 1000 * length - 2)
+        paths.append(trace.write().rename(tmp_path / f"{name}.pt.trace.json"))
+    result = run("compare", *paths, "--format", "json", "--fail-if-slower", 5)
+    page = json.loads(result.stdout)
+    assert page["headline"].startswith("Cannot tell whether the candidate is faster: ")
+    assert page["change"] == "unknown"
+    assert (result.exit_code, "no interval. Cannot tell which run is faster." in result.stderr) == (0, True)

@@ -94,7 +94,8 @@ def test_no_name_reaches_the_terminal_as_it_is(command: Command, output: str, pl
     has_formats = bool(command.page or command.prints)
     given = options[command.name] if output == "all" else ["--format", output] if has_formats else []
     result = _called(command, places, tmp_path, *given)
-    assert result.exit_code == 0, result.output
+    # A forecast needs ops that were measured, and none has such a name.
+    assert result.exit_code == (2 if command.name == "predict" else 0), result.output
     said = result.stdout + result.stderr
     assert STEERS.findall(said) == []
     if output != "csv":  # which puts line ends into quotes

@@ -103,7 +103,7 @@ def a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
     page = compare_page(side, side)
     assert page.speedup in (None, 1.0)
     assert_a_sentence(page.headline)
-    same = ("Both runs take about the same: ", "Whether the candidate is faster is uncertain: ")
+    same = ("Both runs take about the same, ", "Cannot tell whether the candidate is faster: ")
     # How well the step is known decides which.
     assert page.speedup is None or page.headline.startswith(same)
     # What no recorded op launched finds no partner.

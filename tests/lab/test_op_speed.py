@@ -40,7 +40,9 @@ def test_a_draw_is_the_same_everywhere_and_a_larger_one_begins_with_it(what: str
     assert names(draw(200, what))[:60] == found
 
 
-@pytest.mark.parametrize(("recording", "what"), list(zip(fit.RECORDINGS, ("broad", "edges", "common"), strict=True)))
+@pytest.mark.parametrize(
+    ("recording", "what"), list(zip(fit.RECORDINGS[:3], ("broad", "edges", "common"), strict=True))
+)
 def test_cases_are_still_those_that_the_recordings_number(recording: Path, what: str) -> None:
     rows = json.loads(lzma.decompress(recording.read_bytes()))["rows"]
     cases = draw(250, what)
@@ -122,9 +124,9 @@ def test_the_table_holds_features_and_ratios_to_fp32(tmp_path: Path, monkeypatch
         matrix_features("aten::mm", ((8 * (n + 1), 16), (16, 32)), 8192 * (n + 1), 3584 * (n + 1), 2e3, ceilings, False)
         for n in range(8)
     ]
-    assert table["gpu"] == GPU
     assert list(table["kinds"]) == ["product"]
     product = table["kinds"]["product"]
+    assert product["gpus"] == [GPU]
     assert product["features"] == [[round(value, 3) for value in one] for one in expected]
     # There is nothing to say of TF32.
     assert product["ratios"] == {"fp16": [0.25] * 8, "bf16": [0.5] * 8}
@@ -150,7 +152,7 @@ def test_ops_that_multiply_nothing_are_told_by_name_and_direction(
 def test_what_says_too_little_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     relu = {"matrix": False, "op": "relu_", "about": "relu of 8x16"}
     rows = [_row(case, "fp32", 2000.0) for case in range(8)]
-    # Seven of a kind are too few.
+    # Three of a kind are too few.
     rows += [_row(100 + case, "fp32", 2000.0, **relu) for case in range(fit.LEAST_OPS - 1)]
     # Without FP32, without a time, with unknown shapes, and the sums of gradients, there is nothing to compare.
     rows += [_row(200 + case, "fp16", 2000.0) for case in range(8)]
@@ -165,7 +167,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
     rows = [_row(case, precision, ns) for case in range(8) for precision, ns in (("fp32", 2e3), ("fp16", 5e2))]
     _fitted(rows, tmp_path, monkeypatch)
     known = read_op_times((tmp_path / "table.json.gz").read_bytes())
-    assert known.gpu == GPU
+    assert known.gpus == {"product": {GPU}}
     assert {*known.tables} == {("product", "fp16")}
     product = known.tables["product", "fp16"]
     found = known.ratio("product", "fp16", tuple(product.features[0]))
@@ -175,8 +177,8 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_packages_table_is_made_of_the_recordings() -> None:
     shipped = json.loads(gzip.decompress(fit.TABLE.read_bytes()))
-    gpu, kinds = fit.measured_ops(fit.RECORDINGS)
-    assert shipped["gpu"] == gpu
+    gpus, kinds = fit.measured_ops(fit.RECORDINGS)
+    assert all(set(one["gpus"]) == gpus[kind] for kind, one in shipped["kinds"].items())
     assert {*shipped["kinds"]} == {kind for kind, rows in kinds.items() if len(rows) >= fit.LEAST_OPS}
     for kind, known in shipped["kinds"].items():
         assert known["features"] == [[round(value, 3) for value in one] for one, _ in kinds[kind]]

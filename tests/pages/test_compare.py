@@ -89,8 +89,8 @@ def test_figures_of_the_gpu_are_listed_where_one_of_the_runs_has_a_gpu(
     [
         (900_000, 700_000, "The candidate is 1.29 times as fast: 900 µs became 700 µs a step."),
         (700_000, 900_000, "The candidate is slower: 700 µs became 900 µs a step, 1.29 times as long."),
-        (900_000, 910_000, "Both runs take about the same: 900 µs and 910 µs a step."),
-        (None, None, "Whether the candidate is faster is uncertain: an estimated "),
+        (900_000, 910_000, "Both runs take about the same, 900 µs and 910 µs a step: which is faster cannot be told."),
+        (None, None, "Cannot tell whether the candidate is faster: an estimated "),
     ],
 )
 def test_the_steps_without_the_profiler_and_their_interval_decide_what_is_said(
@@ -103,7 +103,31 @@ def test_the_steps_without_the_profiler_and_their_interval_decide_what_is_said(
         sides.append(CompareInput(view, ref, view.selection()))
     page = compare_page(*sides)
     assert page.headline.startswith(says)
-    assert page.noise is ("about the same" in says or "is uncertain" in says)
+    unknown = "cannot" in says.lower()
+    assert page.noise is unknown
+    assert page.change == ("within noise" if unknown else "slower" if "slower" in says else "faster")
+    assert page.direction == ("Cannot tell which run is faster." if unknown else f"The candidate is {page.change}.")
+
+
+@pytest.mark.parametrize(
+    ("batch", "candidate_ns", "says", "change"),
+    [
+        (16, 900_000, "The candidate is slower: 700 µs became 900 µs a step, 1.29 times as long.", "slower"),
+        (32, 900_000, "Per sample the candidate is 1.56 times as fast: 700 µs became 900 µs a step, ", "faster"),
+        (32, 1_400_000, "Cannot tell whether the candidate is faster per sample: ", "within noise"),
+        (32, 1_800_000, "Per sample the candidate is slower, 1.29 times as long: ", "slower"),
+    ],
+)
+def test_where_batch_sizes_differ_samples_decide_in_headline_and_colour_alike(
+    training, ref: RunRef, batch: int, candidate_ns: int, says: str, change: str
+) -> None:
+    sides = []
+    for size, step_ns in ((16, 700_000), (batch, candidate_ns)):
+        view = training("fp32").view(facts=RunFacts(unprofiled_step_ns=step_ns, batch_size=size))
+        sides.append(CompareInput(view, ref, view.selection()))
+    page = compare_page(*sides)
+    assert page.headline.startswith(says)
+    assert page.change == change
 
 
 def test_each_op_has_its_kernels_before_and_after() -> None:

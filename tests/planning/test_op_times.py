@@ -16,7 +16,7 @@ WAYS = ("fprop", "bprop")
 
 def times(features: list[tuple[float, ...]], ratios: list[float], noise: float = 1e-4) -> OpTimes:
     process = GaussianProcess((1.0,) * len(features[0]), 0.5, 0.1, noise)
-    return OpTimes("a GPU", {KIND: RatioTable(np.array(features, dtype=float), np.log(ratios), process)})
+    return OpTimes({}, {KIND: RatioTable(np.array(features, dtype=float), np.log(ratios), process)})
 
 
 def grid(slope: float) -> OpTimes:
@@ -109,14 +109,14 @@ def _of_sizes(slowness: dict[float, float], ratio: float = 0.5) -> RatioTable:
 
 
 def test_matrix_routines_grow_by_less_where_they_leave_the_gpu_part_empty() -> None:
-    known = OpTimes("a GPU", {KIND: _of_sizes({1.0: 8.0, 1000.0: 2.0}), ("product", "tf32"): _of_sizes({5.0: 3.0})})
+    known = OpTimes({}, {KIND: _of_sizes({1.0: 8.0, 1000.0: 2.0}), ("product", "tf32"): _of_sizes({5.0: 3.0})})
     # From 1 to 1000 µs: 8 times too slow at first, twice at last.
     assert known.growth(*KIND, 1e3, 1e6) == pytest.approx(250)
     assert known.growth(*KIND, 1e6, 1e3) == pytest.approx(1 / 250)
     # Where all measured ones are alike it takes as many times as long as it has to do.
     assert known.growth("product", "fp32", 1e3, 4e3) == known.growth("product", "tf32", 1e3, 4e3) == pytest.approx(4)
     # None gets longer by more than it has to do.
-    odd = OpTimes("a GPU", {KIND: _of_sizes({1.0: 2.0, 1000.0: 3.0})})
+    odd = OpTimes({}, {KIND: _of_sizes({1.0: 2.0, 1000.0: 3.0})})
     assert (odd.growth(*KIND, 1e3, 1e6), odd.growth(*KIND, 1e6, 1e3)) == (1000, 0.001)
     # Far from all measured ones it stays as slow as the last of them.
     assert known.growth(*KIND, 1e9, 1e12) == pytest.approx(1000)
@@ -126,7 +126,7 @@ def test_matrix_routines_grow_by_less_where_they_leave_the_gpu_part_empty() -> N
 def test_in_half_precision_they_grow_as_they_do_in_it() -> None:
     table = _of_sizes({1.0: 8.0, 1000.0: 2.0})
     gaining = replace(table, logarithms=np.log([1.0, 0.25]))
-    known = OpTimes("a GPU", {KIND: gaining, ("product", "tf32"): table})
+    known = OpTimes({}, {KIND: gaining, ("product", "tf32"): table})
     assert known.growth(*KIND, 1e3, 1e6) == pytest.approx(250 / 4)
     assert known.growth("product", "fp32", 1e3, 1e6) == pytest.approx(250)
 
@@ -147,7 +147,9 @@ def test_what_was_not_measured_is_unknown() -> None:
 
 def test_the_measured_ops_are_of_all_kinds_in_all_precisions() -> None:
     known = measured()
-    assert known.gpu == "NVIDIA H200"
+    assert known.gpus["product"] == {"NVIDIA H200"}
+    assert known.gpus["scatter_add fprop"] == known.gpus["convolution 3-D wide bprop"] == {"NVIDIA H100 80GB HBM3"}
+    assert len(known.gpus["convolution depthwise fprop"]) == 2
     assert measured() is known
     matrix = {
         *(f"convolution {what} {way}" for what in ("1x1", "wide", "depthwise", "grouped") for way in WAYS),

@@ -596,12 +596,20 @@ describe("each page draws its answer", () => {
     expect(byId("compare-different-models")?.textContent).toContain("are different models");
   });
 
+  it("Compare without a colour where which run is faster is not known", async () => {
+    const compare = { ...fixtures.compare, noise: true, change: "within noise", direction: "Cannot tell." };
+    await open(hash({ page: "compare" }), { ...ANSWERS, compare });
+    expect(byId("compare-speedup")?.className).toBe("speedup muted");
+    expect(byId("compare-direction")?.textContent).toBe("Cannot tell.");
+  });
+
   it("Compare, fp32 against AMP at first", async () => {
     await open(hash({ page: "compare" }));
     const request = asked.find((address) => address.pathname.endsWith("/compare"))!;
     expect(request.searchParams.get("a.run")).toBe("resnet50/fp32");
     expect(request.searchParams.get("b.run")).toBe("resnet50/amp");
     expect(byId("compare-speedup")?.dataset["value"]).toBe("2.905");
+    expect(byId("compare-speedup")?.className).toBe("speedup change-better");
     expect(byId("compare-sources")?.textContent).toBe(
       "Base: timed without the profiler. Candidate: estimated; recorded 60.0 ms, of which the recorder added 26.0 ms.",
     );

@@ -857,6 +857,8 @@ export const compare = filled("ComparePage", {
   speedup_low: 2.85,
   speedup_high: 2.96,
   noise: false,
+  change: "faster",
+  direction: "The candidate is faster.",
   batches: { base: 64, candidate: 128, recorded: true, speedup_per_sample: 5.81 },
   matched_gpu_time_percent: { base: 99.2, candidate: 98 },
   shares: {

@@ -85,28 +85,31 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
   );
 }
 
+/** Of the speedup: none where which run is faster is not known. */
+const COLOURS: Record<CompareData["change"], string> = {
+  faster: "change-better",
+  slower: "change-worse",
+  "within noise": "muted",
+  unknown: "muted",
+};
+
 function Speedup({ data }: { data: CompareData }) {
   return (
     <>
       <p
-        class="speedup"
+        class={`speedup ${COLOURS[data.change]}`}
         data-testid="compare-speedup"
         data-value={data.speedup === null ? "unknown" : String(data.speedup)}
         title={String(data.speedup ?? "unknown")}
       >
         {data.speedup === null ? <span class="missing">unknown</span> : formatRatio(data.speedup)}
       </p>
-      <p class="muted small">{direction(data)}</p>
+      <p class="muted small" data-testid="compare-direction">
+        {data.speedup === null ? "The step time of a run is unknown." : data.direction}
+      </p>
       <Certainty data={data} />
     </>
   );
-}
-
-/** Which run is faster, as far as the interval tells. */
-function direction(data: CompareData): string {
-  if (data.speedup === null) return "The step time of a run is unknown.";
-  if (data.noise) return "Which run is faster is unknown.";
-  return data.speedup >= 1 ? "The candidate is faster." : "The candidate is slower.";
 }
 
 /** The interval of the speedup, and whether the steps differ at all. */
