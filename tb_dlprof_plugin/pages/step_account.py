@@ -94,7 +94,7 @@ def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
     steps = step_totals(view, selection)
     step = f"each {length} step" if length else "each step"
     if unmarked(view):
-        step = f"the recording, {length} without marked steps"
+        step = f"the recording ({length}, no steps marked)"
     parts, idle = _works(view, selection, steps), idle_words(view, selection)
     if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
         parts = [idle, *parts]
@@ -138,7 +138,7 @@ def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
     ]
     text = f"Each step takes {length} on the CPU" if length else "Each step runs on the CPU"
     if unmarked(view):
-        text = f"The recording takes {length} on the CPU, without marked steps"
+        text = f"The recording takes {length} on the CPU (no steps marked)"
     text += f": {', '.join(named)}" if named else ""
     top = next(iter(op_rows(view, selection)), None)
     if top is None or not top.cpu_total_ns:

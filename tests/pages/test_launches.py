@@ -110,7 +110,7 @@ def test_without_recorded_launches_delay_queue_and_pace_are_unknown(new_trace, r
     page = launches_page(view, ref, view.selection())
     assert page.headline == (
         "The bottleneck is unknown, because the launches were not recorded; "
-        "the GPU is idle 67 % of the 60.0 µs step, mostly while the CPU was not recorded. "
+        "the GPU is idle 67 % of the 60.0 µs recording, mostly while the CPU was not recorded. "
         "The longest gap, 40.0 µs as recorded, is ended by b."
     )
     figures = page.figures

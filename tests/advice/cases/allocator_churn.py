@@ -56,7 +56,7 @@ CASES = (
         f"{(150_000_000_000 - 680_000_000) // 20_000_000:,} more steps",
         {"Growth per step": 20_000_000},
         says=["mm"],
-        severity="high",
+        severity="medium",  # The steps of the recording are not reliable.
     ),
     Case("no more in any step", _keeping(0), "not_applicable"),
 )
