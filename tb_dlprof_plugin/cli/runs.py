@@ -59,6 +59,8 @@ def _print_runs(page: ManyRunsPage) -> None:
 
 
 def _step(step_ns: int, source: str) -> str:
+    if source == "whole":
+        return "no steps"
     return f"~{time(step_ns)}" if source == "simulated" else time(step_ns)
 
 

@@ -132,6 +132,7 @@ METRICS: dict[str, Metric] = {
 
 def metrics_of(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
     has_gpu = a.view.profile.has_gpu or b.view.profile.has_gpu
+    steps_known = "whole" not in (a.step.source, b.step.source)
     rows = []
     for key, (quantity, unit, better) in METRICS.items():
         left, right = (quantity.value(side.view, side.selection) for side in (a, b))
@@ -139,7 +140,8 @@ def metrics_of(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
         if (key in _ENERGY and left is None and right is None) or not (has_gpu or key in _WITHOUT_GPU):
             continue
         ratio = left / right if left is not None and right else None
-        rows.append(CompareMetric(key, quantity.label, unit, left, right, ratio, _gain(left, right, better), better))
+        gain = _gain(left, right, better) if steps_known else None
+        rows.append(CompareMetric(key, quantity.label, unit, left, right, ratio, gain, better))
     return rows
 
 

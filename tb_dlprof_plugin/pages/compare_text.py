@@ -49,6 +49,8 @@ def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> s
         return f"The runs train different models, {models[0]} and {models[1]}.{steps}"
     if speedup is None:
         return "One of the runs has no step time to compare."
+    if any(step.source == "whole" for step in comparison.steps):
+        return _without_steps(comparison)
     if comparison.change in CANNOT_TELL:
         return _cannot_tell(comparison, first, second)
     per_sample = comparison.per_sample or speedup
@@ -59,6 +61,13 @@ def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> s
     if sample:
         return f"{subject} is slower, {1 / per_sample:.2f} times as long: {first} became {second} a step{sample}."
     return f"{subject} is slower: {first} became {second} a step, {1 / per_sample:.2f} times as long."
+
+
+def _without_steps(comparison: Comparison) -> str:
+    whole = [step.source == "whole" for step in comparison.steps]
+    which = "both runs" if all(whole) else "the base" if whole[0] else "the candidate"
+    lengths = " and ".join(duration(length) for length in comparison.step_ns)
+    return f"Cannot tell which step is shorter: in {which} no steps are marked. {lengths} are compared as they are."
 
 
 def _cannot_tell(comparison: Comparison, first: str, second: str) -> str:

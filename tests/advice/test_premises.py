@@ -14,6 +14,7 @@ from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.launches import launches_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.plan_rows import step_or_reason
@@ -82,6 +83,16 @@ def test_pages_speak_of_the_recording_where_no_steps_are_known() -> None:
     assert unknown["step_ms"] == missing(view, view.selection(), (Need.ITERATIONS,))
     with pytest.raises(ForecastError, match="no iterations were found"):
         forecast(without_steps(recorded_view(DEMO / "resnet50/fp32")), "bf16")
+
+
+def test_recordings_without_steps_are_not_said_to_be_faster() -> None:
+    base, candidate = (recorded_view(DEMO / f"resnet50/{name}") for name in ("fp32", "amp-bf16"))
+    for sides in ((without_steps(base), candidate), (base, without_steps(candidate))):
+        a, b = (CompareInput(view, REF, view.selection()) for view in sides)
+        page = compare_page(a, b)
+        assert page.headline.startswith("Cannot tell which step is shorter: in the ")
+        assert page.change == "unknown"
+        assert {metric.gain for metric in page.metrics} == {None}
 
 
 def test_one_slow_iteration_carries_no_claim(training) -> None:

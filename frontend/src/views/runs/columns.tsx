@@ -44,8 +44,14 @@ function Noise({ row }: { row: RunRow }) {
   );
 }
 
-/** A step without the profiler; ~ marks one that is estimated. */
+/** A step without the profiler; ~ marks one that is estimated. Of a recording without marked steps none is known. */
 export function StepTime({ of }: { of: Pick<RunRow, "step_ns" | "step_source" | "step_words"> }) {
+  if (of.step_source === "whole")
+    return (
+      <span class="muted" title={`${exactNs(of.step_ns)}, ${of.step_words}`}>
+        no steps
+      </span>
+    );
   return (
     <span class="num" title={`${exactNs(of.step_ns)}, ${of.step_words}`}>
       {of.step_source === "simulated" && "~"}
