@@ -41,7 +41,9 @@ export function StepBar({ data }: { data: Overview }) {
         <>
           {summary.step_source === "whole" ? "The recording" : <Term of="stepTime" />}{" "}
           <span class="step-length">
-            {data.trust.verdict === "poor" && <span title="The recording is not reliable">≈ </span>}
+            {data.trust.verdict === "poor" && summary.step_source !== "whole" && (
+              <span title="The recording is not reliable">≈ </span>
+            )}
             <span
               class="num"
               data-testid="overview-step-time"

@@ -131,7 +131,7 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Of it in half precision", half_share, "percent", HALF_PRECISION_SHARE_PERCENT),
             Reading("Of it in FP32, off the Tensor Cores", context.per_step(from_fp32), "ns"),
             Reading("Of it in TF32", context.per_step(from_tf32), "ns"),
-            Reading("Step time", context.step_ns, "ns"),
+            Reading("Recording" if context.saving_unknown else "Step time", context.step_ns, "ns"),
         ],
         evidence=rows,
         change="Run the forward pass and the loss under torch.autocast. "
