@@ -33,13 +33,17 @@ def kept(a: ProfileView, b: ProfileView) -> list[RealisedSaving]:
     return realised_savings(compare(a, b), a, b, a.selection(), b.selection())
 
 
+def test_nothing_was_promised_where_the_forecast_cannot_tell() -> None:
+    # 60.68 ms became 55.67: between 0.89 and 1.40 times as fast was forecast.
+    assert kept(recorded("resnet50/tf32"), recorded("resnet50/amp-bf16")) == []
+
+
 @pytest.mark.parametrize(
     ("base", "candidate", "rule", "change", "realised_ms"),
     [
         # Realised: the difference of the unprofiled steps in recording.json.
         ("resnet50/fp32", "resnet50/amp-bf16", "amp_not_used", "AMP BF16 (autocast)", 145.98 - 55.67),
         ("resnet50/fp32", "resnet50/tf32", "tf32_off", "TF32 on", 145.98 - 60.68),
-        ("resnet50/tf32", "resnet50/amp-bf16", "amp_not_used", "AMP BF16 (autocast)", 60.68 - 55.67),
         ("custom/fp32", "custom/amp-fp16", "amp_not_used", "AMP FP16 (autocast)", 48.23 - 15.61),
     ],
 )
