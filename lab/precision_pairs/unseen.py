@@ -35,7 +35,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 from tb_dlprof_plugin.capture import wait_for_analysis
 
-from ..true_step import AFTER_S, HOOK_STEPS, by_hook
+from ..true_step import AFTER_S, HOOK_STEPS, by_hook  # type: ignore[import-not-found]
 from .record import PRECISIONS, Step, turn_ms, warm_up
 from .subjects import Subject
 from .unseen_subjects import BY_NAME, HELD_OUT, OPENED

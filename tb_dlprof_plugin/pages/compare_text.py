@@ -73,7 +73,7 @@ def _without_steps(comparison: Comparison) -> str:
 def _cannot_tell(comparison: Comparison, first: str, second: str) -> str:
     sample = _by_sample(comparison)
     if _same(comparison):
-        return f"Both runs take about the same, {first} and {second} a step: which is faster cannot be told."
+        return f"Both runs take about the same, {first} and {second} a step: cannot tell which is faster."
     what = f"Cannot tell whether the candidate is faster{' per sample' if sample else ''}"
     interval = comparison.per_sample_interval
     if interval is None:

@@ -34,9 +34,7 @@ def headline(found: Forecast) -> str:
     )
     least, most = found.speedup_interval
     if found.direction in CANNOT_TELL and (most > 1 + LITTLE or least < 1 / (1 + LITTLE)):
-        return (
-            f"{name} may make the step shorter or longer, which cannot be told: {times}. Record both and compare them."
-        )
+        return f"Cannot tell whether {name} makes the step shorter: {times}. Record both and compare them."
     if abs(found.speedup - 1) < SAME:
         change = "would change little"
     elif found.speedup > 1:

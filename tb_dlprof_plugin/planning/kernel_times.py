@@ -209,7 +209,7 @@ class KernelTimesOf:
         direction = "bprop" if backward else "fprop"
         last = int(ops.module[op]) in self._channels_last
         ratio = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
-        # Beside its routine a product adds, copies and sums.
+        # Next to its routine a product adds, copies and sums.
         if ratio is None and (name in ELEMENTWISE or rule_of(name) == "half"):
             ratio = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
         return ratio or _UNMEASURED

@@ -40,14 +40,16 @@ def test_a_draw_is_the_same_everywhere_and_a_larger_one_begins_with_it(what: str
     assert names(draw(200, what))[:60] == found
 
 
-@pytest.mark.parametrize(
-    ("recording", "what"), list(zip(fit.RECORDINGS[:3], ("broad", "edges", "common"), strict=True))
-)
+DRAWS = ("broad", "edges", "common", "irregular", "irregular")
+
+
+@pytest.mark.parametrize(("recording", "what"), list(zip(fit.RECORDINGS, DRAWS, strict=True)))
 def test_cases_are_still_those_that_the_recordings_number(recording: Path, what: str) -> None:
     rows = json.loads(lzma.decompress(recording.read_bytes()))["rows"]
     cases = draw(250, what)
     found = {(row["case"], row["kind"], row["layout"]) for row in rows if row["case"] < 250}
-    assert len({case for case, _, _ in found}) > 200
+    # The recordings of irregular ops have 160 cases and those after them.
+    assert len({case for case, _, _ in found}) > (80 if what == "irregular" else 200)
     assert {(number, cases[number].kind, cases[number].layout) for number, _, _ in found} == found
     for row in rows:
         if row["case"] < 250 and "about" in row:
@@ -216,10 +218,11 @@ def test_hardly_a_measured_op_is_a_layer_of_a_recorded_model() -> None:
     for path in fit.RECORDINGS:
         rows = json.loads(lzma.decompress(path.read_bytes()))["rows"]
         measured = _convolutions((row["op"], row["shapes"]) for row in rows if row["matrix"] and not row["backward"])
-        assert len(measured) > 350
+        assert len(measured) > (40 if "irregular" in path.name else 350)
         same.append(len(measured & layers))
     # As docs/forecast.md says: by chance, and in the third draw alone.
-    assert same == [0, 0, 9]
+    assert same[:3] == [0, 0, 9]
+    assert sum(same[3:]) <= 2
 
 
 def _smooth(count: int, lengths: tuple[float, float], seed: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]

@@ -89,7 +89,7 @@ def test_figures_of_the_gpu_are_listed_where_one_of_the_runs_has_a_gpu(
     [
         (900_000, 700_000, "The candidate is 1.29 times as fast: 900 µs became 700 µs a step."),
         (700_000, 900_000, "The candidate is slower: 700 µs became 900 µs a step, 1.29 times as long."),
-        (900_000, 910_000, "Both runs take about the same, 900 µs and 910 µs a step: which is faster cannot be told."),
+        (900_000, 910_000, "Both runs take about the same, 900 µs and 910 µs a step: cannot tell which is faster."),
         (None, None, "Cannot tell whether the candidate is faster: an estimated "),
     ],
 )

@@ -61,8 +61,9 @@ def test_ops_stand_by_what_they_could_save_by_the_forecast_or_by_the_factors_of_
     (total,) = page.by_reason
     assert (total.id, total.ops, total.remark) == ("fp32_tf32_off", 4, False)
     assert total.saved_ns == pytest.approx(540_000 + linear + other + first, abs=3)
-    assert page.saving is not None
-    assert page.saving.derivation.startswith("Forecast")
+    # Of most of the time, a backward pass of unknown size, the forecast cannot tell: the step gets no saving.
+    assert forecast(view, "tf32").direction == "within noise"
+    assert page.saving is None
 
 
 def test_without_a_forecast_the_factors_tell_what_tf32_saves(training, ref: RunRef) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -44,7 +45,7 @@ def op_times(ratio: float, spread: float = 0.0, without: str = "") -> OpTimes:
         if kind != without
         for precision in ("tf32", "fp16", "bf16")
     }
-    return OpTimes(dict.fromkeys(KINDS, frozenset({"NVIDIA H200"})), tables)
+    return OpTimes(defaultdict(lambda: frozenset({"NVIDIA H200"})), tables)
 
 
 def table(ratio: float, features: int, spread: float = 0.0) -> RatioTable:
