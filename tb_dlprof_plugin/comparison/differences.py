@@ -207,7 +207,7 @@ def compare(
         steps=(steps[0].estimate, steps[1].estimate),
         step_ns=(sides[0].step_ns, sides[1].step_ns),
         step_interval_ns=difference_interval(*steps),
-        speedup=steps[0].estimate.ns / steps[1].estimate.ns if all(step.estimate.ns for step in steps) else None,
+        speedup=steps[0].estimate.ns / steps[1].estimate.ns if all(step.estimate.is_step for step in steps) else None,
         speedup_interval=ratio_interval(*steps),
         shares=(
             shares_of(runs[0], rows, rows.of_a, basis),

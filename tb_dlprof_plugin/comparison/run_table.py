@@ -152,8 +152,8 @@ def before_and_after(runs: Sequence[NamedRun]) -> list[BeforeAfter]:
 
 
 def speedup(base: RunFigures, run: RunFigures) -> Speedup | None:
-    """How many times as fast ``run`` is; None where there is no time to compare."""
-    if not base.step.ns or not run.step.ns:
+    """How many times as fast ``run`` is; None where there is no step to compare."""
+    if not (base.step.is_step and run.step.is_step):
         return None
     scale, of = 1.0, _STEP_TIME
     before, after = base.setup.batch_size, run.setup.batch_size

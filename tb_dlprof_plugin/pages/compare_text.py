@@ -47,10 +47,10 @@ def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> s
     if models is not None:
         steps = "" if speedup is None else f" A step takes {first} and {second}: their ratio is no speedup."
         return f"The runs train different models, {models[0]} and {models[1]}.{steps}"
-    if speedup is None:
-        return "One of the runs has no step time to compare."
     if any(step.source == "whole" for step in comparison.steps):
         return _without_steps(comparison)
+    if speedup is None:
+        return "One of the runs has no step time to compare."
     if comparison.change in CANNOT_TELL:
         return _cannot_tell(comparison, first, second)
     per_sample = comparison.per_sample or speedup

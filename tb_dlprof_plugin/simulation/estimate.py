@@ -71,6 +71,11 @@ class StepEstimate:
         return self.source == "simulated"
 
     @property
+    def is_step(self) -> bool:
+        """Whether ``ns`` is a step with a length, not a whole recording: only steps make a speedup."""
+        return self.source != "whole" and self.ns > 0
+
+    @property
     def as_recorded(self) -> bool:
         """Whether ``ns`` is what was recorded, the profiler included."""
         return self.source in ("recorded", "whole")
