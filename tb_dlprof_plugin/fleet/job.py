@@ -35,6 +35,11 @@ class JobStep:
     high_ms: float
     source: str
 
+    @property
+    def is_step(self) -> bool:
+        """Whether steps were marked, as of `StepEstimate`: else it is the whole recording."""
+        return self.source != "whole"
+
 
 @dataclass(frozen=True, slots=True)
 class RankAccount:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.names.gpu_power import power_of
@@ -75,7 +76,7 @@ def step_energy(view: ProfileView, selection: Selection) -> StepEnergy | None:
     """The energy of a step; None where it was not measured (`energy_missing` says why)."""
     facts, step = view.profile.facts, step_estimate(view, selection)
     rows = facts.energy
-    if not rows or any(row.duration_ns < _LEAST_S * 1e9 or row.millijoules <= 0 for row in rows):
+    if not step.is_step or not rows or any(row.duration_ns < _LEAST_S * 1e9 or row.millijoules <= 0 for row in rows):
         return None
     watts = sum(row.millijoules / 1e3 / (row.duration_ns / 1e9) for row in rows)
     seconds = min(row.duration_ns for row in rows) / 1e9
@@ -114,6 +115,8 @@ def energy_missing(view: ProfileView) -> str:
         return "The energy is that of a GPU, and the run used none."
     if view.profile.source.framework != PYTORCH:
         return "The energy was not recorded: a trace does not hold it."
+    if why := missing(view, view.selection(), (Need.ITERATIONS,)):
+        return f"The energy of a step is not known. {why}"
     if facts.energy_missing:
         return f"The energy was not recorded: {facts.energy_missing}. {HOW_TO_RECORD}"
     return f"The energy was not recorded. {HOW_TO_RECORD}"

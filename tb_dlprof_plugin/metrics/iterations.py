@@ -63,8 +63,8 @@ class StepTotals:
         return percent(self.gpu_idle_ns, self.wall_ns)
 
     def samples_per_second(self, batch_size: int | None) -> float | None:
-        """Of one process; None where the batch size is unknown."""
-        return batch_size * 1e9 / self.average_ns if batch_size and self.average_ns else None
+        """Of one process; None where the batch size or the step is unknown."""
+        return batch_size * 1e9 / self.average_ns if batch_size and self.estimate.is_step else None
 
 
 @per_selection

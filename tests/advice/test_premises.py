@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from advice.recorded import opened
 from support.recorded_runs import DEMO, recorded_view
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.trust import trust
@@ -83,6 +86,14 @@ def test_pages_speak_of_the_recording_where_no_steps_are_known() -> None:
     assert unknown["step_ms"] == missing(view, view.selection(), (Need.ITERATIONS,))
     with pytest.raises(ForecastError, match="no iterations were found"):
         forecast(without_steps(recorded_view(DEMO / "resnet50/fp32")), "bf16")
+
+
+def test_no_rank_delays_the_others_where_no_steps_are_marked() -> None:
+    ranks = [without_steps(view) for view in opened("ranks/recorded/ddp_slow_host").ranks]
+    job = job_of([facts_of_profile(view) for view in ranks])
+    assert "ms recording" in job.sentence
+    assert job.sentence.endswith("which rank delays the others cannot be said.")
+    assert (job.delays, job.what_if) == ([], [])
 
 
 def test_recordings_without_steps_are_not_said_to_be_faster() -> None:

@@ -92,14 +92,16 @@ def replayed_job(
     rows = account(compared, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
     stages = pipeline(compared, calls, recorded)
     shape = stages.shape if stages is not None else None
-    worst = delays(compared, scenarios, stages)
+    # Who delays whom, and what a change wins, are questions about steps.
+    steps_known = step is None or step.is_step
+    worst = delays(compared, scenarios, stages) if steps_known else []
     if chosen.ranks is not None:
         whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
         rows = account(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
         share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1) or 1.0
         worst = [replace(delay, owed_ms=delay.owed_ms / share) for delay in worst]
-    changes = _what_if(compared, scenarios, worst, stages)
-    larger, of_larger = more_gpus(compared, scenarios, growth)
+    changes = _what_if(compared, scenarios, worst, stages) if steps_known else []
+    larger, of_larger = more_gpus(compared, scenarios, growth) if steps_known else ([], [])
     buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
     mesh, places = _mesh(facts)
     job = Job(

@@ -70,7 +70,7 @@ def sentence(
         if on_cpu
         else ("GPUs compute" if count > 1 else "GPU computes")
     )
-    text = f"{count} {name} {compute:.0f} % of the {step.ms:.2f} ms step"
+    text = f"{count} {name} {compute:.0f} % of the {step.ms:.2f} ms {'step' if step.is_step else 'recording'}"
     text += f"; {', '.join(losses)}." if losses else "."
     worst = next((delay for delay in delays if delay.significant), None)
     if worst is not None:
@@ -78,6 +78,8 @@ def sentence(
             f" Rank {worst.rank} delays the others, because {CAUSES[worst.cause]}: repairing it wins "
             f"{worst.winnable_ms:.2f} ms of a step."
         )
+    elif not step.is_step:
+        text += " No steps are marked: which rank delays the others cannot be said."
     elif count > 1:
         text += " No rank delays the others by more than chance."
     return text
