@@ -85,7 +85,7 @@ def advise(
     """
     whole = RuleContext(view, selection, ranks or view.ranks)
     context = RuleContext(view, steady(view, selection), whole.ranks)
-    limits = _limits_of(context)
+    premises = _premises_of(context)
     source = view.profile.source
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
@@ -103,7 +103,7 @@ def advise(
             outcome: RuleOutcome = "silent" if answer.applicable else "not_applicable"
             statuses.append(RuleStatus(rule.id, title, outcome, answer.why))
         else:
-            answer = limits.applied(answer.for_source(rule.remedies, source))
+            answer = premises.applied(answer.for_source(rule.remedies, source))
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))
@@ -115,7 +115,7 @@ def advise(
 
 
 @dataclass(frozen=True, slots=True)
-class _Limits:
+class _Premises:
     """What no finding may say of a recording: a saving without steps, high confidence or severity without reliability.
 
     ``no_steps`` is the sentence that says so, "" where steps are known.
@@ -139,11 +139,11 @@ class _Limits:
         return replace(finding, item=item, saving=saving)
 
 
-def _limits_of(context: RuleContext) -> _Limits:
+def _premises_of(context: RuleContext) -> _Premises:
     """A single iteration may be any: a warm-up, a compilation."""
     view, selection = context.view, context.selection
     unsure = selection.count == 1 or trust(view, selection).verdict == "poor"
-    return _Limits(missing(view, selection, (Need.ITERATIONS,)), unsure)
+    return _Premises(missing(view, selection, (Need.ITERATIONS,)), unsure)
 
 
 def _within_step(item: FindingItem, step_ns: float) -> FindingItem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,8 +36,8 @@ def sentences(
         spelled: our name of an option, without dashes, for the one that was typed.
     """
     found: dict[str, list[str]] = {}
-    script = words[0]
-    for word, following in zip(words[1:], (*words[2:], ""), strict=True):
+    script, behind = words[0], words[1:]
+    for word, following in itertools.zip_longest(behind, behind[1:], fillvalue=""):
         if word == "--":
             break
         if word.endswith(_SCRIPTS) and not word.startswith("-"):

@@ -260,6 +260,7 @@ def reasons(unknown: Mapping[str, str]) -> list[str]:
     """Why figures are not known, by their names on the page; those of one reason together."""
     named = {column.field: column.declared.heading for column in columns_of(PlanRow)}
     named |= {"fits": named["verdict"], "joules_per_step": JOULES.label}
+    named |= dict.fromkeys(("step_low_ms", "step_high_ms"), named["step_ms"])
     by_reason: dict[str, list[str]] = {}
     for field, why in unknown.items():
         by_reason.setdefault(why, []).append(named[field])

@@ -71,7 +71,8 @@ def _called(command: Command, places: Places, folder: Path, *options: str) -> Re
         words |= {"RUN": places.known_gpu}
     words |= {"FILE.html": folder / f"file{file_name()}.html"}
     arguments = [str(words.get(word, word)) for word in command.example.split()]
-    return CliRunner().invoke(app, [command.name, *arguments, *options])
+    # In a wide terminal no name goes on in a line of its own.
+    return CliRunner(env={"COLUMNS": "500"}).invoke(app, [command.name, *arguments, *options])
 
 
 OUTPUTS = [

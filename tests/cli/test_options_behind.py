@@ -33,7 +33,9 @@ def test_the_option_is_named_with_its_value_and_what_it_goes_to(words: list[str]
     assert said.startswith(sentence)
 
 
-@pytest.mark.parametrize("words", [["train.py", "--lr", "1"], ["train.py", "--", "--copy"], ["python", "-m", "train"]])
+@pytest.mark.parametrize(
+    "words", [["train.py"], ["train.py", "--lr", "1"], ["train.py", "--", "--copy"], ["python", "-m", "train"]]
+)
 def test_nothing_is_said_of_other_arguments(words: list[str]) -> None:
     assert sentences(words, OPTIONS) == []
 

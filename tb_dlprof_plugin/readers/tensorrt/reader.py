@@ -61,12 +61,12 @@ def read_tensorrt(path: Path) -> Timeline:
     computing_ns = np.array([one.compute.stop_ns - one.compute.start_ns for one in recorded], dtype=np.int64)
     warm_up = warm_up_count(computing_ns)
     part = steady_part(computing_ns[warm_up:], MOST_INFERENCES)
-    chosen = _Chosen(warm_up + part.start, computing_ns, warm_up)
+    chosen = _Inferences(warm_up + part.start, computing_ns, warm_up)
     return _Engine(path, files, averages, layers, recorded[warm_up:][part], chosen, count).timeline()
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Inferences:
     """Which of the measured inferences are read: from ``first`` on, behind a warm-up of the first ``warm_up``.
     ``computing_ns`` is how long each measured one computed."""
 
@@ -80,7 +80,7 @@ class _Engine:
 
     def __init__(
         self, path: Path, files: EngineFiles, averages: list[tuple[str, int]], layers: dict[str, Layer],
-        recorded: list[Inference], chosen: _Chosen, averaged: int,
+        recorded: list[Inference], chosen: _Inferences, averaged: int,
     ) -> None:  # fmt: skip
         self.path, self.files, self.averages, self.layers = path, files, averages, layers
         self.chosen, self.averaged, self.timed = chosen, averaged, bool(recorded)
