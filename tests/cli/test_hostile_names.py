@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,7 @@ def _called(command: Command, places: Places, folder: Path, *options: str) -> Re
         words |= {"RUN": places.known_gpu}
     words |= {"FILE.html": folder / f"file{file_name()}.html"}
     arguments = [str(words.get(word, word)) for word in command.example.split()]
-    # In a wide terminal no name goes on in a line of its own.
-    return CliRunner(env={"COLUMNS": "500"}).invoke(app, [command.name, *arguments, *options])
+    return CliRunner().invoke(app, [command.name, *arguments, *options])
 
 
 OUTPUTS = [
@@ -100,7 +100,9 @@ def test_no_name_reaches_the_terminal_as_it_is(command: Command, output: str, pl
     said = result.stdout + result.stderr
     assert STEERS.findall(said) == []
     if output != "csv":  # which puts line ends into quotes
-        assert not [line for line in said.splitlines() if line.startswith("forged")]
+        # A cell of a table may go on in the next line, behind the visible escape.
+        lines = said.splitlines()
+        assert not [line for before, line in pairwise(lines) if line.startswith("forged") and r"\r\n" not in before]
     if output == "csv" and given:
         assert [row for row in csv.reader(io.StringIO(result.stdout)) for cell in row if cell.startswith("=")] == []
 
