@@ -21,6 +21,9 @@ from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
+pytestmark = pytest.mark.long
+"""`tests/e2e/test_colab.py` and `tests/demo/test_notebook.py` run the cells in less time."""
+
 NAME = "colab.ipynb"
 _START_MS, _RUN_MS = 60_000, 150_000
 

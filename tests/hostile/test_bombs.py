@@ -27,6 +27,7 @@ _READ = {
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_no_stored_blob_takes_more_memory_than_a_recorded_one_and_64_mb() -> None:
     usual, hostile = list(recorded()), list(bombs())

@@ -59,6 +59,7 @@ def test_the_same_holds_for_sizes_that_the_rules_were_not_written_with() -> None
     assert 100 * sum(bool(one.within) for one in judged) >= KEPT_PERCENT * len(judged)
 
 
+@pytest.mark.long
 def test_no_rule_fails_on_a_planted_training() -> None:
     failed = {
         (rule, status.rule): status.why

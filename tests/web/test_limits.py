@@ -98,6 +98,7 @@ def test_the_table_of_thousands_of_runs_counts_those_that_do_not_fit() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_thousands_of_iterations_fit_into_every_answer(tmp_path: Path) -> None:
     long = tmp_path / "long.pt.trace.json"
     make(ROOT / "tests/traces/steps_many.pt.trace.json.gz", long, megabytes=32)
