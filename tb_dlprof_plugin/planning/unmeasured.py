@@ -1,8 +1,8 @@
 """Kernels of classes whose time in another precision was never measured: they widen a forecast, and many refuse it.
 
 Elementwise ops and reductions read and write each value once, whatever they compute: measured ones stand for them.
-Nothing stands for others. Rows scattered with atomics, windows in 3-D and kernels of extensions got between 3 times
-slower and 5 times faster in half precision on an H100 (`lab/op_speed`, draw "irregular").
+Nothing stands for others. Rows scattered with atomics, windows in 3-D and recurrent layers took from a hundredth to
+2,000 times as long in half precision on an H100 (`lab/op_speed`, draw "irregular").
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from tb_dlprof_plugin.model.profile import Bools, Role
 from tb_dlprof_plugin.profile_view import ProfileView
 
 MOST_PERCENT = 10.0
-"""Of the GPU time, in kernels that were never measured: beyond it nothing is said of the step. With the spread below
-they then move it by a tenth or two, as much as the CPU's share does."""
+"""Of the GPU time, in kernels that were never measured: beyond it nothing is said of the step. Ours: with the spread
+below they then move it by a tenth or two, as much as the CPU's share does."""
 SPREAD = math.log(3.0)
-"""Of the logarithm of their time: what measured classes differ by."""
+"""Of the logarithm of their time. Ours: of the measured ops that scatter or gather rows 93 % took between a third and
+three times as long in half precision, of convolutions of unusual kinds 60 %."""
 
 ELEMENTWISE = frozenset({
     "abs", "add", "addcdiv", "addcmul", "amax", "amin", "avg_pool1d", "bernoulli", "bitwise_not", "cat", "chunk",
