@@ -180,7 +180,7 @@ def _headline(rows: list[OpRow], has_gpu: bool) -> list[TextPart]:
     first = largest[0]
     where = with_direction(first.name, first.direction)
     took = share(percent(time_of(first, on_gpu), whole), 1)
-    of_first = [TextPart(where, "op", first.id), plain(f" takes most, {took}.")]
+    of_first = [TextPart(where, "op", first.id), plain(f" is the largest op, {took}.")]
     if len(rows) > _LARGEST:
         ten = share(percent(sum(time_of(row, on_gpu) for row in largest[:_LARGEST]), whole))
         of_ops = f"the ten largest of {len(rows)} ops take {ten}. "

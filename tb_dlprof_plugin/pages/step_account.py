@@ -144,4 +144,4 @@ def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
     if top is None or not top.cpu_total_ns:
         return f"{text}."
     of_step = share(percent(top.cpu_total_ns, steps.recorded_wall_ns))
-    return f"{text}; the op with the most time is {with_direction(top.name, top.direction)}, {of_step}."
+    return f"{text}; the op with the most time is {with_direction(top.name, top.direction)}, {of_step} of it."

@@ -90,7 +90,7 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
                 "Note: ",
             ],
         ),
-        ("ops", ["8 ops ran. conv1/conv2d (backward) takes most", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("ops", ["8 ops ran. conv1/conv2d (backward) is the largest op", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
         ("op-types", ["conv2d takes", "op types ran", "Forward", "TC"]),
         ("modules", ["2 modules ran", "whole model", "  conv1", "500 µs", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),

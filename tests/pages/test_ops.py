@@ -24,7 +24,7 @@ def test_without_a_gpu_an_op_has_the_time_of_the_calls_inside_it(new_trace: Call
     ops, types = ops_page(view, ref, selection), op_types_page(view, ref, selection)
     # THEN all of them have conv2d first, and its share is that of the times they show
     share = 100 * 80 / 84
-    assert ops.headline == "conv2d takes 95 % of the CPU time; 2 ops ran. conv2d (forward) takes most, 95.2 %."
+    assert ops.headline == "conv2d takes 95 % of the CPU time; 2 ops ran. conv2d (forward) is the largest op, 95.2 %."
     assert [ops.rows[0].op_type, types.rows[0].op_type, work_tree(view, ref, selection).ops[0].op_type] == [
         "conv2d"
     ] * 3

@@ -80,7 +80,7 @@ def test_without_a_gpu_the_account_has_the_parts_of_a_step(cpu_view: ProfileView
 def test_the_sentence_of_a_run_without_a_gpu_names_parts_and_an_op(cpu_view: ProfileView, ref: RunRef) -> None:
     assert overview(cpu_view, ref, cpu_view.selection()).headline == (
         "Each step takes 100 µs on the CPU: 30 % forward, 25 % other, 20 % backward, 15 % optimizer, 10 % DataLoader; "
-        "the op with the most time is fc/linear (forward), 30 %."
+        "the op with the most time is fc/linear (forward), 30 % of it."
     )
 
 
