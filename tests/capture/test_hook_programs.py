@@ -20,8 +20,7 @@ SHORT = {
     *(
         f"{name} + a recorded step"
         for name in (
-            "torch.profiler", "torch.profiler warming up", "autograd profiler", "autograd profiler with kineto",
-            "emit_itt", "every thread", "a range that ends in a profiler",
+            "torch.profiler", "autograd profiler", "emit_itt", "every thread", "a range that ends in a profiler",
         )
     ),
     *(

@@ -79,9 +79,7 @@ def _too_wide(page: Page) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "address", short_of([*PAGES, *MORE], {"overview", "advice", "compare", "launches", "timeline", "tried"})
-)
+@pytest.mark.parametrize("address", short_of([*PAGES, *MORE], {"overview", "compare", "timeline"}))
 def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: str) -> None:
     run = PAIR if address == "compare" else f"p.tb_dlprof.run={RUN_OF.get(address, 'lenet/fp32')}"
     _open(page, server, f"{address}&{run}")

@@ -47,6 +47,7 @@ def test_what_is_saved_lies_in_the_stated_interval() -> None:
     assert 100 * (1 - len(missed) / len(judged)) >= KEPT_PERCENT, missed
 
 
+@pytest.mark.long
 def test_the_same_holds_for_sizes_that_the_rules_were_not_written_with() -> None:
     larger = [held(rule, LARGER) for rule in planted_rules(LARGER)]
     assert len(larger) > 20
