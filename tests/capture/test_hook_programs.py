@@ -26,8 +26,7 @@ SHORT = {
     *(
         f"torch.profiler + {name}"
         for name in (
-            "the warm-up", "from before to within", "from within to after", "over boundaries", "own steps",
-            "own steps that begin within", "a forward hook", "an optimizer hook", "another thread",
+            "the warm-up", "from before to within", "over boundaries", "own steps", "an optimizer hook",
             "another thread over boundaries", "an exception",
         )
     ),
