@@ -339,7 +339,7 @@ class ProfileView:
         return (self.launch_iteration >= selection.first) & (self.launch_iteration <= selection.last)
 
     def selected_activities(self, selection: Selection) -> Bools:
-        """The same; where no launch was recorded, of the GPU alone, those that began to run in them."""
+        """The same; where no launch was recorded, of the GPU alone, the activities that began in them."""
         if (self.profile.launches.call >= 0).any():
             return self.selected_launches(selection)
         iteration = self.iteration_at(self.profile.launches.start_ns)

@@ -16,7 +16,7 @@ MOST_ELEMENTS = 3.0e8
 
 @dataclass(frozen=True)
 class Case:
-    """``layout`` is "nhwc" for images with channels last, else ""; ``tf32``: TF32 can change its time."""
+    """``layout`` is "nhwc" for images with channels last, else ""; ``matrix``: TF32 can change its time."""
 
     kind: str
     about: str

@@ -50,15 +50,14 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One forecast and the truth (ms)."""
+class ForecastAndTruth:
+    """A forecast of one model, and the true steps (ms) before and after."""
 
     model: str
     target: str
     before_ms: float
     truth_ms: float
     found: Forecast
-    daydream_ms: float
 
     @property
     def predicted_ms(self) -> float:
@@ -73,6 +72,17 @@ class Row:
         return self.found.low_ns / 1e6 <= self.truth_ms <= self.found.high_ns / 1e6
 
     @property
+    def true_speedup(self) -> float:
+        return self.before_ms / self.truth_ms
+
+
+@dataclass(frozen=True)
+class Row(ForecastAndTruth):
+    """The same, with the step by Daydream's rule (ms)."""
+
+    daydream_ms: float
+
+    @property
     def right_side(self) -> bool:
         """Whether it says faster where the truth is faster, by however little."""
         return (self.truth_ms < self.before_ms) == (self.found.speedup > 1)
@@ -80,7 +90,7 @@ class Row:
     @property
     def right_direction(self) -> bool:
         """The same, but not where the truth or the forecast is hardly a difference."""
-        return _direction(self.before_ms / self.truth_ms) * _direction(self.found.speedup) >= 0
+        return _direction(self.true_speedup) * _direction(self.found.speedup) >= 0
 
 
 def _direction(speedup: float) -> int:

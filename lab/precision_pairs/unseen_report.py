@@ -14,56 +14,27 @@ import lzma
 import statistics
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tb_dlprof_plugin.analysis.build import analyze_trace
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.op_times import OpTimes, read_op_times
-from tb_dlprof_plugin.planning.predict import Forecast, forecast
+from tb_dlprof_plugin.planning.predict import forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-from .forecast import TARGETS
+from .forecast import TARGETS, ForecastAndTruth
 
 _DIFFERS = 0.05
 """A true difference beyond which the direction has to be right, or said to be unknown."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A forecast, or why there is none, with the true steps (ms)."""
-
-    model: str
-    target: str
-    before_ms: float
-    truth_ms: float
-    found: Forecast | None
-    why: str
-
-    @property
-    def error(self) -> float:
-        assert self.found
-        return self.found.predicted_ns / 1e6 / self.truth_ms - 1
-
-    @property
-    def covered(self) -> bool:
-        assert self.found
-        return self.found.low_ns / 1e6 <= self.truth_ms <= self.found.high_ns / 1e6
-
-    @property
-    def speedup(self) -> float:
-        """The true one."""
-        return self.before_ms / self.truth_ms
-
-    @property
-    def wrong(self) -> bool:
-        """Whether it says faster where the truth is slower by more than `_DIFFERS`, or the other way round."""
-        said = self.found.direction if self.found else "unknown"
-        clear = abs(self.speedup - 1) > _DIFFERS
-        return clear and said == ("slower" if self.speedup > 1 else "faster")
+def is_wrong(row: ForecastAndTruth) -> bool:
+    """Whether it says faster where the truth is slower by more than `_DIFFERS`, or the other way round."""
+    clear = abs(row.true_speedup - 1) > _DIFFERS
+    return clear and row.found.direction == ("slower" if row.true_speedup > 1 else "faster")
 
 
 def truths(directory: Path) -> dict[tuple[str, str], dict[str, Any]]:
@@ -72,8 +43,8 @@ def truths(directory: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return {(run["subject"], run["precision"]): run for run in runs if "error" not in run}
 
 
-def forecasts(directory: Path, op_times: OpTimes | None) -> Iterator[Row]:
-    """Of each model in each other precision."""
+def forecasts(directory: Path, op_times: OpTimes | None) -> Iterator[ForecastAndTruth | str]:
+    """Of each model in each other precision; where there is no forecast, which one, and why."""
     runs = truths(directory)
     for (model, precision), run in runs.items():
         stored = directory / "events" / model / "fp32"
@@ -84,9 +55,9 @@ def forecasts(directory: Path, op_times: OpTimes | None) -> Iterator[Row]:
             if (model, name) in runs:
                 times = run["unprofiled_step_ms"], runs[model, name]["unprofiled_step_ms"]
                 try:
-                    yield Row(model, name, *times, forecast(view, target, op_times=op_times), "")
+                    yield ForecastAndTruth(model, name, *times, forecast(view, target, op_times=op_times))
                 except ForecastError as error:
-                    yield Row(model, name, *times, None, str(error))
+                    yield f"{model:28} {name:9} {times[0]:7.2f} to {times[1]:7.2f} ms  refused: {error}"
 
 
 def bare_steps(directory: Path) -> Iterator[tuple[str, float, Any]]:
@@ -113,32 +84,33 @@ def hook_steps(directory: Path) -> Iterator[tuple[str, float, Any]]:
             yield f"{model}/{precision}", truth, step_estimate(view, view.selection())
 
 
-def _print_forecasts(rows: list[Row]) -> None:
+def _print_forecasts(rows: list[ForecastAndTruth | str]) -> None:
+    made = []
     for row in rows:
-        start = f"{row.model:28} {row.target:9} {row.before_ms:7.2f} to {row.truth_ms:7.2f} ms ({row.speedup:.2f})"
-        if row.found is None:
-            print(f"{start}  refused: {row.why}")
+        if isinstance(row, str):
+            print(row)
             continue
+        made.append(row)
         least, most = row.found.speedup_interval
         print(
-            f"{start}  {row.found.predicted_ns / 1e6:7.2f} ({row.found.low_ns / 1e6:.1f} to "
+            f"{row.model:28} {row.target:9} {row.before_ms:7.2f} to {row.truth_ms:7.2f} ms ({row.true_speedup:.2f})  "
+            f"{row.predicted_ms:7.2f} ({row.found.low_ns / 1e6:.1f} to "
             f"{row.found.high_ns / 1e6:.1f}{'' if row.covered else ' (!)'}) {100 * row.error:+6.1f} %  "
             f"{row.found.speedup:.2f} ({least:.2f} to {most:.2f}) {row.found.direction}, {row.found.limited_by}"
-            f"{' WRONG' if row.wrong else ''}"
+            f"{' WRONG' if is_wrong(row) else ''}"
         )
-    made = [row for row in rows if row.found]
     for name, chosen in (
         ("all", made),
         *((target, [row for row in made if row.target == target]) for target in TARGETS),
-        ("paced by the GPU", [row for row in made if row.found and row.found.limited_by == "gpu"]),
-        ("paced by the CPU", [row for row in made if row.found and row.found.limited_by != "gpu"]),
+        ("paced by the GPU", [row for row in made if row.found.limited_by == "gpu"]),
+        ("paced by the CPU", [row for row in made if row.found.limited_by != "gpu"]),
     ):
         if chosen:
             errors = [abs(row.error) for row in chosen]
             print(
                 f"{name}: {len(chosen)} forecasts; error median {100 * statistics.median(errors):.1f} %, worst "
                 f"{100 * max(errors):.0f} %; interval true in {sum(row.covered for row in chosen)}; direction wrong in "
-                f"{sum(row.wrong for row in chosen)}"
+                f"{sum(is_wrong(row) for row in chosen)}"
             )
     print(f"refused: {len(rows) - len(made)}")
 

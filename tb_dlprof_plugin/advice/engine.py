@@ -143,7 +143,7 @@ def _premises_of(context: RuleContext) -> _Premises:
     """A single iteration may be any: a warm-up, a compilation."""
     view, selection = context.view, context.selection
     unsure = selection.count == 1 or trust(view, selection).verdict == "poor"
-    return _Premises(missing(view, selection, (Need.ITERATIONS,)), unsure)
+    return _Premises(missing(view, selection, Need.ITERATIONS), unsure)
 
 
 def _within_step(item: FindingItem, step_ns: float) -> FindingItem:

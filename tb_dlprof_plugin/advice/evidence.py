@@ -8,6 +8,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow
 from tb_dlprof_plugin.advice.rule import Finding
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
@@ -41,7 +42,7 @@ def call_rows(context: RuleContext, calls: Bools) -> list[EvidenceRow]:
     name = np.where(group >= 0, -1, profile.ops.name[profile.calls.op[rows]])
     keys, inverse = np.unique(np.stack((group, name, call_site[rows])), axis=1, return_inverse=True)
     inverse = inverse.reshape(-1)
-    time = np.bincount(inverse, weights=profile.calls.duration_ns[rows], minlength=keys.shape[1])
+    time = sums(inverse, profile.calls.duration_ns[rows], keys.shape[1])
     number = np.bincount(inverse, minlength=keys.shape[1])
     result = []
     for key in np.argsort(-time, kind="stable")[:_ROWS].tolist():
@@ -52,7 +53,7 @@ def call_rows(context: RuleContext, calls: Bools) -> list[EvidenceRow]:
                 label=f"{what}, {number[key] / context.selection.count:.3g} a step"
                 + (f", in {strings[of_place]}" if of_place else ""),
                 value_ns=int(time[key]) // context.selection.count,
-                percent=percent(float(time[key]), float(time.sum())),
+                percent=percent(int(time[key]), int(time.sum())),
                 page="ops" if of_group >= 0 else "launches",
                 id=groups.ids[of_group] if of_group >= 0 else "",
             )
@@ -65,16 +66,12 @@ def work_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
     if (launches & (context.view.launch_group >= 0)).any():
         return op_rows(context, launches)
     profile = context.profile
-    time = np.bincount(
-        profile.launches.kernel[launches],
-        weights=profile.launches.duration_ns[launches],
-        minlength=len(profile.kernels),
-    )
+    time = sums(profile.launches.kernel[launches], profile.launches.duration_ns[launches], len(profile.kernels))
     return [
         EvidenceRow(
             label=short_kernel_name(profile.strings[profile.kernels.name[kernel]]),
             value_ns=int(time[kernel]) // context.selection.count,
-            percent=percent(float(time[kernel]), float(time.sum())),
+            percent=percent(int(time[kernel]), int(time.sum())),
             page="kernels",
             id=kernel_id(context.view, kernel),
         )
@@ -96,10 +93,8 @@ def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
     """The ops that launched most of the given GPU time, per step, with their share of it."""
     profile, groups = context.profile, context.view.groups
     rows = launches & (context.view.launch_group >= 0)
-    time = np.bincount(
-        context.view.launch_group[rows], weights=profile.launches.duration_ns[rows], minlength=len(groups)
-    )
-    whole = float(time.sum())
+    time = sums(context.view.launch_group[rows], profile.launches.duration_ns[rows], len(groups))
+    whole = int(time.sum())
     result = []
     for group in np.argsort(-time, kind="stable")[:_ROWS].tolist():
         if time[group] <= 0:
@@ -109,7 +104,7 @@ def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
             EvidenceRow(
                 label=op_label(context.view, group) + (f", in {call_site}" if call_site else ""),
                 value_ns=int(time[group]) // context.selection.count,
-                percent=percent(float(time[group]), whole),
+                percent=percent(int(time[group]), whole),
                 page="ops",
                 id=groups.ids[group],
             )

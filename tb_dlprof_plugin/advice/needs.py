@@ -1,4 +1,4 @@
-"""What a rule cannot do without: needs of every claim (`metrics.needs`), and those that look beyond one recording.
+"""What a rule cannot do without: needs of every claim (`metrics.needs`), and needs beyond one recording.
 
 The engine asks before the rule.
 """
@@ -39,7 +39,7 @@ def unmet(needs: tuple[Need | JobNeed, ...], context: RuleContext) -> str:
     """The reason why a rule does not apply to a run; "" where the run has all that the rule needs."""
     for need in needs:
         if isinstance(need, Need):
-            if why := missing(context.view, context.selection, (need,)):
+            if why := missing(context.view, context.selection, need):
                 return why
         elif not _HAS[need](context):
             return f"{need.value}."

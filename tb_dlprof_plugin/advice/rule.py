@@ -92,7 +92,7 @@ class Rule:
         documentation: its docstring; None under ``python -OO``, where the rule has no page.
         needs: what the rule cannot do without, in the order of asking; without it the rule is not applicable.
         without_steps: it says something of a recording without iterations, too; all other rules are about steps.
-        all_iterations: it looks at those that are unlike the others, too; all other rules leave them out (`steady`).
+        all_iterations: it looks at iterations unlike the others, too; all other rules leave them out (`steady`).
         thresholds: names of constants that several rules share and that this one depends on.
         confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.
         severity: of each finding; by its saving where None.

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.fleet.answers.job_of import ReplayedJob, replayed_job
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
-from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
+from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
@@ -162,7 +162,7 @@ class RuleContext:
         """Why no change's effect on a step can be known; "" where it can."""
         if not self.launches_recorded:
             return NO_LAUNCHES
-        return missing(self.view, self.selection, (Need.ITERATIONS,))
+        return missing(self.view, self.selection, Need.ITERATIONS)
 
     @property
     def launches_recorded(self) -> bool:
@@ -226,8 +226,8 @@ class RuleContext:
 
     def kernel_share(self, launches: Bools) -> float:
         """Of the time of all kernels, percent."""
-        kernels = time_split(self.view, self.selection).kernel_ns
-        return 100.0 * int(self.profile.launches.duration_ns[launches].sum()) / kernels if kernels else 0.0
+        kernels_ns = time_split(self.view, self.selection).kernel_ns
+        return percent(int(self.profile.launches.duration_ns[launches].sum()), kernels_ns) or 0.0
 
     def in_precision(self, *names: str) -> Bools:
         """Which launches compute in one of the precisions."""

@@ -14,15 +14,16 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.finding import SavingItem, Severity
+from tb_dlprof_plugin.advice.finding import SavingItem, Severity, Silent
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
 from tb_dlprof_plugin.model.profile import Bools, Floats
-from tb_dlprof_plugin.planning import Forecast
-from tb_dlprof_plugin.planning.forecast_text import headline
+from tb_dlprof_plugin.planning import Forecast, Precision
+from tb_dlprof_plugin.planning.candidates import forecasts
+from tb_dlprof_plugin.planning.forecast_text import gains, headline
 from tb_dlprof_plugin.simulation.change import Change, without_calls
 
 ALL_OF_IT = SpeedupRange(1.0, 1.0, 1.0)
@@ -231,6 +232,25 @@ def faster_kernels(
     return shorter_step(
         context, end("low", slower.high), end("expected", slower.expected), end("high", slower.low), derivation
     )
+
+
+def by_forecast(context: RuleContext, precision: Precision) -> Saving | Silent | None:
+    """The saving of another precision by the run's forecast, silent where the step gains nothing; None without one."""
+    found = forecasts(context.view).get(precision)
+    if found is None:
+        return None
+    return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
+
+
+def why_unknown(context: RuleContext, launches: Bools, kernels: str) -> Silent | str:
+    """Why it cannot be known what faster kernels save, "" where it can; silent where they take hardly any GPU time.
+
+    ``kernels`` names the launches, as the subject of a sentence.
+    """
+    why, share = context.saving_unknown, context.kernel_share(launches)
+    if why and share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{kernels} take {share:.1f} % of the kernels' time.")
+    return why
 
 
 def of_forecast(context: RuleContext, found: Forecast) -> Saving:

@@ -115,7 +115,7 @@ def energy_missing(view: ProfileView) -> str:
         return "The energy is that of a GPU, and the run used none."
     if view.profile.source.framework != PYTORCH:
         return "The energy was not recorded: a trace does not hold it."
-    if why := missing(view, view.selection(), (Need.ITERATIONS,)):
+    if why := missing(view, view.selection(), Need.ITERATIONS):
         return f"The energy of a step is not known. {why}"
     if facts.energy_missing:
         return f"The energy was not recorded: {facts.energy_missing}. {HOW_TO_RECORD}"

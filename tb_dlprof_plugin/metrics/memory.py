@@ -338,7 +338,8 @@ def growth_per_iteration(by_iteration: Sequence[int]) -> int | None:
     later = by_iteration[1:]
     if not later:
         return None
-    return round(float(np.median(later))) if sum(later) > 0 else min(round(float(np.median(later))), 0)
+    usual = round(float(np.median(later)))
+    return usual if sum(later) > 0 else min(usual, 0)
 
 
 def kept_allocations(memory: DeviceMemory, selection: Selection) -> Bools:

@@ -5,7 +5,7 @@ Each need is a whole sentence, the same everywhere; `missing` adds how to record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum
 
 from tb_dlprof_plugin.metrics.run_setup import run_setup
@@ -67,10 +67,9 @@ _REMEDY: dict[Need, Callable[[Remedies], str]] = {
 }
 
 
-def missing(view: ProfileView, selection: Selection, needs: Iterable[Need]) -> str:
-    """What a claim lacks, in a sentence with the remedy; "" where the recording has all that it needs."""
-    lacked = next((need for need in needs if not _HAS[need](view, selection)), None)
-    if lacked is None:
+def missing(view: ProfileView, selection: Selection, need: Need) -> str:
+    """What a claim lacks, in a sentence with the remedy; "" where the recording has what it needs."""
+    if _HAS[need](view, selection):
         return ""
-    remedy = _REMEDY.get(lacked)
-    return sentence(lacked.value, remedy(remedies_for(view.profile.source)) if remedy else "")
+    remedy = _REMEDY.get(need)
+    return sentence(need.value, remedy(remedies_for(view.profile.source)) if remedy else "")

@@ -111,7 +111,7 @@ def run_figures(view: ProfileView, selection: Selection) -> RunFigures:
         deviation_ns=steps.deviation_ns,
         samples_per_second=steps.samples_per_second(setup.batch_size),
         gpu_utilization=steps.gpu_utilization,
-        tensor_core_utilization=tensor_core_totals(view, selection).utilization if has_gpu else None,
+        tensor_core_utilization=tensor_core_totals(view, selection).utilization,
         tensor_core_share=split.tensor_core_percent,
         gpu_ns=gpu_ns if has_gpu else None,
         launches=int(view.selected_launches(selection).sum()) / count if has_gpu else None,

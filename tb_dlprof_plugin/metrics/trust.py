@@ -221,7 +221,7 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
                 f"No step was timed without the profiler: the step of {_time(estimate.ns)} is as recorded, and longer "
                 + sentence("than it is without", timing),
             )
-    elif estimate.source != "whole":
+    elif not estimate.whole_recording:
         by = "without the profiler" if estimate.source == "measured" else "with GPU activities alone"
         steps = f" over {estimate.steps} steps" if estimate.steps else ""
         severity: TrustLevel = (

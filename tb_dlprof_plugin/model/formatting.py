@@ -103,6 +103,11 @@ def byte_rate(value: int | float) -> str:
     return f"{value / size:#.3g}".removesuffix(".") + f" {unit}"
 
 
+def uncapitalized(text: str) -> str:
+    """A sentence or a label within a sentence: with a lower first letter."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
 def listed(items: Sequence[object], most: int = 8) -> str:
     """ "0, 1, 2 and 4 more"."""
     shown = ", ".join(map(str, items[:most]))

@@ -132,7 +132,7 @@ METRICS: dict[str, Metric] = {
 
 def metrics_of(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
     has_gpu = a.view.profile.has_gpu or b.view.profile.has_gpu
-    steps_known = "whole" not in (a.step.source, b.step.source)
+    steps_known = not (a.step.whole_recording or b.step.whole_recording)
     rows = []
     for key, (quantity, unit, better) in METRICS.items():
         left, right = (quantity.value(side.view, side.selection) for side in (a, b))

@@ -47,7 +47,7 @@ def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> s
     if models is not None:
         steps = "" if speedup is None else f" A step takes {first} and {second}: their ratio is no speedup."
         return f"The runs train different models, {models[0]} and {models[1]}.{steps}"
-    if any(step.source == "whole" for step in comparison.steps):
+    if any(step.whole_recording for step in comparison.steps):
         return _without_steps(comparison)
     if speedup is None:
         return "One of the runs has no step time to compare."
@@ -64,7 +64,7 @@ def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> s
 
 
 def _without_steps(comparison: Comparison) -> str:
-    whole = [step.source == "whole" for step in comparison.steps]
+    whole = [step.whole_recording for step in comparison.steps]
     which = "both runs" if all(whole) else "the base" if whole[0] else "the candidate"
     lengths = " and ".join(duration(length) for length in comparison.step_ns)
     return f"Cannot tell which step is shorter: in {which} no steps are marked. {lengths} are compared as they are."

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.metrics.energy_split import EnergySplit, NoSplit, energy_s
 from tb_dlprof_plugin.metrics.module_tree import module_tree
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
-from tb_dlprof_plugin.model.formatting import energy, share
+from tb_dlprof_plugin.model.formatting import energy, share, uncapitalized
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range, struct_from
@@ -355,14 +355,10 @@ def _headline(measured: StepEnergy | None, split: EnergySplit | None, unknown: d
     if split is not None:
         kind, joules = max(split.kinds.items(), key=lambda item: item[1])
         of_whole = share(100.0 * joules / measured.joules, 0)
-        text += f"; most of the rest goes into {_lower(kind.value)} ({of_whole} of the whole)"
+        text += f"; most of the rest goes into {uncapitalized(kind.value)} ({of_whole} of the whole)"
     held = [f"{name} in {share(percent, 0)} of the readings" for name, percent in measured.limits.items()]
     return f"{text}. {_sentence(held)}" if held else f"{text}."
 
 
 def _sentence(held: list[str]) -> str:
     return f"The clock was held down: {', '.join(held)}."
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]

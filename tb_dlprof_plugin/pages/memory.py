@@ -116,11 +116,10 @@ class MemoryDevice(msgspec.Struct, frozen=True):
 class MemoryFigures(msgspec.Struct, frozen=True):
     """Totals of the selected iterations (bytes). ``fragmentation_bytes`` is reserved less allocated at the peak.
 
-    Percents are of the device's memory. ``growth_bytes`` is from the end of one iteration to that of the
-    next, their median; None of a single one. ``grows`` is True if each grew. ``relative`` is True if
-    next, their median; None of a single one. ``grows`` is True if each grew. ``relative`` is True if neither
-    addresses nor totals were recorded: allocated bytes then count from the lowest moment of the recording, so the
-    total and its share are unknown; at least ``known_before_bytes`` were
+    Percents are of the device's memory. ``growth_bytes`` is from the end of one iteration to that of the next, their
+    median; None of a single one. ``grows`` is True if each grew. ``relative`` is True if neither addresses nor totals
+    were recorded: allocated bytes then count from the lowest moment of the recording, so the total and its share are
+    unknown; at least ``known_before_bytes`` were allocated when the recording began.
     """
 
     peak_allocated_bytes: Annotated[int, PEAK_ALLOCATED]

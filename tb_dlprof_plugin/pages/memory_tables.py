@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.direction import Direction, direction_of
-from tb_dlprof_plugin.model.formatting import byte_size, duration, share
+from tb_dlprof_plugin.model.formatting import byte_size, duration, share, uncapitalized
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.sentences import TextPart, plain
@@ -332,14 +332,10 @@ def peak_sentence(peak: MemoryMoment, categories: list[MemoryCategory], modules:
         (category for category in categories if (category.percent or 0) >= _LEAST_PERCENT),
         key=lambda category: -(category.bytes or 0),
     )
-    named = ", ".join(f"{share(category.percent)} {_words(category)}" for category in held[:_NAMED])
+    named = ", ".join(f"{share(category.percent)} {uncapitalized(category.label)}" for category in held[:_NAMED])
     parts.append(plain(f": {named}." if named else "."))
     module = next((row for row in modules if row.kind == "group" and row.name and row.bytes), None)
     if module is not None:
         name = TextPart(module.name, "module", module.name)
         parts += [plain(" Of the modules "), name, plain(f" holds most, {share(module.percent, 1)}.")]
     return [part for part in parts if part.text]
-
-
-def _words(category: MemoryCategory) -> str:
-    return f"{category.label[0].lower()}{category.label[1:]}"

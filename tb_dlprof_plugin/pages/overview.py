@@ -202,7 +202,7 @@ RECORDER = Category(
 
 
 def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
-    """The Overview page over the selected iterations, but those that are unlike the others (`steady`)."""
+    """The Overview page over the selected iterations, without any that are unlike the others (`steady`)."""
     profile, selected = view.profile, selection
     selection = steady(view, selected)
     steps = step_totals(view, selection)
@@ -256,12 +256,11 @@ def _summary(
     profile = view.profile
     numbers = profile.iterations.number
     facts = profile.facts
-    gpu = next((g for g in profile.system.gpus if g.id in profile.iterations.gpu_ids), None)
     energy = step_energy(view, selection)
     return PerformanceSummary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
-        tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_kernel_utilization_percent=tensor_cores.utilization,
         tensor_core_kernel_utilization_possible=possible_share(tensor_cores.possible),
         tensor_core_eligible_ns=tensor_cores.eligible_ns if profile.has_gpu else None,
         tensor_core_time_percent=time_split(view, selection).tensor_core_percent,
@@ -281,7 +280,7 @@ def _summary(
         samples_per_second=steps.samples_per_second(facts.batch_size),
         threads=len(np.unique(profile.calls.thread)),
         peak_memory_bytes=peak_allocated(view, selection)[0],
-        memory_bytes=gpu.memory_bytes if gpu else None,
+        memory_bytes=view.gpu.memory_bytes if view.gpu else None,
         joules_per_step=energy.joules if energy else None,
         watts=energy.watts if energy else None,
     )

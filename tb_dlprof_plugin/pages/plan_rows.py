@@ -7,7 +7,6 @@ from typing import Annotated
 
 import msgspec
 
-from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.model.plan_request import PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import COMMON
 from tb_dlprof_plugin.pages.columns import Column, Definition
@@ -117,8 +116,6 @@ def checkpoint_rows(view: ProfileView, memory: MemoryPlanner, request: PlanReque
 def step_or_reason(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> StepTime | None:
     """The planned step; None if it is unknown, with the reason in ``unknown``."""
     try:
-        if why := missing(view, view.selection(), (Need.ITERATIONS,)):
-            raise NoStepTime(why)
         return step_time(view, request)
     except NoStepTime as error:
         unknown["step_ms"] = str(error)

@@ -40,7 +40,7 @@ def _of_energy(read: Callable[[StepEnergy], float | None]) -> Value:
 
 
 def _tensor_core_utilization(view: ProfileView, selection: Selection) -> float | None:
-    return tensor_core_totals(view, selection).utilization if view.profile.has_gpu else None
+    return tensor_core_totals(view, selection).utilization
 
 
 def _samples_per_second(view: ProfileView, selection: Selection) -> float | None:

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.metrics.trust import trust
 from tb_dlprof_plugin.model.direction import with_direction
-from tb_dlprof_plugin.model.formatting import duration, share
+from tb_dlprof_plugin.model.formatting import duration, share, uncapitalized
 from tb_dlprof_plugin.model.frameworks import loader_title
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
@@ -83,7 +83,7 @@ def headline(view: ProfileView, selection: Selection) -> str:
     length = duration(steps.average_ns) if reliable else ""
     tell = _on_gpu if view.profile.has_gpu else _on_cpu
     text = tell(view, selection, length)
-    return text if reliable else f"Not reliable: {text[0].lower()}{text[1:]}"
+    return text if reliable else f"Not reliable: {uncapitalized(text)}"
 
 
 def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.comparison.run_table import FACTS, Fact
 from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_order, sweep, swept_facts
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.direction import Direction, read_direction
-from tb_dlprof_plugin.model.formatting import byte_size, duration, energy, flop_count
+from tb_dlprof_plugin.model.formatting import byte_size, duration, energy, flop_count, uncapitalized
 from tb_dlprof_plugin.model.request import Option, Request
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
@@ -172,7 +172,7 @@ def sweep_page(
     if over not in FACTS:
         raise SweepError(f"there is no fact {over!r}; the facts are {', '.join(FACTS)}")
     read, label = _reader(request)
-    made = sweep(named, over, read, label[0].lower() + label[1:])
+    made = sweep(named, over, read, uncapitalized(label))
     ambiguous = ambiguous_models(runs)
     refs = {run.run.name: run.ref for run in runs}
     xs = in_order({point.x for line in made.lines for point in line.points})
@@ -241,7 +241,7 @@ def _share(request: SweepRequest) -> tuple[_Read, str]:
         known = ", ".join([*PARENTS, *GROUPS])
         raise SweepError(f"there is no kernel group {request.kernel_group!r}; the groups are {known}")
     name = group_label(request.kernel_group)
-    return lambda figures: figures.group_share(groups), f"Share of the GPU time: {name[0].lower()}{name[1:]}"
+    return lambda figures: figures.group_share(groups), f"Share of the GPU time: {uncapitalized(name)}"
 
 
 def _kernel_groups(runs: list[RecordedRun]) -> list[SweepOption]:

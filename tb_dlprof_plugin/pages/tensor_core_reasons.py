@@ -12,6 +12,7 @@ from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import of_forecast, shorter_step
 from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, SpeedupRange
+from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
@@ -260,9 +261,7 @@ def _faster(context: RuleContext, known: list[OffTime], which: str) -> Change:
     off = context.matrix_launches & ~context.on_tensor_cores
     # Kernels without an op have the row behind the last op's.
     group = np.where(context.view.launch_group >= 0, context.view.launch_group, len(context.view.groups))
-    time = np.bincount(
-        group[off], weights=context.profile.launches.duration_ns[off], minlength=len(context.view.groups) + 1
-    )
+    time = sums(group[off], context.profile.launches.duration_ns[off], len(context.view.groups) + 1)
     gone = np.zeros(len(time))
     for item in known:
         gone[item.group] += item.time_ns * (1 - 1 / getattr(_FACTORS[str(item.reason.remedy)], which))

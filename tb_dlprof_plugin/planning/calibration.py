@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.simulation.estimate import PACE_ERROR
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -29,7 +31,7 @@ class Calibration:
     spreads: float = 1.0
     batch_spread: float = 0.05
     cast_cost_range: float = 2.0
-    pace_drift: float = 0.08
+    pace_drift: float = PACE_ERROR
     other_gpu_spread: float = 0.15
 
 

@@ -1,4 +1,4 @@
-"""How many times as long an op takes in another precision, from ops that were measured one by one.
+"""How many times as long an op takes in another precision, from single ops that were measured.
 
 ``op_times.json.gz`` holds thousands of ops, drawn at random over the sizes that training uses and from no particular
 model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`lab/op_speed` records and makes it). The
@@ -111,7 +111,7 @@ class RatioTable:
 
 @dataclass(frozen=True)
 class OpTimes:
-    """``gpus`` are those that the ops of each kind were measured on; the tables are by kind and precision.
+    """``gpus``: on which the ops of each kind were measured; the tables are by kind and precision.
 
     ``from_tf32`` holds those of the matrix routines once more, with features from their times in TF32 and relative to
     those.

@@ -89,9 +89,7 @@ class Forecast:
     def speedup_interval(self) -> tuple[float, float]:
         """At least and at most, whatever the base; a CPU that sets the pace works at another one in the next run."""
         drift = 0.0 if self.limited_by == "gpu" else CALIBRATION.pace_drift
-        middle = math.log(self.speedup)
-        below, above = middle + math.log(self.most_share), -math.log(max(self.least_share, _SHORTEST)) - middle
-        return math.exp(middle - math.hypot(below, drift)), math.exp(middle + math.hypot(above, drift))
+        return _wider(self.speedup, 1 / self.most_share, 1 / max(self.least_share, _SHORTEST), drift)
 
     @property
     def direction(self) -> FasterOrSlower:
@@ -126,10 +124,9 @@ def forecast(
     return _Forecaster(view, target, op_times or measured()).forecast()
 
 
-def _drifted(middle: float, low: float, high: float) -> tuple[float, float]:
-    """An interval of a step that the CPU paces, which is another one in the next run."""
-    drift = CALIBRATION.pace_drift
-    below, above = (math.log(max(middle, 1.0) / max(low, 1.0)), math.log(max(high, middle, 1.0) / max(middle, 1.0)))
+def _wider(middle: float, low: float, high: float, drift: float) -> tuple[float, float]:
+    """The ends of an interval, wider by ``drift``, whose error is independent; all as logarithms."""
+    below, above = math.log(middle / low), math.log(max(high, middle) / middle)
     return middle * math.exp(-math.hypot(below, drift)), middle * math.exp(math.hypot(above, drift))
 
 
@@ -163,7 +160,8 @@ class _Forecaster:
             high, most = max(high, steps.ns), max(most, 1.0)
         predicted_ns = max(middle.ns, least, SHORTEST_STEP_NS)
         if not middle.gpu_paced and target.precision != "fp32":
-            low, high = _drifted(predicted_ns, low, high)
+            # A step that the CPU paces is another one in the next run.
+            low, high = _wider(predicted_ns, max(low, 1.0), high, CALIBRATION.pace_drift)
         return Forecast(
             target=target,
             measured_ns=steps.recorded_ns,

@@ -10,6 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
+from tb_dlprof_plugin.model.formatting import uncapitalized
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
@@ -67,8 +68,8 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
         )
     if not profile.has_gpu:
         raise ForecastError("the run recorded no GPU work; forecasts are about kernels. Record it on a GPU.")
-    if why := missing(view, view.selection(), (Need.ITERATIONS,)):
-        raise ForecastError(f"{why[0].lower()}{why[1:]}")
+    if why := missing(view, view.selection(), Need.ITERATIONS):
+        raise ForecastError(uncapitalized(why))
     name = gpu_name(view)
     ceilings = ceilings_of(name)
     if ceilings is None or ceilings.fp32 is None:

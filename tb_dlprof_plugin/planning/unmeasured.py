@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Role
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -52,11 +53,11 @@ def refusal(names: dict[str, float], whole_ns: float, precision: str) -> str:
         whole_ns: GPU time of all kernels.
         precision: that they would run in.
     """
-    percent = 100 * sum(names.values()) / whole_ns if whole_ns > 0 else 0.0
-    if percent <= MOST_PERCENT:
+    share = percent(sum(names.values()), whole_ns) or 0.0
+    if share <= MOST_PERCENT:
         return ""
     worst = sorted(names, key=lambda name: -names[name])[:3]
     return (
-        f"cannot be said: {percent:.0f} % of its GPU time is in kernels whose time in {precision.upper()} was never "
+        f"cannot be said: {share:.0f} % of its GPU time is in kernels whose time in {precision.upper()} was never "
         f"measured ({', '.join(worst)}). Record the run in {precision.upper()} and compare the two."
     )

@@ -71,9 +71,14 @@ class StepEstimate:
         return self.source == "simulated"
 
     @property
+    def whole_recording(self) -> bool:
+        """Whether ``ns`` is no step: none are marked in the recording."""
+        return self.source == "whole"
+
+    @property
     def is_step(self) -> bool:
         """Whether ``ns`` is a step with a length, not a whole recording: only steps make a speedup."""
-        return self.source != "whole" and self.ns > 0
+        return not self.whole_recording and self.ns > 0
 
     @property
     def as_recorded(self) -> bool:
@@ -159,12 +164,13 @@ def _replayed(view: ProfileView, selection: Selection, recorded: float) -> StepE
         # The profiler makes no step shorter; of ranks that work together each has the same one.
         longest = max(recorded, *(_recorded(rank) for rank in view.ranks)) if view.ranks else recorded
         low, middle, high = (min(step, longest) for step in (low, middle, high))
+    at_gpu_pace = low >= _SAME * recorded
     # A step that the CPU paces is another one in the next run.
-    least = LEAST_ERROR if known.light is not None else RECORDED_ERROR if low >= _SAME * recorded else PACE_ERROR
+    least = LEAST_ERROR if known.light is not None else RECORDED_ERROR if at_gpu_pace else PACE_ERROR
     error = max(least, abs(off) / 100.0) * middle
     low, high = max(min(low, middle) - error, 0.0), max(high, middle) + error
     if known.light is not None:
         return StepEstimate(middle, low, high, "light", recorded, len(known.replays.iterations))
-    if least == RECORDED_ERROR:
+    if at_gpu_pace:
         return StepEstimate(recorded, min(low, recorded), max(high, recorded), "recorded", recorded)
     return StepEstimate(middle, low, high, "simulated", recorded)

@@ -83,7 +83,7 @@ def test_pages_speak_of_the_recording_where_no_steps_are_known() -> None:
     assert " recording" in launches_page(view, REF, view.selection()).headline
     unknown: dict[str, str] = {}
     assert step_or_reason(view, PlanRequest(), unknown) is None
-    assert unknown["step_ms"] == missing(view, view.selection(), (Need.ITERATIONS,))
+    assert unknown["step_ms"] == missing(view, view.selection(), Need.ITERATIONS)
     with pytest.raises(ForecastError, match="no iterations were found"):
         forecast(without_steps(recorded_view(DEMO / "resnet50/fp32")), "bf16")
 

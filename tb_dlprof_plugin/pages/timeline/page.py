@@ -217,7 +217,8 @@ def _op_of(view: ProfileView, one: Selection, events: TimelineEvents, at: int) -
 def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
     iterations = view.profile.iterations
     length = int(iterations.duration_ns[one.first])
-    which = "The recording" if unmarked(view) else f"Iteration {int(iterations.number[one.first])}"
+    whole = unmarked(view)
+    which = "The recording" if whole else f"Iteration {int(iterations.number[one.first])}"
     text = f"{which}{', the median one,' if is_median else ''} took {duration(length)}"
     estimate = step_estimate(view, view.selection())
     if not estimate.as_recorded:
@@ -237,5 +238,5 @@ def _headline(view: ProfileView, one: Selection, is_median: bool) -> str:
     who = "the GPUs were" if many else "the GPU was"
     at = int(np.argmax(gaps.duration_ns))
     longest = duration(int(gaps.duration_ns[at]))
-    what = "the recorded step" if iterations.found_by != "none" else "the recording"
+    what = "the recording" if whole else "the recorded step"
     return f"{text}; {who} idle {idle:.0f} % of {what}, at most {longest} at a time."

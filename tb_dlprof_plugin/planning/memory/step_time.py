@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
@@ -93,6 +94,8 @@ def planned_step(view: ProfileView, request: PlanRequest) -> PlannedStep:
     Raises:
         NoStepTime: it is not known.
     """
+    if why := missing(view, view.selection(), Need.ITERATIONS):
+        raise NoStepTime(why)
     for what, asked in (
         ("FP8", request.precision == "fp8"),
         ("memory on the CPU", bool(request.offload)),

@@ -7,6 +7,7 @@ import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatInterval } from "../../format/number";
+import { isAsRecorded } from "./StepBar";
 
 type Row = readonly [ComponentChildren, ComponentChildren];
 
@@ -57,7 +58,7 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
           [<Term of="startIteration">Start iteration</Term>, <Value value={summary.start_iteration} unit="count" />],
           [<Term of="stopIteration">Stop iteration</Term>, <Value value={summary.stop_iteration} unit="count" />],
           [<Term of="stepTime" />, <Value value={summary.average_iteration_ns} unit="ns" />],
-          ...(["recorded", "whole"].includes(summary.step_source) ? [] : without),
+          ...(isAsRecorded(summary) ? [] : without),
           [<Term of="stepDeviation" />, <Value value={summary.iteration_deviation_ns} unit="ns" />],
           ...(hasGpu ? memory : []),
         ]}

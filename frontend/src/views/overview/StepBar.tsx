@@ -1,5 +1,5 @@
 /** A step without the profiler as one bar of its length, by what it consists of, with its list in the same order. */
-import type { Overview, Slice } from "../../api/types";
+import type { Overview, PerformanceSummary, Slice } from "../../api/types";
 import { Card } from "../../components/Card";
 import { SLICES as COLUMNS } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
@@ -8,6 +8,10 @@ import { colourOf } from "../../format/colours";
 import { SLICES } from "../../format/definitions";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatInterval, formatPercent } from "../../format/number";
+
+/** Whether the step is the recorded one, profiler included: then it has no interval. */
+export const isAsRecorded = ({ step_source }: PerformanceSummary): boolean =>
+  step_source === "recorded" || step_source === "whole";
 
 /** What takes less of the step has no line of its own in the list. */
 export const LEAST_PERCENT = 1;
@@ -30,7 +34,7 @@ function shortPercent(value: number | null): string {
 export function StepBar({ data }: { data: Overview }) {
   const { summary, account } = data;
   const step = summary.average_iteration_ns;
-  const interval = ["recorded", "whole"].includes(summary.step_source)
+  const interval = isAsRecorded(summary)
     ? ""
     : `; 95 % interval ${formatInterval(summary.step_low_ns, summary.step_high_ns, formatNs)}`;
   return (

@@ -31,7 +31,7 @@ from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, KERAS_MIXED, ORT_FLOAT16, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS
-from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.savings import Saving, by_forecast, faster_kernels, why_unknown
 from tb_dlprof_plugin.advice.text import NOTHING_ELIGIBLE, ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -41,8 +41,7 @@ from tb_dlprof_plugin.metrics.precision_signals import HALF
 from tb_dlprof_plugin.model.frameworks import JAX, ONNXRUNTIME, TENSORFLOW, TENSORRT
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
-from tb_dlprof_plugin.planning.candidates import forecasts
-from tb_dlprof_plugin.planning.forecast_text import gains, headline
+from tb_dlprof_plugin.planning import Precision
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _REMEDIES = {
@@ -152,16 +151,11 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
 
 
-def _estimate(context: RuleContext, from_fp32: Bools, from_tf32: Bools, half: str) -> Saving | str | Silent:
+def _estimate(context: RuleContext, from_fp32: Bools, from_tf32: Bools, half: Precision) -> Saving | str | Silent:
     """What half precision saves, or why that is unknown; silent where it is not worth it."""
-    found = forecasts(context.view).get("bf16" if half == "bf16" else "fp16")
-    if found is not None:
-        return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
-    if why := context.saving_unknown:
-        share = context.kernel_share(from_fp32 | from_tf32)
-        if share < thresholds.WORTHWHILE_SAVING_PERCENT:
-            return Silent(f"Matrix kernels in FP32 and TF32 take {share:.1f} % of the kernels' time.")
-        return why
+    kernels = "Matrix kernels in FP32 and TF32"
+    if known := by_forecast(context, half) or why_unknown(context, from_fp32 | from_tf32, kernels):
+        return known
     estimate = _by_factors(context, from_fp32, from_tf32)
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(

@@ -31,15 +31,13 @@ from tb_dlprof_plugin.advice.evidence import confirmed_by_kernels, work_rows
 from tb_dlprof_plugin.advice.finding import Reference
 from tb_dlprof_plugin.advice.frameworks import JAX_PRECISION, TRT_PRECISION, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.savings import Saving, by_forecast, faster_kernels, why_unknown
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import precision_of
 from tb_dlprof_plugin.metrics.tensor_core_reasons import launch_of_cudnn, run_settings
 from tb_dlprof_plugin.model.frameworks import JAX, ONNXRUNTIME, TENSORFLOW, TENSORRT
 from tb_dlprof_plugin.model.profile import Bools
-from tb_dlprof_plugin.planning.candidates import forecasts
-from tb_dlprof_plugin.planning.forecast_text import gains, headline
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _TF32 = ("tf32", "tf32-partly", "tf32-allowed")
@@ -135,16 +133,10 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def _estimate(context: RuleContext, launches: Bools) -> Saving | str | Silent:
     """What TF32 saves on these launches, or why that is unknown; silent where it is not worth it."""
-    found = forecasts(context.view).get("tf32")
-    if found is not None:
-        return of_forecast(context, found) if gains(found) else Silent(f"Forecast: {headline(found)}")
+    if known := by_forecast(context, "tf32") or why_unknown(context, launches, "FP32 matrix kernels"):
+        return known
     time = context.per_step(launches)
     share = percent(time, context.step_ns) or 0.0
-    if why := context.saving_unknown:
-        of_kernels = context.kernel_share(launches)
-        if of_kernels < thresholds.WORTHWHILE_SAVING_PERCENT:
-            return Silent(f"FP32 matrix kernels take {of_kernels:.1f} % of the kernels' time.")
-        return why
     estimate = faster_kernels(
         context,
         [(launches, thresholds.TF32_MATRIX)],
