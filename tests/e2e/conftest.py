@@ -15,12 +15,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from support.stored_profiles import trial_result
-from support.tensorboard import RECORDED, ROOT, Server, Watched, start_tensorboard
+from support.tensorboard import PAGE_MS, RECORDED, ROOT, Server, Watched, start_tensorboard
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.store.event_file import write_profile
+
+# Five seconds, as Playwright waits by itself, are few for a machine with other work.
+expect.set_options(timeout=PAGE_MS)
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = [

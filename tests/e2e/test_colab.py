@@ -128,7 +128,7 @@ def test_the_page_alone_works_without_storage_and_among_strangers(
     shutil.copytree(RECORDED / LATER, logdir / LATER)
     frame.get_by_test_id("place-summary").click()
     picker = frame.get_by_test_id("run-picker")
-    for _ in range(20):
+    for _ in range(PAGE_MS // 500):
         frame.get_by_test_id("refresh").click()
         page.wait_for_timeout(500)
         if picker.locator("option", has_text=LATER).count():
