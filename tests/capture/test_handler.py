@@ -122,7 +122,7 @@ def test_rank_comes_from_the_environment(tmp_path, training, monkeypatch):
     assert stored.profile.facts.world_size == 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_drop_in_for_lightning(tmp_path, kit):
     lightning = pytest.importorskip("lightning.pytorch")
     from lightning.pytorch.profilers import PyTorchProfiler
@@ -261,6 +261,7 @@ def test_a_logdir_that_only_looks_writable_is_told_before_anything_is_recorded(t
         trace_handler(tmp_path / "run").close()
 
 
+@pytest.mark.long
 def test_file_size_limit_warns_and_leaves_no_half_trace(tmp_path):
     """A limit on file sizes fails a write in the middle of the trace, as a full disk does."""
     script = """
@@ -380,6 +381,7 @@ def test_worker_does_not_import_torch():
     )
 
 
+@pytest.mark.long
 def test_ranks_of_one_run_share_a_session(tmp_path):
     script = """
         import sys, os, torch, torch.distributed as dist, torch.multiprocessing as mp

@@ -17,27 +17,12 @@ from support.program_server import ProgramServer
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are seen through /proc")
 
 SHORT = {
-    *(
-        f"{name} + a recorded step"
-        for name in (
-            "torch.profiler", "autograd profiler", "emit_itt", "every thread", "a range that ends in a profiler",
-        )
-    ),
-    *(
-        f"torch.profiler + {name}"
-        for name in (
-            "the warm-up", "from before to within", "over boundaries", "own steps", "an optimizer hook",
-            "another thread over boundaries", "an exception",
-        )
-    ),
-    *(
-        f"{name} + torch.profiler + from within to after"
-        for name in ("profile from the first step", "profile without step", "profile twice", "trace handler next to it")
-    ),
-    *(f"trace handler next to it + {name} + 2" for name in ("several", "jit.script", "compile method")),
-    "several", "stepping child", "child that exits", "warnings are errors", "loader workers",
+    "torch.profiler + a recorded step", "a range that ends in a profiler + a recorded step",
+    "torch.profiler + from before to within", "torch.profiler + another thread over boundaries",
+    "torch.profiler + an exception", "profile twice + torch.profiler + from within to after",
+    "trace handler next to it + torch.profiler + from within to after", "stepping child", "loader workers",
 }  # fmt: skip
-"""Half of all. In most of them nothing is left to analyse."""
+"""One or two of a kind. In most of them nothing is left to analyse."""
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,7 @@ def _folders(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.long
 def test_a_training_that_is_killed_keeps_its_complete_cycles(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "one"
     # The second recorded step of the third cycle.

@@ -87,6 +87,7 @@ def test_an_error_of_another_sitecustomize_is_told_as_ever(tmp_path: Path) -> No
     assert "ZeroDivisionError" in done.stderr
 
 
+@pytest.mark.long
 def test_without_a_request_the_status_has_one_sentence(tmp_path: Path) -> None:
     done = python(tmp_path, "import os; os.remove('request.json'); import torch; print('goes on')")
     assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
@@ -95,6 +96,7 @@ def test_without_a_request_the_status_has_one_sentence(tmp_path: Path) -> None:
     assert "FileNotFoundError" in report.said
 
 
+@pytest.mark.long
 def test_a_python_without_the_package_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "msgspec.py").write_text("raise ImportError('no msgspec here')")
     done = python(tmp_path, "import torch; print('goes on')", PYTHONPATH=f"{INJECTED}{os.pathsep}{tmp_path}")
@@ -103,7 +105,7 @@ def test_a_python_without_the_package_says_what_to_install(tmp_path: Path) -> No
     assert "-m pip install tb_dlprof_plugin" in said
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_module_of_a_package_that_a_shell_script_starts_is_profiled(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
@@ -117,7 +119,7 @@ def test_a_module_of_a_package_that_a_shell_script_starts_is_profiled(tmp_path: 
     assert numbers(profile) == list(range(12, 22))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_python_that_ignores_its_environment_cannot_be_watched(tmp_path: Path) -> None:
     script = write(tmp_path, "import torch\n", training=False)
     done = run("--", sys.executable, "-I", script, cwd=tmp_path)

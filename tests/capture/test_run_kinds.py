@@ -9,7 +9,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from support.marks import long  # noqa: E402
 from support.script_runs import Done, execute, modules, numbers, profiles, run, write  # noqa: E402
 
 from tb_dlprof_plugin.model.profile import CallKind  # noqa: E402
@@ -206,6 +205,7 @@ def test_compiling_is_as_without(tmp_path: Path, how: str) -> None:
     assert profile.facts.compiled is (how != "function")
 
 
+@pytest.mark.long
 def test_a_script_with_a_profiler_of_its_own_is_left_alone(tmp_path: Path) -> None:
     done, found = recorded(
         tmp_path,
@@ -235,6 +235,7 @@ def test_emit_nvtx_of_scripts_for_dlprof_does_not_keep_the_profiler_out(tmp_path
     assert numbers(profile) == list(range(12, 22))
 
 
+@pytest.mark.long
 def test_only_what_lies_between_the_scripts_marks_is_recorded(tmp_path: Path) -> None:
     done, found = recorded(
         tmp_path,
@@ -366,10 +367,9 @@ def test_a_failure_of_ours_is_one_warning(tmp_path: Path) -> None:
     assert "Nothing was recorded: RuntimeError: no tracing today." in done.err
 
 
-@pytest.mark.parametrize(
-    "own", ["autograd.profiler.profile()", long("profiler.profile()"), long("autograd.profiler.emit_itt()")]
-)
-@pytest.mark.parametrize("before", [13, long(11)])
+@pytest.mark.long
+@pytest.mark.parametrize("own", ["autograd.profiler.profile()", "profiler.profile()", "autograd.profiler.emit_itt()"])
+@pytest.mark.parametrize("before", [13, 11])
 def test_a_script_that_profiles_iterations_to_record_goes_on(tmp_path: Path, own: str, before: int) -> None:
     done, found = recorded(
         tmp_path,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.marks import short_of
 from support.recorded_runs import recorded_view
 from support.stored_profiles import trial_result
 from typer.testing import CliRunner, Result
@@ -62,7 +63,11 @@ def test_a_command_has_formats_where_the_table_says_that_it_prints(command: Comm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", OF_RUNS, ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command",
+    short_of(OF_RUNS, {"summary", "compare", "distributed", "runs", "import", "report"}, lambda command: command.name),
+    ids=lambda command: command.name,
+)
 def test_every_format_is_all_that_goes_to_stdout(command: Command, tmp_path: Path) -> None:
     shown = {}
     for output in ("text", "json", "csv", "parquet"):

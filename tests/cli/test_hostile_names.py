@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 from support.hostile_names import HOSTILE, STEERS, file_name, hostile_profile, hostile_trace
+from support.marks import long
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.cli.commands import COMMANDS, Command
@@ -76,7 +77,7 @@ def _called(command: Command, places: Places, folder: Path, *options: str) -> Re
 
 
 OUTPUTS = [
-    (command, output)
+    (command, output) if output in ("text", "all") or command.name in ("ops", "compare") else long(command, output)
     for command in ANSWERING
     for output in (
         *(("csv", "json") if command.page or command.prints else ()),

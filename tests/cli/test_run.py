@@ -157,8 +157,8 @@ def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
             "import a_package_that_is_missing\nimport torch\n",
             "train.py ended with status 1, and no import of torch, jax or tensorflow was seen",
         ),
-        (INTERRUPT + "import torch\n", "train.py was interrupted, and no"),
-        (
+        long(INTERRUPT + "import torch\n", "train.py was interrupted, and no"),
+        long(
             "import os\nos.kill(os.getpid(), 15)\n",
             "train.py was ended by SIGTERM, and no import of torch, jax or tensorflow was seen",
         ),
@@ -180,6 +180,7 @@ def test_a_script_that_ends_while_it_imports_is_not_said_to_be_without_torch(
     assert "did not import torch" not in done.err
 
 
+@pytest.mark.long
 def test_an_interrupt_within_the_import_of_torch_is_told(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(INTERRUPT)
     script = write(tmp_path, "import torch\n", training=False)
@@ -263,7 +264,7 @@ def test_ctrl_c_ends_the_script_and_what_was_recorded_is_kept(tmp_path: Path) ->
     assert numbers(profile) == list(range(12, 22))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sigterm_reaches_the_script(tmp_path: Path) -> None:
     # Nothing of ours in the script handles signals, so that it needs no training.
     with started(tmp_path, prepare="model = optimizer = None\ntrain = lambda *_: None\n", training=False) as process:
@@ -272,7 +273,7 @@ def test_sigterm_reaches_the_script(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGTERM
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_script_that_handles_sigterm_ends_as_it_likes(tmp_path: Path) -> None:
     # print() in a handler fails where the signal comes within another print().
     handler = """
@@ -520,7 +521,7 @@ def test_a_taken_name_is_replaced_by_force(repeated: Repeated) -> None:
     assert not repeated.earlier.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_forced_run_that_records_nothing_leaves_the_old_one(tmp_path: Path, earlier: Path) -> None:
     write(tmp_path, "print('no torch')", training=False)
     run("-v", "quiet", "--force", "train.py", cwd=tmp_path)
@@ -576,7 +577,7 @@ def test_a_script_that_is_too_short_says_which_iterations_there_are(repeated: Re
     assert "3 iterations (3 to 5)" in repeated.numbered.err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_script_that_fails_before_its_first_step_says_so(tmp_path: Path) -> None:
     done = run(write(tmp_path, "import torch\nraise SystemExit('no data')\n", training=False), cwd=tmp_path)
     assert done.status == 1

@@ -117,7 +117,7 @@ def test_replacing_a_run_removes_what_the_hook_wrote_there_and_nothing_that_a_pr
     assert sorted(run.path / name for name in removed) == sorted([*planted, *ours])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_forced_run_leaves_the_files_that_a_stored_profile_names(cpu_trace, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from support.script_runs import run as record
@@ -140,7 +140,7 @@ def test_a_forced_run_leaves_the_files_that_a_stored_profile_names(cpu_trace, tm
     assert all(path.name in done.err for path in planted)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_try_leaves_the_files_that_a_stored_profile_names(cpu_trace, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from support.script_runs import TB_DLPROF, execute, write
@@ -270,6 +270,7 @@ def test_a_file_whose_name_is_dots_becomes_a_run_below_the_logdir(
 # ---- at once
 
 
+@pytest.mark.long
 def test_imports_at_once_leave_one_profile(trace: Path, tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "tb_dlprof_plugin.cli.main", "import", trace, "--logdir", "logs", "--run", "mlp",

@@ -102,6 +102,7 @@ def test_the_demo_trains_two_runs_into_one_log_directory(tmp_path: Path) -> None
         assert (run.path.parent / run.profile.source.trace_file).is_file()
 
 
+@pytest.mark.long
 def test_the_demo_states_the_speedup_of_the_compare_page_with_its_interval() -> None:
     demo = _demo()
     said = demo.comparison_text(ROOT / "demo", demo.RECORDED_PAIR)

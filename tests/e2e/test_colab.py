@@ -103,6 +103,7 @@ def test_tensorboards_cell_shows_the_page(storing: BrowserContext, proxy: ColabP
     nothing_was_lost(proxy)
 
 
+@pytest.mark.long
 def test_the_page_alone_works_without_storage_and_among_strangers(
     browser: Browser, proxy: ColabProxy, logdir: Path
 ) -> None:

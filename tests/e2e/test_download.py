@@ -76,7 +76,7 @@ def _saved(page: Page, name: str, button: str) -> tuple[str, bytes]:
     return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
-@pytest.mark.parametrize("page", short_of(_KINDS, {"overview", "compare"}))
+@pytest.mark.parametrize("page", short_of(_KINDS, {"overview"}))
 def test_a_drawing_is_saved_as_a_picture_and_as_its_values(
     server: Server, watched: Watched, blank: Page, page: str
 ) -> None:
@@ -116,6 +116,7 @@ def _steps(answer: dict[str, Any]) -> int:
     return int(answer["range"]["last"] - answer["range"]["first"] + 1)
 
 
+@pytest.mark.long
 def test_values_are_those_of_the_view_in_nanoseconds(server: Server, watched: Watched) -> None:
     frame = _open(watched, server, "overview", _FP32)
     frame.locator(".card", has=frame.locator('[data-drawing="Parts of the step"]')).get_by_test_id("download").click()
@@ -151,6 +152,7 @@ def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: 
     assert sorted(times) == sorted(row["gpu_ns"] / _steps(answer) for row in backward)
 
 
+@pytest.mark.long
 def test_a_report_longer_than_an_answer_arrives_as_a_whole(server: Server, watched: Watched) -> None:
     answer = server.get("report?run=resnet50/fp32&name=iteration")
     assert isinstance(answer, dict)

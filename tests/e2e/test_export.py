@@ -112,6 +112,7 @@ def test_every_page_opens_from_disk(page: Page, exported: Path) -> None:
     page.wait_for_function("before => getComputedStyle(document.body).backgroundColor !== before", arg=before)
 
 
+@pytest.mark.long
 def test_a_selection_lives_in_the_address_and_a_table_is_saved(page: Page, exported: Path) -> None:
     open_file(page, exported, page="ops", run=FP32)
     page.get_by_test_id("ops-table").get_by_role("row").nth(2).click()
@@ -137,6 +138,7 @@ def test_a_pair_is_compared_down_to_an_op(page: Page, exported: Path, server: Se
     expect(page.get_by_test_id("compare-op")).to_contain_text("Kernel")
 
 
+@pytest.mark.long
 def test_the_search_finds_what_the_servers_finds(page: Page, exported: Path, server: Server) -> None:
     open_file(page, exported, run=FP32)
     expect(page.locator("main .headline").first).not_to_be_empty()

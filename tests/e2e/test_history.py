@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
+from support.marks import long
 from support.tensorboard import PAGE_MS, Server, Watched, holding
 
 RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
@@ -21,7 +22,7 @@ def _shows(where: FrameLocator | Page, heading: str, run: str = RUN) -> None:
     expect(where.get_by_test_id("run-picker")).to_have_value(run)
 
 
-@pytest.mark.parametrize("alone", [False, True], ids=["in TensorBoard", "alone"])
+@pytest.mark.parametrize("alone", [False, long(True)], ids=["in TensorBoard", "alone"])
 def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched, alone: bool) -> None:
     page = watched.page
     entry = "data/plugin_entry.html?name=tb_dlprof" if alone else ""
@@ -58,6 +59,7 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     watched.nothing_went_wrong()
 
 
+@pytest.mark.long
 def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watched) -> None:
     page = watched.page
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")

@@ -81,6 +81,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
     watched.nothing_went_wrong()
 
 
+@pytest.mark.long
 def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watched: Watched) -> None:
     frame = watched.open(server, "overview", run=UNMARKED)
     expect(frame.get_by_test_id("no-steps")).to_contain_text("counts as one iteration")

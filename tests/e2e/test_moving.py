@@ -120,6 +120,7 @@ def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Serve
     assert watched.foreign == []
 
 
+@pytest.mark.long
 def test_a_filter_and_a_selected_row_hold_in_the_icicle_and_under_the_roofline(
     server: Server, watched: Watched
 ) -> None:

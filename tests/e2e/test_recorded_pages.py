@@ -53,6 +53,7 @@ _AT_SHARE = """(ring, share) => {
 """What a ring shows at a share of its way around, clockwise from the top."""
 
 
+@pytest.mark.long
 def test_a_ring_shows_each_part_in_its_place(server: Server, watched: Watched) -> None:
     run = demo_run(AMP)
     expected = [slice_ for slice_ in overview(run.view, run.ref, run.selection).resource_usage if slice_.value_ns]
@@ -93,6 +94,7 @@ def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
     watched.nothing_went_wrong()
 
 
+@pytest.mark.long
 def test_the_tensor_core_page_holds_the_roofline_and_leads_to_it(server: Server, watched: Watched) -> None:
     frame = watched.open(server, "tensor_cores", run=AMP)
     card = frame.get_by_test_id("tc-roofline")
@@ -160,6 +162,7 @@ def test_advice_has_findings_by_saving_whose_evidence_leads_to_its_op_by_keyboar
     watched.nothing_went_wrong()
 
 
+@pytest.mark.long
 def test_a_finding_leads_to_the_outcome_of_its_saving(server: Server, watched: Watched) -> None:
     frame = watched.open(server, "advice", run=FP32)
     card = frame.get_by_test_id("finding-amp_not_used")
@@ -257,6 +260,7 @@ def test_from_the_waterfall_to_an_ops_kernels_and_back_by_the_address(server: Se
     watched.nothing_went_wrong()
 
 
+@pytest.mark.long
 def test_another_candidate_leaves_the_bar_and_forgets_the_op(server: Server, watched: Watched) -> None:
     state = {"a.run": FP32, "b.run": AMP, "bucket": "other_compute", "pairModule": "features.0"}
     frame = watched.open(server, "compare", **state)

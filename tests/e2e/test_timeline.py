@@ -96,6 +96,7 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
     watched.nothing_went_wrong()
 
 
+@pytest.mark.long
 def test_a_link_shows_the_event_that_it_names_and_a_wrong_one_says_so(opened) -> None:
     chosen = choose(RECORDED / Path(RUN))
     gap = timeline_page(chosen.view, chosen.ref, chosen.selection, 2).longest_gaps[0].spot
@@ -162,6 +163,7 @@ def test_pointer_and_wheel_move_and_a_click_selects(opened, watched: Watched) ->
     expect(frame.get_by_test_id("timeline-event-name")).to_contain_text("Backward")
 
 
+@pytest.mark.long
 def test_a_search_marks_counts_and_goes_from_one_to_the_next(opened, watched: Watched) -> None:
     chosen = choose(RECORDED / Path(RUN))
     found = timeline_matches(chosen.view, chosen.selection, None, text="addmm")

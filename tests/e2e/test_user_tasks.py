@@ -60,7 +60,7 @@ def page(context: BrowserContext) -> Iterator[Page]:
 
 @pytest.mark.parametrize(
     "task",
-    short_of(USER_TASKS, {"slow_kernel", "changed", "amp_worth_it"}, lambda task: task.name),
+    short_of(USER_TASKS, {"amp_worth_it"}, lambda task: task.name),
     ids=lambda task: task.name,
 )
 def test_a_question_is_answered_within_three_clicks(server: Server, page: Page, task: UserTask) -> None:

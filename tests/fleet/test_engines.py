@@ -58,7 +58,7 @@ class TestDask:
         with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1 "):
             _results(engine_for("tcp://127.0.0.1:1"), ["square 2"], tmp_path)
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_users_cluster_survives_and_a_dead_worker_loses_nothing(self, tmp_path: Path) -> None:
         dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
         with (

@@ -13,8 +13,8 @@ from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
 _SHORT = [
-    ("event-files", 300), ("blobs", 600), ("requests", 150), ("names", 4), ("ranks", 20), ("several-jobs", 5),
-    ("job-files", 40), ("databases", 30), ("xplanes", 30), ("trials", 60), ("plans", 10), ("exports", 1),
+    ("event-files", 150), ("blobs", 250), ("requests", 80), ("names", 4), ("ranks", 10), ("several-jobs", 3),
+    ("job-files", 20), ("databases", 30), ("xplanes", 30), ("trials", 60), ("plans", 10), ("exports", 1),
 ]  # fmt: skip
 _LONG = [
     ("event-files", 20_000), ("blobs", 50_000), ("requests", 4_000), ("names", 200), ("traces", 4_000),

@@ -177,6 +177,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
     assert found.value == pytest.approx(0.25)
 
 
+@pytest.mark.long
 def test_the_packages_table_is_made_of_the_recordings() -> None:
     shipped = json.loads(gzip.decompress(fit.TABLE.read_bytes()))
     gpus, kinds = fit.measured_ops(fit.RECORDINGS)

@@ -68,7 +68,7 @@ def test_programs_run_in_turns_on_the_same_file(training: Callable[..., Any]) ->
     assert "ended with 1" in result.costs["c"].failed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_our_analysis_and_the_bare_decode_read_a_trace(training: Callable[..., Any]) -> None:
     trace = training().write("run.pt.trace.json.gz")
     ours = peers.our_command()

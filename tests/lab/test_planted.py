@@ -17,7 +17,7 @@ from tb_dlprof_plugin.advice.rule_text import thresholds_of
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
 RULES = planted_rules()
-SHORT = RULES[::6]
+SHORT = RULES[::12]
 """Rules whose trainings `make landing` reads; cases of all rules are in `tests/advice/cases`."""
 KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
@@ -95,7 +95,9 @@ def test_a_rule_about_all_ranks_finds_the_fault_of_one(rule: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [*OF_SETTINGS, *OF_GPUS])
+@pytest.mark.parametrize(
+    "rule", short_of([*OF_SETTINGS, *OF_GPUS], {"fsdp_reshard", "gradient_buckets", "gpu_too_large"})
+)
 def test_a_rule_finds_its_fault_in_another_recording_and_is_silent_without_it(rule: str) -> None:
     job = held(rule)
     assert job.fires, job.fault.status(rule)
@@ -108,7 +110,7 @@ def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:
         assert missing == [], one.rule.id
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_rules_advise_amp_for_the_models_that_it_made_faster() -> None:
     rows, _ = advice_rows()
     for model, question, _, ours, measured, _ in rows:

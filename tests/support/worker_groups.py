@@ -11,14 +11,24 @@ from xdist.scheduler import LoadScopeScheduling
 SHARED = {
     "planted trainings": ("tests/lab/test_planted.py", "tests/docs/test_rule_pages.py"),
     "browser tests of many runs": (
-        "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
+        "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py", "tests/e2e/test_user_tasks.py",
+    ),
+    "browser tests of few runs": (
+        "tests/e2e/test_download.py", "tests/e2e/test_history.py", "tests/e2e/test_key_node.py",
+        "tests/e2e/test_look.py", "tests/e2e/test_recorded_pages.py",
+    ),
+    "routes of a small logdir": (
+        "tests/web/test_key_node.py", "tests/web/test_plan.py", "tests/web/test_plugin.py",
+        "tests/web/test_refusals.py", "tests/web/test_runs.py",
     ),
 }  # fmt: skip
 BEGIN_FIRST = {
+    "browser tests of few runs",
     "tests/e2e/test_notebook.py", "tests/e2e/test_pytorch_tab.py", "tests/e2e/test_colab.py", "tests/e2e/test_live.py",
     "tests/packaging/test_wheel.py", "tests/demo/test_scripts.py",
 }  # fmt: skip
-"""Few tests that take as long as many others: if one of these came last, the other workers would wait for it."""
+"""Files of few tests that take as long as many others, and long groups: if one of these came last, the other workers
+would wait for it."""
 _GROUP_OF = {path: group for group, paths in SHARED.items() for path in paths}
 _OF_RECORDINGS = "tests/invariants/"
 

@@ -143,6 +143,7 @@ def test_no_file_is_written_changed_or_removed(writing: Path, tmp_path: Path) ->
     assert json.loads(done.out)["baseline_ms"] > 0
 
 
+@pytest.mark.long
 def test_in_a_copy_no_file_is_written_changed_or_removed(
     writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,7 +188,7 @@ _INFERENCE = """
     ("loop", "said"),
     [
         long(_WITHOUT_OPTIMIZER, "without an optimizer of torch"),
-        (_INFERENCE, "without a backward pass: it does not train"),
+        long(_INFERENCE, "without a backward pass: it does not train"),
     ],
 )
 def test_a_script_without_a_step_of_an_optimizer_is_not_waited_for(tmp_path: Path, loop: str, said: str) -> None:
@@ -197,7 +198,7 @@ def test_a_script_without_a_step_of_an_optimizer_is_not_waited_for(tmp_path: Pat
     assert said in done.out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, long(signal.SIGTERM), signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, *map(long, (signal.SIGTERM, signal.SIGKILL))])
 def test_no_process_is_left_however_it_ends(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
@@ -247,6 +248,7 @@ def test_no_process_is_left_however_it_ends(tmp_path: Path, number: signal.Signa
                 os.kill(left, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_script_that_fails_is_no_traceback_of_ours(tmp_path: Path) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\nraise RuntimeError('out of luck')")
     done = try_script(script, "--remedies", "foreach_optimizer", "--record", "none", XDG_DATA_HOME=str(tmp_path))

@@ -32,12 +32,11 @@ from tb_dlprof_plugin.trial.overlay import remove_folder
 _SOMEBODY = 61234
 _TIMEOUT_S = 60
 SHORT = (
-    "hydra", "renamed folder", "overwritten", "removed", "descriptor's mode", "times", "attributes", "sqlite's log",
-    "memory map", "truncated", "hard link", "through a link", "socket", "shared memory", "named segment", "system V",
-    "home", "elsewhere", "above", "tmp", "shell's move", "daemon", "child", "C", "exchange", "odd names",
+    "hydra", "renamed folder", "attributes", "sqlite's log", "memory map", "through a link", "named segment", "home",
+    "shell's move", "daemon", "C",
 )  # fmt: skip
 SEEDS = range(500)
-SHORT_SEEDS = ("3", "7", "11", "17")
+SHORT_SEEDS = ("3",)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.marks import long
 from support.recorded_runs import ROOT
 
 from tb_dlprof_plugin.web.loader_names import unreadable_name
@@ -18,7 +19,7 @@ ODD = ['aa"quote', "ab\\back", "ac\x01\x1b[31m", "ad\nline"]
 FINE = ["ae\x7f", "af\u202e", "ag'<b>&%41#?", "zz"]
 
 
-@pytest.mark.parametrize("load_fast", [True, False], ids=["rust loader", "python loader"])
+@pytest.mark.parametrize("load_fast", [True, long(False)], ids=["rust loader", "python loader"])
 def test_one_such_run_says_what_to_do_and_leaves_the_others_alone(
     start_tensorboard: Callable[..., Any], tmp_path: Path, load_fast: bool
 ) -> None:
