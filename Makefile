@@ -22,6 +22,7 @@ INSTALL := $(PIP) install --no-compile
 # What builds the package is in the environment already.
 INSTALL_EDITABLE := $(INSTALL) --no-build-isolation --editable
 STAMPS := .make
+TORCH_APART := $(STAMPS)/site-packages
 BUNDLE := tb_dlprof_plugin/static/index.js
 # TypeScript that tools/generate.py writes; git ignores it.
 GENERATED := $(addprefix frontend/src/,api/columns.ts api/requests.ts api/types.ts format/definitions.ts testing/shapes.ts)
@@ -157,10 +158,18 @@ $(STAMPS)/generated: $(STAMPS)/build-requires $(GENERATOR_SOURCES)
 $(GENERATED): $(STAMPS)/generated
 	@test -f $@ || PYTHONPATH=. $(PY) tools/generate.py --frontend
 
+# CI downloads and unpacks torch while tests run that must not see half of it: it joins the environment by a path.
+$(STAMPS)/torch-apart: $(STAMPS)/venv
+	$(call step,torch beside the environment)
+	@$(PY) -c 'import torch' 2>/dev/null || $(INSTALL) --target $(TORCH_APART) "$(TORCH)"
+	@touch $@
+
 $(STAMPS)/torch: $(STAMPS)/venv
 	$(call step,torch)
 	@if $(PY) -c 'import torch' 2>/dev/null; then \
 		$(PY) -c 'import torch; print("torch", torch.__version__, "is here already")'; \
+	elif [ -f $(STAMPS)/torch-apart ]; then \
+		echo "$(CURDIR)/$(TORCH_APART)" >"$$($(PY) -c '$(PRINT_PURELIB)')/torch_apart.pth"; \
 	else \
 		$(INSTALL) "$(TORCH)"; \
 	fi
