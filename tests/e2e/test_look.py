@@ -100,7 +100,7 @@ def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: s
     "address",
     short_of(
         ["overview", "memory", "modules", "launches", "tensor_cores", "roofline", "compare"],
-        {"memory", "compare"},
+        {"memory"},
     ),
 )
 def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, page: Page, address: str) -> None:
@@ -157,6 +157,7 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     context.close()
 
 
+@pytest.mark.long
 def test_a_logdir_without_a_run_shows_how_to_start(page: Page, shared: Callable[[str], Server]) -> None:
     _open(page, shared("none"), "overview")
     expect(page.get_by_test_id("empty-state")).to_contain_text("tb_dlprof_plugin.profile")

@@ -143,6 +143,7 @@ def test_its_kernels_say_what_ours_do_of_tensor_cores(server: Server) -> None:
         assert {used for used, _, _ in found.values()} == {"Yes", "No"}
 
 
+@pytest.mark.long
 def test_the_page_leads_to_it(server: Server, watched: Watched) -> None:
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=hook_amp_bf16")
     frame = watched.page.frame_locator("iframe")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from e2e.conftest import FROM_TRACES, TRACES
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import Page, expect
 from support.recorded_runs import demo_run
 from support.tensorboard import PAGE_MS, Server, Watched, figure, holding
 
@@ -198,7 +198,7 @@ def test_predictions_are_compared_with_the_second_run(server: Server, watched: W
 # ---- Compare
 
 
-def _number(frame: FrameLocator, test_id: str) -> int:
+def _number(frame: Page, test_id: str) -> int:
     return int(figure(frame, test_id))
 
 
@@ -206,7 +206,7 @@ def test_from_the_waterfall_to_an_ops_kernels_and_back_by_the_address(server: Se
     # GIVEN the Compare page, WHEN the two runs are picked
     base_run, other_run = demo_run(FP32), demo_run(AMP)
     expected = compare_page(base_run, other_run)
-    frame = watched.open_in_tensorboard(server, "compare")
+    frame = watched.open(server, "compare")
     frame.get_by_test_id("compare-base-run-picker").select_option(FP32)
     frame.get_by_test_id("compare-candidate-run-picker").select_option(AMP)
     speedup = frame.get_by_test_id("compare-speedup")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 from support.tensorboard import PAGE_MS, RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.cli.open_profile import choose
@@ -25,31 +25,30 @@ def server(shared: Callable[[str], Server]) -> Server:
 
 
 @pytest.fixture
-def opened(server: Server, watched: Watched) -> Callable[..., FrameLocator | Page]:
-    """Opens the page with more in the address, alone or in TensorBoard, and returns it once it is drawn."""
+def opened(server: Server, watched: Watched) -> Callable[..., Page]:
+    """Opens the page alone, with more in the address, and returns it once it is drawn."""
 
-    def open_page(more: str = "", *, alone: bool = True) -> FrameLocator | Page:
-        address = server.page_alone if alone else server.url
+    def open_page(more: str = "") -> Page:
         watched.page.goto("about:blank")
-        watched.page.goto(f"{address}#tb_dlprof&p.tb_dlprof.page=timeline&p.tb_dlprof.run={RUN}{more}")
-        frame = watched.page if alone else watched.page.frame_locator("iframe")
+        watched.page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page=timeline&p.tb_dlprof.run={RUN}{more}")
+        frame = watched.page
         expect(frame.get_by_test_id("timeline-figure")).to_have_attribute("data-to", re.compile(r"\d"), timeout=PAGE_MS)
         return frame
 
     return open_page
 
 
-def _span(frame: FrameLocator | Page) -> float:
+def _span(frame: Page) -> float:
     figure = frame.get_by_test_id("timeline-figure")
     return float(figure.get_attribute("data-to") or 0) - float(figure.get_attribute("data-from") or 0)
 
 
-def _shows_less_than(frame: FrameLocator | Page, span: float) -> None:
+def _shows_less_than(frame: Page, span: float) -> None:
     """Waits for a zoom, which the next frame draws."""
     deadline = time.monotonic() + PAGE_MS / 1000
     while _span(frame) >= span:
         assert time.monotonic() < deadline, f"{_span(frame)} ns are seen, not less than {span}"
-        frame.get_by_test_id("timeline-figure").page.wait_for_timeout(20)
+        frame.wait_for_timeout(20)
 
 
 def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched: Watched) -> None:
@@ -59,7 +58,7 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
     detail = timeline_event(chosen.view, chosen.ref, chosen.selection, None, longest.spot.id)
     assert detail.gpu is not None
     assert detail.gpu.launch.call is not None
-    frame = opened(alone=False)
+    frame = opened()
     expect(frame.get_by_test_id("headline")).to_have_text(page.headline)
     # What is seen first is the step, from its begin to its end; the CPU's lead is in the whole window.
     assert _span(frame) == page.iteration.duration_ns

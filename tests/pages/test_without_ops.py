@@ -41,7 +41,7 @@ def page_of(view: ProfileView) -> TensorCoresPage:
     return tensor_cores_page(view, REF, view.selection())
 
 
-@pytest.mark.parametrize("name", ["emit_nvtx_fp32", "emit_nvtx_amp"])
+@pytest.mark.parametrize("name", short_of(["emit_nvtx_fp32", "emit_nvtx_amp"], {"emit_nvtx_amp"}))
 def test_nsys_without_ranges_has_the_share_that_it_has_with_them(name: str, tmp_path: Path) -> None:
     source = TRACES / "nsys" / f"{name}.sqlite.gz"
     with_ops, without = page_of(view_of(source)), page_of(view_of(nsys_without_ranges(source, tmp_path)))
@@ -55,7 +55,13 @@ def test_nsys_without_ranges_has_the_share_that_it_has_with_them(name: str, tmp_
 
 
 @pytest.mark.parametrize("launches", [True, False], ids=["launches", "gpu alone"])
-@pytest.mark.parametrize("name", ["resnet50_fp32", "resnet50_amp_fp16", "bert_bf16", "vit_amp", "cuda_training", "fp8"])
+@pytest.mark.parametrize(
+    "name",
+    short_of(
+        ["resnet50_fp32", "resnet50_amp_fp16", "bert_bf16", "vit_amp", "cuda_training", "fp8"],
+        {"bert_bf16", "cuda_training", "fp8"},
+    ),
+)
 def test_a_trace_without_ops_has_the_share_that_it_has_with_them(name: str, launches: bool, tmp_path: Path) -> None:
     source = TRACES / f"{name}.pt.trace.json.gz"
     with_ops = page_of(view_of(source))
