@@ -66,11 +66,14 @@ def test_runs_on_several_gpus_have_a_column_with_the_gpu(tmp_path: Path, trainin
     assert [row[at].strip() for row in rows[:3]] == ["NVIDIA A100", "unknown", "NVIDIA H200"]
 
 
-def test_a_base_may_be_named_in_any_way_that_is_clear() -> None:
-    both = (RECORDED / "mlp", RECORDED / "lenet")
+def test_a_base_may_be_named_in_any_way_that_is_clear(tmp_path: Path) -> None:
+    both = (tmp_path / "mlp", tmp_path / "lenet")
+    for model in both:
+        for precision in ("fp32", "tf32"):
+            shutil.copytree(RECORDED / model.name / precision, model / precision)
     page = json.loads(_output("runs", *both, "--base", "lenet/tf32", "--format", "json"))
     assert {row["base"] for row in page["rows"]} == {"lenet/tf32"}
-    named = json.loads(_output("runs", *both, "--base", RECORDED / "lenet" / "tf32", "--format", "json"))
+    named = json.loads(_output("runs", *both, "--base", tmp_path / "lenet" / "tf32", "--format", "json"))
     assert named == page
     assert "2 runs are named 'tf32'" in _failure("runs", *both, "--base", "tf32")
     assert "there is no run 'nothing'" in _failure("runs", *both, "--base", "nothing")
