@@ -91,7 +91,7 @@ def _of_layers(context: RuleContext, calls: ReplayedCalls) -> Bools:
     """Collectives of a tensor-parallel group; where there is one group of all ranks and no wrapper, those of layers."""
     kinds = np.isin(calls.operation, [Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.ALL_REDUCE])
     named = calls.named("tp")
-    if not named.any() and context.facts.parallel_wrapper is None and context.facts.model is not None:
+    if not named.any() and context.parallel.wrapper is None and context.facts.model is not None:
         in_module = np.array([bool(name) for name in calls.modules], dtype=np.bool_)
         named = calls.named("dp") & in_module[calls.module]
     result: Bools = kinds & named
