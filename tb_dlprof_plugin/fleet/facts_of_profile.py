@@ -49,7 +49,8 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
     gpu_work = None if device is None else work_of(view, device, communication)
     stated = profile.facts.world_size
     world_size = stated if stated is not None and is_world_size(stated) else UNKNOWN
-    groups = _with_dimensions(groups, calls, world_size)
+    tensor = settings.wrapper is None and settings.sums_activations
+    groups = _with_dimensions(groups, calls, world_size, tensor)
     return RankFacts(
         rank=profile.source.rank,
         world_size=world_size,
@@ -72,10 +73,12 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         wrapper=settings.wrapper or "",
         gradients=Gradients() if gpu_work is None else gradients_of(view, gpu_work, calls),
         bucket_bytes=UNKNOWN if settings.ddp is None else settings.ddp.bucket_bytes or UNKNOWN,
+        microbatches=settings.microbatches or UNKNOWN,
+        chunks=settings.chunks or UNKNOWN,
     )
 
 
-def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size: int) -> list[Group]:
+def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size: int, tensor: bool) -> list[Group]:
     """The groups with their parallel dimensions; what runs in them is known now."""
     several = sum(len(group.members) > 1 for group in groups)
     point_to_point = np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
@@ -83,7 +86,7 @@ def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size:
     for index, group in enumerate(groups):
         own = calls.group == index
         between_two = bool(own.any()) and int((own & point_to_point).sum()) * 2 > int(own.sum())
-        dimension = dimension_of(group, world_size, between_two, several == 1)
+        dimension = dimension_of(group, world_size, between_two, several == 1, tensor)
         result.append(dataclasses.replace(group, dimension=dimension))
     return result
 

@@ -6,6 +6,7 @@ has. A setting that shows in none of them stays None.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,17 +14,20 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.run_facts import DdpFacts, FsdpFacts
+from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import nearest, outermost
 from tb_dlprof_plugin.names.parallel_ranges import (
     BUCKET_COPY,
     DATA_PARALLEL_FORWARD,
     DDP_FORWARD,
+    DTENSOR_SUMS,
     FSDP1,
     FSDP2,
     GATHER,
     INTO_BUCKET,
+    MICROBATCH,
     SEARCH_UNUSED,
 )
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
@@ -32,8 +36,9 @@ DATA_PARALLEL = "DataParallel"
 DDP = "DistributedDataParallel"
 FULLY_SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 """FSDP1 and FSDP2."""
-_GATHER_OP = "c10d::_allgather_base_"
-"""Of FSDP1, which names no unit."""
+_GATHER_OPS = ("c10d::_allgather_base_", "c10d::allgather_")
+"""Of FSDP1, which names no unit: of NCCL and of gloo."""
+_REDUCE_OPS = ("c10d::_reduce_scatter", "c10d::allreduce")
 _ALL_GATHER, _ALL_REDUCE = ("_allgather_base", "all_gather"), ("allreduce", "all_reduce")
 """In the names of calls of process groups."""
 _Settings = TypeVar("_Settings", DdpFacts, FsdpFacts)
@@ -47,12 +52,18 @@ class ParallelSettings:
         wrapper: class of the outermost wrapper, "FSDPModule" for FSDP2; None where none was recorded.
         ddp: of DistributedDataParallel. fsdp: of FSDP1 and FSDP2.
         find_unused_parameters: of DistributedDataParallel.
+        sums_activations: whether DTensor sums up in the forward pass, as tensor parallelism does. Exchanges of
+            gradients and gathers of parameters or sequences do not.
+        microbatches: of a step, by the ranges of a pipeline. chunks: stages of the model on this rank.
     """
 
     wrapper: str | None = None
     ddp: DdpFacts | None = None
     fsdp: FsdpFacts | None = None
     find_unused_parameters: bool | None = None
+    sums_activations: bool = False
+    microbatches: int | None = None
+    chunks: int | None = None
 
 
 @per_view
@@ -68,6 +79,8 @@ def parallel_settings(view: ProfileView) -> ParallelSettings:
         _completed(facts.ddp, shown.ddp),
         _completed(facts.fsdp, shown.fsdp),
         shown.find_unused_parameters if facts.find_unused_parameters is None else facts.find_unused_parameters,
+        _sums_activations(view),
+        *_microbatches(view),
     )
 
 
@@ -91,6 +104,24 @@ def _shown(view: ProfileView) -> ParallelSettings:
     if any(name.startswith(FSDP1) for name in names):
         return ParallelSettings(FULLY_SHARDED[0], None, _fsdp1(view))
     return ParallelSettings(DATA_PARALLEL if DATA_PARALLEL_FORWARD in names else None)
+
+
+def _microbatches(view: ProfileView) -> tuple[int | None, int | None]:
+    """Their number, and that of the stages on this rank."""
+    found = [match for name in _names(view) if (match := MICROBATCH.match(name))]
+    numbers = {int(match["number"]) for match in found}
+    # Ranges of a pipeline count from 0 without a gap.
+    if len(numbers) < 2 or numbers != set(range(len(numbers))):
+        return None, None
+    return len(numbers), len({match["stage"] for match in found})
+
+
+def _sums_activations(view: ProfileView) -> bool:
+    sums = view.profile.ops_named(lambda name: name.startswith(DTENSOR_SUMS))
+    if not sums.any():
+        return False
+    forward = take_or(view.groups.role == Role.FORWARD, view.call_group, False)
+    return bool((sums[view.profile.calls.op] & forward).any())
 
 
 def _names(view: ProfileView) -> list[str]:
@@ -137,7 +168,7 @@ def _fsdp2(view: ProfileView) -> FsdpFacts | None:
 
 def _fsdp1(view: ProfileView) -> FsdpFacts | None:
     """By how many gathers lie in the ranges of a pass; None where passes have different numbers of them."""
-    is_op = np.array([name == _GATHER_OP for name in _names(view)], dtype=np.bool_)
+    is_op = np.array([name in _GATHER_OPS for name in _names(view)], dtype=np.bool_)
     parts = [f"{FSDP1}{part}" for part in ("_pre_backward", "_post_backward")]
     backward = _within(view, _named(view, parts))
     forward = _named(view, (FSDP1 + "forward",)) | _named(view, (FSDP1 + "_root_pre_forward",))
@@ -168,22 +199,37 @@ _PREFETCHES = (("_pre_forward",), ("_pre_backward", "_post_backward"))
 
 def _divided(view: ProfileView, gathers: Ints, reducing: Bools) -> tuple[int | None, int | None]:
     """Ranks among which the model is divided, and how many such groups have a copy: an all-reduce follows then."""
-    table, groups = view.profile.communications, view.profile.process_groups
-    several = [len(group.members) for group in groups if len(group.members) > 1]
-    if not len(table) or not len(gathers):
+    several = [len(group.members) for group in view.profile.process_groups if len(group.members) > 1]
+    if len(several) == 1:
         # One group leaves no choice.
-        return (several[0], 1) if len(several) == 1 else (None, None)
+        return several[0], 1
+    table = view.profile.communications
     gathering = np.zeros(len(view.profile.calls), dtype=np.bool_)
     gathering[gathers] = True
     gathering = _within(view, gathering)
     call = np.where(table.call >= 0, table.call, take_or(view.profile.launches.call, table.launch, -1))
     names = np.array([view.profile.strings[name].lower() for name in table.name.tolist()])
     shard = _members(view, take_or(gathering, call, False) & _with_words(names, _ALL_GATHER))
-    reduces = take_or(reducing, call, False)
-    if shard is None or not reduces.any():
+    shard = _of_buffers(view, gathering) if shard is None else shard
+    reduces = _calls_of(view, view.profile.ops_named(lambda name: name.startswith(_REDUCE_OPS)))
+    reduces = reduces[reducing[reduces]]
+    if not len(reduces):
         return shard, None
-    copies = reduces & _with_words(names, _ALL_REDUCE)
-    return shard, _members(view, copies) if copies.any() else 1
+    copies = take_or(reducing, call, False) & _with_words(names, _ALL_REDUCE)
+    if copies.any():
+        return shard, _members(view, copies)
+    again = view.profile.ops_named(lambda name: name.startswith(_REDUCE_OPS[1]))
+    return shard, None if again[view.profile.calls.op[reduces]].any() else 1
+
+
+def _of_buffers(view: ProfileView, gathering: Bools) -> int | None:
+    """Ranks by what a gather fills over what it takes from each; None where shapes were not recorded, or differ."""
+    is_gather = view.profile.ops_named(lambda name: name == _GATHER_OPS[0])
+    found = set()
+    for op in np.unique(view.profile.calls.op[gathering & is_gather[view.profile.calls.op]]).tolist():
+        filled, taken = (math.prod(shape_at(view.profile.shapes_of(op), place) or (0,)) for place in (0, 1))
+        found.add(filled // taken if taken and filled % taken == 0 else 0)
+    return found.pop() if len(found) == 1 and 0 not in found else None
 
 
 def _members(view: ProfileView, rows: Bools) -> int | None:

@@ -18,6 +18,11 @@ FSDP2 = "FSDP::"
 """Before the name of a part of FSDP2's work, and of its unit, such as "FSDP::all_gather (layers.3)"."""
 GATHER = re.compile(r"FSDP::all_gather(?: \((?P<unit>[^)]*)\))?$")
 """FSDP2's range around a gather, which it makes where a unit is not whole already; the root's may have no name."""
+MICROBATCH = re.compile(r"(?:PP:(?P<stage>\d{1,6})F|Forward )(?P<number>\d{1,6})$")
+"""The forward pass of a microbatch in `torch.distributed.pipelining`: its number from 0, and the stage of the model
+where a rank may have several, as in "PP:2F3"."""
+DTENSOR_SUMS = ("_c10d_functional::all_reduce", "_c10d_functional::reduce_scatter")
+"""Before the names of DTensor's ops that sum up over ranks."""
 _UNIT = re.compile(r"FSDP::[\w ]+? (?:\((?P<module>[^)]*)\)|for (?P<prefetched>\S+))$")
 
 

@@ -130,10 +130,12 @@ def _capacity(rank: RankFacts, replayed: _Replays) -> int:
     recorded = replayed.atoms.buckets
     if rank.bucket_bytes != UNKNOWN:
         return rank.bucket_bytes
-    if _counts(replayed.sizes(DEFAULT_BYTES)) == _counts(recorded):
+    # By default the first bucket is full with 1 MiB.
+    with_default = zip(_counts(recorded), _counts(replayed.sizes(DEFAULT_BYTES)), strict=True)
+    if all(count in (there, there - 1) for there, count in with_default):
         return DEFAULT_BYTES
     # A bucket is full when it has at least so many bytes; the last one need not be.
-    return min((size for exchange in recorded for size in exchange[:-1]), default=max(map(sum, recorded)))
+    return min((size for exchange in recorded for size in exchange[1:-1]), default=max(map(sum, recorded)))
 
 
 def _counts(sizes: Sequence[tuple[int, ...]]) -> list[int]:
