@@ -50,6 +50,7 @@ def test_the_only_group_of_all_ranks_is_data_parallel_and_that_of_sends_a_pipeli
     world = Group("0", "default_pg", (0, 1))
     assert dimension_of(world, 2, point_to_point=False, alone=True) == "dp"
     assert dimension_of(world, 2, point_to_point=True, alone=True) == "pp"
+    assert dimension_of(world, 2, point_to_point=False, alone=True, tensor=True) == "tp"
 
 
 def test_the_mesh_begins_with_the_outermost_dimension() -> None:
