@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
+from tb_dlprof_plugin.metrics.parallel_settings import ParallelSettings, parallel_settings
 from tb_dlprof_plugin.metrics.tensor_cores import eligible_launches
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.frameworks import PYTORCH
@@ -52,6 +53,11 @@ class RuleContext:
     def facts(self) -> RunFacts:
         """What the hook read in the training process."""
         return self.view.profile.facts
+
+    @property
+    def parallel(self) -> ParallelSettings:
+        """The parallel wrapper and its settings: as the hook read them, else as the ranges show them."""
+        return parallel_settings(self.view)
 
     @property
     def of_pytorch(self) -> bool:

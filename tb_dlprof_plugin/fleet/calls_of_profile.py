@@ -5,7 +5,6 @@ On a GPU a call is a kernel of the family "communication"; without a GPU it is a
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +17,12 @@ from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.ops import NCCL_CALL
+from tb_dlprof_plugin.names.parallel_ranges import fsdp_unit
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
 _RANGES = ("nccl:", NCCL_CALL, "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
 """Of calls of a process group, and ops that run in one: a name that says the operation."""
-_FSDP = re.compile(r"FSDP::[\w ]+? (?:\((?P<module>[^)]*)\)|for (?P<prefetched>\S+))$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +201,6 @@ def modules_of(view: ProfileView, call: Ints, strings: StringTable) -> Ints:
         if module:
             result[index] = strings.add(module)
     return result
-
-
-def fsdp_unit(name: str) -> str:
-    """The module in a range of FSDP2 such as "FSDP::all_gather (layers.3)" or "FSDP::backward_prefetch for layers.2";
-    "" for another name."""
-    match = _FSDP.match(name)
-    return (match["module"] or match["prefetched"] or "").strip() if match else ""
 
 
 def by_time(view: ProfileView, rows: Ints) -> Ints:

@@ -28,7 +28,7 @@ UNNAMED = ("", "default_pg", "undefined", "mesh_default")
 """Descriptions that do not show the dimension."""
 
 
-def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: bool) -> str:
+def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: bool, tensor: bool = False) -> str:
     """The dimension of a group: dp, tp, pp, cp, ep, dp_shard, dp_replicate, another mesh dimension's own name, or "".
 
     Args:
@@ -36,6 +36,7 @@ def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: boo
         world_size: of the job, UNKNOWN where not recorded.
         point_to_point: whether its calls are sends and receives.
         alone: whether no other group has several members.
+        tensor: whether ranks sum up activations, without a wrapper that makes the model data parallel.
     """
     text = group.description.lower()
     if text not in UNNAMED:
@@ -46,7 +47,7 @@ def dimension_of(group: Group, world_size: int, point_to_point: bool, alone: boo
     if point_to_point:
         return "pp"
     # One group of all ranks that sums gradients or gathers parameters is data parallel, whatever it is called.
-    return "dp" if alone and len(group.members) == world_size > 1 else ""
+    return ("tp" if tensor else "dp") if alone and len(group.members) == world_size > 1 else ""
 
 
 def mesh_of(groups: Sequence[Group], rank: int) -> tuple[tuple[str, int], ...]:

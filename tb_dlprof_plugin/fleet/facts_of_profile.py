@@ -23,6 +23,7 @@ from tb_dlprof_plugin.fleet.rank_facts import (
 from tb_dlprof_plugin.fleet.steps_of_profile import cpu_work, kernel_times, kernels_on, steps_of
 from tb_dlprof_plugin.fleet.world import is_world_size
 from tb_dlprof_plugin.metrics.communication import exposed_ns, is_collective, other_work
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -34,7 +35,7 @@ from tb_dlprof_plugin.simulation.recorder_cost import unprofiled_share
 
 def facts_of_profile(view: ProfileView) -> RankFacts:
     """What answers about a job need of this rank. What its recording does not say is UNKNOWN, and in the notes."""
-    profile = view.profile
+    profile, settings = view.profile, parallel_settings(view)
     device = _device(view)
     groups = [Group(one.name, one.description, one.members) for one in profile.process_groups]
     strings = StringTable()
@@ -48,7 +49,8 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
     gpu_work = None if device is None else work_of(view, device, communication)
     stated = profile.facts.world_size
     world_size = stated if stated is not None and is_world_size(stated) else UNKNOWN
-    groups = _with_dimensions(groups, calls, world_size)
+    tensor = settings.wrapper is None and settings.sums_activations
+    groups = _with_dimensions(groups, calls, world_size, tensor)
     return RankFacts(
         rank=profile.source.rank,
         world_size=world_size,
@@ -68,13 +70,15 @@ def facts_of_profile(view: ProfileView) -> RankFacts:
         notes=(),
         launch_share=unprofiled_share(view, view.selection()).expected,
         batch_size=profile.facts.batch_size or UNKNOWN,
-        wrapper=profile.facts.parallel_wrapper or "",
+        wrapper=settings.wrapper or "",
         gradients=Gradients() if gpu_work is None else gradients_of(view, gpu_work, calls),
-        bucket_bytes=UNKNOWN if profile.facts.ddp is None else profile.facts.ddp.bucket_bytes or UNKNOWN,
+        bucket_bytes=UNKNOWN if settings.ddp is None else settings.ddp.bucket_bytes or UNKNOWN,
+        microbatches=settings.microbatches or UNKNOWN,
+        chunks=settings.chunks or UNKNOWN,
     )
 
 
-def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size: int) -> list[Group]:
+def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size: int, tensor: bool) -> list[Group]:
     """The groups with their parallel dimensions; what runs in them is known now."""
     several = sum(len(group.members) > 1 for group in groups)
     point_to_point = np.isin(calls.operation, (Operation.SEND, Operation.RECEIVE))
@@ -82,7 +86,7 @@ def _with_dimensions(groups: list[Group], calls: CommunicationCalls, world_size:
     for index, group in enumerate(groups):
         own = calls.group == index
         between_two = bool(own.any()) and int((own & point_to_point).sum()) * 2 > int(own.sum())
-        dimension = dimension_of(group, world_size, between_two, several == 1)
+        dimension = dimension_of(group, world_size, between_two, several == 1, tensor)
         result.append(dataclasses.replace(group, dimension=dimension))
     return result
 

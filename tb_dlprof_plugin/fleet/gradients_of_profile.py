@@ -15,13 +15,11 @@ from tb_dlprof_plugin.fleet.paths_of_profile import Moments, RankGpuWork, paths_
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Gradients, Operation
 from tb_dlprof_plugin.metrics.communication import input_bytes
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.names.parallel_ranges import DDP_FORWARD, INTO_BUCKET
 from tb_dlprof_plugin.profile_view import ProfileView
 
-_INTO_BUCKET = ("torch::distributed::reducer::mul_out", "torch::distributed::reducer::copy_")
-"""The reducer's op, with the gradient's place in its bucket as input."""
 _ACCUMULATED = "torch::autograd::AccumulateGrad"
 """Where a gradient is a view of its bucket already, the reducer has no op that is named after it."""
-_FORWARD = "DistributedDataParallel.forward"
 MOST_PARTS = 64
 """Rows of an exchange. Ours: buckets are then right within 2 % of all bytes."""
 _MOST_ROWS = 1920
@@ -60,7 +58,7 @@ def gradients_of(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls
     if not len(calls.iteration) or (calls.launched_ns == UNKNOWN).any():
         return Gradients()
     # Of parameters that are not exchanged gradients are accumulated, too.
-    of_ops = [_all_buckets(view, calls, names) for names in (_INTO_BUCKET, (_ACCUMULATED,))]
+    of_ops = [_all_buckets(view, calls, names) for names in (INTO_BUCKET, (_ACCUMULATED,))]
     best = max(of_ops, key=len)
     return _table(view, work, calls, best) if best else Gradients()
 
@@ -68,7 +66,7 @@ def gradients_of(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls
 def _all_buckets(view: ProfileView, calls: CommunicationCalls, names: tuple[str, ...]) -> list[_Bucket]:
     """Those of the last steps, by the ops with these names."""
     marks = _marks(view, names)
-    forward = np.sort(view.profile.calls.start_ns[_rows_of(view, (_FORWARD,))])
+    forward = np.sort(view.profile.calls.start_ns[_rows_of(view, (DDP_FORWARD,))])
     kept: list[_Bucket] = []
     if marks is None or not len(forward):
         return kept

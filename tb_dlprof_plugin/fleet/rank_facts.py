@@ -255,6 +255,7 @@ class RankFacts:
         batch_size: samples of a batch of this rank; UNKNOWN.
         wrapper: class that makes the model data parallel, such as DistributedDataParallel; "" where none was recorded.
         gradients: of DistributedDataParallel. bucket_bytes: its ``bucket_cap_mb``; UNKNOWN.
+        microbatches: of a step, where a pipeline has ranges of them. chunks: of the model on this rank; UNKNOWN.
     """
 
     rank: int
@@ -278,6 +279,8 @@ class RankFacts:
     wrapper: str = ""
     gradients: Gradients = field(default_factory=Gradients)
     bucket_bytes: int = UNKNOWN
+    microbatches: int = UNKNOWN
+    chunks: int = UNKNOWN
 
     @property
     def on_cpu(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from tb_dlprof_plugin.metrics.parallel_settings import DDP, parallel_settings
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.model.remedies import Remedies, remedies_for, sentence
@@ -50,11 +51,11 @@ _HAS: dict[Need, Callable[[ProfileView, Selection], object]] = {
     Need.MEMORY: lambda view, _: len(view.profile.memory) > 0,
     # Where PyTorch's profiler recorded without the hook, the rules say which fact they miss.
     Need.PROCESS: lambda view, _: view.profile.source.format == "kineto",
-    Need.FSDP: lambda view, _: view.profile.facts.fsdp is not None,
+    Need.FSDP: lambda view, _: parallel_settings(view).fsdp is not None,
     Need.GPU: lambda view, _: view.profile.has_gpu,
     Need.TENSOR_CORES: lambda view, _: tensor_core_precisions(view.compute_capability),
     Need.TF32: lambda view, _: "tf32" in tensor_core_precisions(view.compute_capability),
-    Need.DISTRIBUTED_DATA_PARALLEL: lambda view, _: view.profile.facts.parallel_wrapper == "DistributedDataParallel",
+    Need.DISTRIBUTED_DATA_PARALLEL: lambda view, _: parallel_settings(view).wrapper == DDP,
     Need.ITERATIONS: lambda view, _: not unmarked(view),
     Need.TIMED_STEPS: lambda view, selection: step_estimate(view, selection).source in ("measured", "light"),
     Need.EAGER: lambda view, _: not run_setup(view).compiled,

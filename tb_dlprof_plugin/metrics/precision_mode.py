@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
+from tb_dlprof_plugin.metrics.parallel_settings import FULLY_SHARDED, parallel_settings
 from tb_dlprof_plugin.metrics.precision_signals import HALF, Signals, precision_signals
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -37,7 +38,6 @@ _NAMED_PRECISIONS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 _NAMED_MIXED = frozenset({"amp", "autocast", "mixed", "apex", "o1", "o2", "o3"})
 _WORDS = re.compile(r"[^a-z0-9]+")
-_FULLY_SHARDED = ("FullyShardedDataParallel", "FSDPModule")
 _APEX_MEANS: dict[str, Means] = {"O1": "apex_o1", "O2": "apex_o2", "O3": "apex_o3"}
 _APEX_LEVELS = {means: level for level, means in _APEX_MEANS.items()}
 
@@ -105,7 +105,7 @@ def _of_recording(view: ProfileView, _: Selection) -> PrecisionMode:
     signals, facts = precision_signals(view), view.profile.facts
     shares = _shares(signals)
     precision = "fp8" if _fp8_products(signals) else _dominant(shares)
-    means = _means(precision, signals, facts)
+    means = _means(precision, signals, facts, parallel_settings(view).wrapper)
     return PrecisionMode(
         label=_label(precision, means, shares),
         precision=precision,
@@ -172,7 +172,7 @@ def _dominant(shares: tuple[Share, ...]) -> str:
     return "" if unknown and counted[0].ns + unknown > _DOMINANT * whole else "mixed"
 
 
-def _means(precision: str, signals: Signals, facts: RunFacts) -> Means:
+def _means(precision: str, signals: Signals, facts: RunFacts, wrapper: str | None) -> Means:
     if precision == "fp8":
         engine = signals.transformer_engine_ops or signals.transformer_engine_kernels
         return "transformer_engine" if engine else ("scaled_mm" if signals.scaled_products else "")
@@ -190,7 +190,7 @@ def _means(precision: str, signals: Signals, facts: RunFacts) -> Means:
         return "compiled" if half_model is False else ""
     if signals.cast_weights > _DOMINANT * signals.half_weights:
         return "casts"
-    if half_model is False and facts.parallel_wrapper in _FULLY_SHARDED:
+    if half_model is False and wrapper in FULLY_SHARDED:
         return "fsdp"
     return ""
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.numeric_health import NumericHealth, numeric_health
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.metrics.precision_mode import (
     Disagreement,
     PrecisionMode,
@@ -176,7 +177,7 @@ def _evidence(view: ProfileView, mode: PrecisionMode, facts: RunFacts) -> list[s
         launches_of = _count(signals.compiled_kernels, "launch")
         found.append(f"{signals.casting_compiled_kernels:,} of {launches_of} of compiled kernels cast.")
     if mode.means == "fsdp":
-        found.append(f"{facts.parallel_wrapper} casts the parameters that it gathers.")
+        found.append(f"{parallel_settings(view).wrapper} casts the parameters that it gathers.")
     if signals.transformer_engine_ops or signals.transformer_engine_kernels:
         found.append(
             f"Transformer Engine: {_count(signals.transformer_engine_ops, 'op')}, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.found_by import found_by_words
 from tb_dlprof_plugin.model.frameworks import PYTORCH, framework_title
@@ -28,7 +29,7 @@ def system_items(view: ProfileView) -> list[SystemItem]:
         *_machine(profile.system, used, len(profile.iterations.gpu_ids)),
         *_software(profile.system, profile.source.framework),
         # Only PyTorch's process is asked for its model and settings.
-        *(_model(profile.facts) if is_pytorch else []),
+        *(_model(profile.facts, parallel_settings(view).wrapper) if is_pytorch else []),
         *_precision(profile.facts, precision_mode(view).label)[: None if is_pytorch else 1],
         *(_data(profile.facts) if is_pytorch else []),
         SystemItem("Recording", "Trace file", profile.source.trace_file or None),
@@ -75,7 +76,7 @@ def _software(system: System, framework: str) -> list[SystemItem]:
     return [SystemItem("Software", "Framework", framework_title(framework) or None), *lines[1:]]
 
 
-def _model(facts: RunFacts) -> list[SystemItem]:
+def _model(facts: RunFacts, wrapper: str | None) -> list[SystemItem]:
     return _group(
         "Model",
         [
@@ -86,7 +87,7 @@ def _model(facts: RunFacts) -> list[SystemItem]:
             ("Optimizer", facts.optimizer),
             ("torch.compile", _switch(facts.compiled)),
             # Known: the hook recorded a model without a wrapper.
-            ("Parallel wrapper", facts.parallel_wrapper or ("none" if facts.model else None)),
+            ("Parallel wrapper", wrapper or ("none" if facts.model else None)),
             ("Rank / world size", _pair(facts.rank, facts.world_size)),
             ("Peak memory allocated", _gib(facts.peak_memory_allocated_bytes)),
             ("Peak memory reserved", _gib(facts.peak_memory_reserved_bytes)),

@@ -286,12 +286,20 @@ def ranks(*options: dict[str, Any], **shared: Any) -> Callable[[Any], list[Any]]
 
 
 def rank(
-    empty: Any, number: int, *, work: float, own: float = 100, exchanges: int = 1, hidden: float = 0, **facts: Any
+    empty: Any,
+    number: int,
+    *,
+    work: float,
+    own: float = 100,
+    exchanges: int = 1,
+    hidden: float = 0,
+    ddp: bool = False,
+    **facts: Any,
 ) -> Any:
     """The view of one rank: three steps of 1000 us with ``work`` us of kernels, then ``exchanges`` collectives.
 
     Collectives follow each other, take ``own`` us each and end with the step; all but ``hidden`` us of the first lie
-    behind the kernels.
+    behind the kernels. ``ddp``: each after a forward pass of DistributedDataParallel.
     """
     trace = type(empty)(empty.folder)
     trace.gpu(id=number)
@@ -305,6 +313,8 @@ def rank(
         trace.runtime(at + 330, 665, name="cudaStreamSynchronize")
         for exchange in range(exchanges):
             call = at + 100 + 10 * exchange
+            if ddp:
+                trace.event("DistributedDataParallel.forward", "user_annotation", call - 1.5, 1)
             trace.op("c10d::allreduce_", call, 8)
             trace.event("nccl:all_reduce", "user_annotation", call + 1, 6, Input_Dims=[[1000]], Input_type=["float"])
             trace.launch(ALL_REDUCE, call + 2, begin + exchange * own, own, device=number, stream=17)

@@ -23,12 +23,9 @@ class Posed(RuleContext):
     """A recorded profile with other facts, in a simulated job."""
 
     def __init__(self, ranks: Sequence[RankFacts], facts: RunFacts, view: ProfileView) -> None:
-        super().__init__(view, view.selection())
-        self._facts, self._ranks = facts, ranks
-
-    @property
-    def facts(self) -> RunFacts:
-        return self._facts
+        with_facts = ProfileView(replace(view.profile, facts=facts))
+        super().__init__(with_facts, with_facts.selection())
+        self._ranks = ranks
 
     @functools.cached_property
     def replayed_job(self) -> Any:

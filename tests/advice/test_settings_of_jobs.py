@@ -6,13 +6,20 @@ from __future__ import annotations
 import functools
 import json
 import statistics
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import Advice
+from tb_dlprof_plugin.advice.finding import Silent
+from tb_dlprof_plugin.advice.rule import Finding
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.multi_gpu import microbatches
+from tb_dlprof_plugin.advice.topics import TOPICS, topic_of
 from tb_dlprof_plugin.cli.open_profile import open_profile
+from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 from tests.support.recorded_runs import ROOT
 
@@ -55,6 +62,62 @@ def test_half_as_many_microbatches_are_advised_where_the_cpu_launches_too_many()
     assert finding.saving is not None
     # Two of them, which have the larger bubble, were timed: four save as much or more.
     assert finding.saving.high_ns > 0.9 * (step_ns("gpipe") - step_ns("gpipe_few"))
+
+
+def test_the_claim_is_that_of_the_slowest_stage_whichever_rank_is_opened() -> None:
+    first = opened("gpipe")
+    titles = set()
+    for view in first.ranks:
+        others = [one for one in first.ranks if one is not view]
+        at = ProfileView(view.profile, functools.partial(tuple, others))
+        found = microbatches.check(RuleContext(at, at.selection(), at.ranks))
+        assert isinstance(found, Finding)
+        assert found.saving is not None
+        # Four of eight microbatches need half of that CPU's time.
+        assert found.saving.percent <= 50.5
+        titles.add(found.item.title)
+    assert len(titles) == 1
+
+
+def test_no_claim_where_the_slowest_stage_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = opened("gpipe")
+    context = RuleContext(view, view.selection(), view.ranks)
+    assert context.job is not None
+    monkeypatch.setattr(RuleContext, "job", replace(context.job, missing_ranks=[2]))
+    found = microbatches.check(context)
+    assert isinstance(found, Silent)
+    assert "slowest stage may be missing" in found.why
+
+
+PLAIN = ("gloo_flat", "gloo_one_unit", "sharded_tiny_units", "wide", "wide_copied", "wide_one")
+
+
+@pytest.mark.parametrize("job", PLAIN)
+def test_without_the_hook_the_same_rules_fire(job: str) -> None:
+    with_hook = [found.rule for found in advice(job).findings if topic_of(found.rule) == TOPICS["multi_gpu"]]
+    plain = _plain(job)
+    found = advise(plain, plain.selection()).findings
+    assert {one.rule for one in found if topic_of(one.rule) == TOPICS["multi_gpu"]} == set(with_hook)
+
+
+def test_without_the_hook_the_same_buckets_are_asked_about() -> None:
+    with_hook, plain = opened("wide"), _plain("wide")
+    changes = []
+    for view in (with_hook, plain):
+        job = RuleContext(view, view.selection(), view.ranks).job
+        assert job is not None
+        changes.append([row.change for row in job.what_if if "bucket" in row.change])
+    assert changes[0] == changes[1] != []
+
+
+def _plain(job: str) -> ProfileView:
+    """The job with what a trace of torch.profiler says of its process."""
+    ranks = []
+    for view in opened(job).ranks:
+        facts = view.profile.facts
+        plain = RunFacts(world_size=facts.world_size, distributed_backend=facts.distributed_backend)
+        ranks.append(ProfileView(replace(view.profile, facts=plain)))
+    return ProfileView(ranks[0].profile, functools.partial(tuple, ranks[1:]))
 
 
 def test_how_many_ranks_share_a_model_is_read_from_the_training_process() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.fleet.calls_of_profile import fsdp_unit
 from tb_dlprof_plugin.fleet.dimensions import dimension_of, mesh_of
 from tb_dlprof_plugin.fleet.operations import operation_of, whole_bytes
 from tb_dlprof_plugin.fleet.rank_facts import Group, Operation
 from tb_dlprof_plugin.model.process_groups import members_of_runs, regular_runs
+from tb_dlprof_plugin.names.parallel_ranges import fsdp_unit
 from tb_dlprof_plugin.readers.kineto.process_groups import members_of
 from tb_dlprof_plugin.readers.trace_names import host_of_name, rank_of_name
 
@@ -50,6 +50,7 @@ def test_the_only_group_of_all_ranks_is_data_parallel_and_that_of_sends_a_pipeli
     world = Group("0", "default_pg", (0, 1))
     assert dimension_of(world, 2, point_to_point=False, alone=True) == "dp"
     assert dimension_of(world, 2, point_to_point=True, alone=True) == "pp"
+    assert dimension_of(world, 2, point_to_point=False, alone=True, tensor=True) == "tp"
 
 
 def test_the_mesh_begins_with_the_outermost_dimension() -> None:

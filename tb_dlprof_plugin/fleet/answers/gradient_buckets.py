@@ -17,12 +17,12 @@ from tb_dlprof_plugin.fleet.answers.replay import Course, Times, replay, waves
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.job import WhatIf
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.metrics.parallel_settings import DDP
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
 DEFAULT_BYTES = 25 << 20
 """PyTorch's default of ``bucket_cap_mb``."""
 _LARGE_BYTES = 100 << 20
-_DDP = "DistributedDataParallel"
 _SLOWDOWN = (0.05, 0.4, 0.8)
 """Time that an exchange adds to kernels next to it, per time of its own, where the recording does not show it. On two
 H200s 0.12 over the host's memory, 0.34 of the recorded steps over NVLink, and 0.52 of the steps without a profiler."""
@@ -78,7 +78,7 @@ class _Replays:
 
 def other_buckets(facts: Sequence[RankFacts], scenarios: Scenarios) -> tuple[list[WhatIf], list[str]]:
     """The job's step with other buckets, and notes: why it is not known."""
-    if scenarios.step is None or len(facts) < 2 or any(rank.wrapper != _DDP for rank in facts):
+    if scenarios.step is None or len(facts) < 2 or any(rank.wrapper != DDP for rank in facts):
         return [], []
     replays = _replays(scenarios)
     if isinstance(replays, str):
@@ -111,10 +111,7 @@ def _rows(facts: Sequence[RankFacts], scenarios: Scenarios, replays: dict[Scenar
     replayed = replays[scenarios]
     recorded = replayed.atoms.buckets
     whole = max(sum(exchange) for exchange in recorded)
-    cap = facts[0].bucket_bytes
-    if cap == UNKNOWN:
-        # A bucket is full when it has at least so many bytes; the last one need not be.
-        cap = min((size for exchange in recorded for size in exchange[:-1]), default=whole)
+    cap = min(_capacity(facts[0], replayed), whole)
     asked = sorted({cap // 2, min(cap * 2, whole), DEFAULT_BYTES, _LARGE_BYTES})
     done, rows = [_counts(recorded)], []
     for each in (whole, *(size for size in asked if 0 < size < whole)):
@@ -126,6 +123,19 @@ def _rows(facts: Sequence[RankFacts], scenarios: Scenarios, replays: dict[Scenar
         if row is not None:
             rows.append(row)
     return rows
+
+
+def _capacity(rank: RankFacts, replayed: _Replays) -> int:
+    """Bytes at which a bucket is full: as recorded, else PyTorch's default where it gives the recorded buckets."""
+    recorded = replayed.atoms.buckets
+    if rank.bucket_bytes != UNKNOWN:
+        return rank.bucket_bytes
+    # By default the first bucket is full with 1 MiB.
+    with_default = zip(_counts(recorded), _counts(replayed.sizes(DEFAULT_BYTES)), strict=True)
+    if all(count in (there, there - 1) for there, count in with_default):
+        return DEFAULT_BYTES
+    # A bucket is full when it has at least so many bytes; the last one need not be.
+    return min((size for exchange in recorded for size in exchange[1:-1]), default=max(map(sum, recorded)))
 
 
 def _counts(sizes: Sequence[tuple[int, ...]]) -> list[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.account import Recorded
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls, stage_of, stages_exchange
 from tb_dlprof_plugin.fleet.job import PipelineShape
-from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 
 UNEVEN = 1.05
 """Work of a stage over the mean of the stages, from which it is uneven. Ours: with many layers stages come closer."""
@@ -63,11 +63,15 @@ def pipeline(facts: Sequence[RankFacts], calls: JobCalls, recorded: Recorded) ->
 
 
 def _microbatches(facts: Sequence[RankFacts], calls: JobCalls, stages: Sequence[int]) -> tuple[int | None, int]:
-    """Microbatches of a step and chunks, from what the first stage sends in a step, the same in all steps and ranks.
+    """Microbatches of a step and chunks, by the pipeline's ranges, the same on all ranks; else from what the first
+    stage sends in a step, the same in all steps and ranks.
 
     With v chunks and m microbatches it sends v m activations to the next stage and (v - 1) m gradients to the last one:
     without interleaving none.
     """
+    stated = {(rank.microbatches, rank.chunks) for rank in facts}
+    if len(stated) == 1 and UNKNOWN not in (known := stated.pop()):
+        return known
     last = max(stages)
     stage_of_rank = {rank.rank: stage for rank, stage in zip(facts, stages, strict=True)}
     counts = set()

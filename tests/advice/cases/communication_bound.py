@@ -15,6 +15,7 @@ _WAITS, _WORKS = {"work": 300, "own": 650}, {"work": 900, "own": 50}
 
 def _ddp(step_ns: int) -> dict[str, Any]:
     return {
+        "ddp": True,
         "parallel_wrapper": "DistributedDataParallel",
         "parameter_count": 1000,
         "parameter_dtypes": ["float32"],
@@ -44,6 +45,20 @@ CASES = (
         # Three exchanges of 100 us, of which 40 us overlap with kernels: these count for 27 %.
         saving_ns=(ANY, 260_000 + 10_800, ANY),
         says=["Gradients are exchanged 4 times for each optimizer step", "no_sync"],
+    ),
+    Case(
+        "the same without the hook",
+        ranks(*[{"work": 400, "own": 100, "exchanges": 4, "hidden": 40}] * 2, ddp=True),
+        "fired",
+        readings={"Exchanges of all gradients per optimizer step": 4},
+        says=["no_sync"],
+    ),
+    Case(
+        "one exchange without the hook",
+        ranks(*[{"work": 400, "own": 200}] * 2, ddp=True),
+        "fired",
+        readings={"Exchanges of all gradients per optimizer step": 1},
+        says=["bf16_compress_hook"],
     ),
     Case(
         "one exchange",

@@ -28,11 +28,13 @@ from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Ru
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import milliseconds
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.model.shapes import first_tensor, shape_at
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
+from tb_dlprof_plugin.names.parallel_ranges import SEARCH_UNUSED
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -42,7 +44,6 @@ RULE = Rule(
     thresholds=("WORTHWHILE_SAVING_PERCENT", "STEP_NOISE"),
 )
 
-_SEARCH = "search_unused_parameters"
 _ALL_REDUCE = ("AllReduce", "allreduce")
 _BYTES = 4
 _LARGE = 1_000_000
@@ -61,7 +62,7 @@ def check(context: RuleContext) -> Finding | Silent:
     facts = context.facts
     unused, looked_at = facts.unused_parameters, facts.trainable_parameters
     assert unused is not None
-    searches = bool(facts.find_unused_parameters) or bool(_search(context).any())
+    searches = bool(context.parallel.find_unused_parameters)
     if not unused and not searches:
         return Silent(f"All {looked_at} parameters of the optimizer get a gradient.")
     size = facts.unused_parameter_bytes or 0
@@ -110,7 +111,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     changes = []
     if before.unused_parameters and after.unused_parameters == 0:
         changes.append("no unused parameters")
-    if before.find_unused_parameters and after.find_unused_parameters is False:
+    if parallel_settings(base).find_unused_parameters and after.find_unused_parameters is False:
         changes.append("no search for unused parameters")
     return ", ".join(changes)
 
@@ -161,7 +162,7 @@ def search_calls(context: RuleContext) -> Bools:
 def _search(context: RuleContext) -> Bools:
     """Rows of `Profile.ops` of the reducer's search."""
     ops, strings = context.profile.ops, context.profile.strings
-    return np.array([_SEARCH in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
+    return np.array([SEARCH_UNUSED in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
 
 
 def _marks(context: RuleContext) -> Bools:

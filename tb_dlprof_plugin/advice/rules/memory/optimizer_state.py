@@ -68,7 +68,7 @@ def check(context: RuleContext) -> Finding | Silent:
     each = f", {state / parameters:.1f} bytes a parameter" if parameters else ""
     name = context.facts.optimizer or "the optimizer"
     ranks = context.facts.world_size or 1
-    wrapper = context.facts.parallel_wrapper or ""
+    wrapper = context.parallel.wrapper or ""
     sharded = ranks > 1 and "FSDP" not in wrapper and "FullySharded" not in wrapper and "DeepSpeed" not in wrapper
     changed = PlanRequest(shard="zero1", gpus=ranks) if sharded else PlanRequest(optimizer="adamw_8bit")
     return RULE.finding(

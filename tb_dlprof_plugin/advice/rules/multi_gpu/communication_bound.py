@@ -43,10 +43,11 @@ from tb_dlprof_plugin.fleet.operations import operation_of
 from tb_dlprof_plugin.fleet.rank_facts import Operation
 from tb_dlprof_plugin.metrics.communication import CollectiveKernels, collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.dtypes import dtype_named
+from tb_dlprof_plugin.metrics.parallel_settings import DATA_PARALLEL, DDP, FULLY_SHARDED, parallel_settings
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
+from tb_dlprof_plugin.names.parallel_ranges import DDP_FORWARD
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
@@ -81,7 +82,10 @@ COMPRESSED_SHARE = SpeedupRange(0.3, 0.5, 0.8)
 """Exposed communication that is left with half the bytes: half of it; less where the rest overlaps with the backward
 pass, more because gradients are cast twice."""
 
+_ALL_GRADIENTS = 0.5
+"""Of the bytes of the largest exchange in a step: what is less is a loss or a metric, or parameters used in part."""
 _FP32 = ("float32",)
+_FP32_KERNEL = "f32"
 _NO_SYNC = """for number, batch in enumerate(batches):
     last = number == len(batches) - 1
     with contextlib.nullcontext() if last else model.no_sync():
@@ -119,7 +123,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return _through_the_cpu(context)
     if not len(found):
         return Silent("No collective ran on the GPU.", applicable=False)
-    if context.facts.parallel_wrapper == "DataParallel":
+    if context.parallel.wrapper == DATA_PARALLEL:
         return Silent("The collectives are those of DataParallel, which has a rule of its own.", applicable=False)
     seen = _seen(context, found)
     share = percent(seen.exposed_ns, context.step_ns) or 0.0
@@ -166,7 +170,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """A hook that compresses, the settings of DDP that were switched on, or fewer exchanges."""
-    before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
+    before, after = parallel_settings(base).ddp, parallel_settings(candidate).ddp
     changes = []
     if before is not None and after is not None:
         if after.comm_hook and after.comm_hook != before.comm_hook:
@@ -205,19 +209,29 @@ def _seen(context: RuleContext, found: CollectiveKernels) -> _Seen:
 
 
 def _rounds(view: ProfileView, found: CollectiveKernels) -> int | None:
-    """Exchanges of all gradients per step of the optimizer, by their bytes; None where these are not known."""
-    facts, iterations = view.profile.facts, len(set(found.iteration.tolist()))
-    size = dtype_named(facts.parameter_dtypes[0]).element_bytes if len(facts.parameter_dtypes) == 1 else None
-    if facts.parallel_wrapper != "DistributedDataParallel" or not facts.parameter_count or size is None:
+    """Exchanges of all gradients per step of the optimizer; None where they are not known.
+
+    Each is what reduces after a forward pass of DistributedDataParallel, up to the next one.
+    """
+    profile, iterations = view.profile, len(set(found.iteration.tolist()))
+    call = profile.launches.call[found.launch]
+    gradients = _reductions(view, found) & (call >= 0)
+    forward = calls_named(view, CallKind.ANNOTATION, lambda name: name == DDP_FORWARD)
+    if parallel_settings(view).wrapper != DDP or not forward.any():
         return None
-    gradients = _reductions(view, found)
-    if not gradients.any() or (found.bytes[gradients] < 0).any() or (facts.ddp is not None and facts.ddp.comm_hook):
+    if not gradients.any() or (found.bytes[gradients] < 0).any():
         return None
     steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(OPTIMIZER_STEP))
     updates = int((steps & np.isin(view.call_iteration, found.iteration)).sum())
     if updates != iterations:
         return None
-    return max(1, round(int(found.bytes[gradients].sum()) / iterations / (facts.parameter_count * size)))
+    after = np.searchsorted(np.sort(profile.calls.start_ns[forward]), profile.calls.start_ns[call[gradients]], "right")
+    counts = []
+    for iteration in np.unique(found.iteration[gradients]).tolist():
+        rows = found.iteration[gradients] == iteration
+        size = np.bincount(after[rows], weights=found.bytes[gradients][rows])
+        counts.append(int((size >= _ALL_GRADIENTS * size.max()).sum()))
+    return int(np.median(counts))
 
 
 def _reductions(view: ProfileView, found: CollectiveKernels) -> Bools:
@@ -291,7 +305,7 @@ def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
 
 
 def _change(context: RuleContext, seen: _Seen) -> tuple[str, str]:
-    ddp, wrapper = context.facts.ddp, context.facts.parallel_wrapper
+    ddp, wrapper = context.parallel.ddp, context.parallel.wrapper
     if seen.rounds is not None and seen.rounds > 1:
         change = (
             f"The optimizer steps once for {seen.rounds} backward passes, and each of them exchanges all gradients: "
@@ -305,16 +319,25 @@ def _change(context: RuleContext, seen: _Seen) -> tuple[str, str]:
             "static_graph=True, where every step uses the same parameters, lets DDP order its buckets better"
         )
     more = f" Settings of DistributedDataParallel: {'; '.join(settings)}." if settings else ""
-    compressible = wrapper == "DistributedDataParallel" and tuple(context.facts.parameter_dtypes) == _FP32
-    if compressible and (ddp is None or not ddp.comm_hook):
+    if wrapper == DDP and _sums_fp32(context) and (ddp is None or not ddp.comm_hook):
         change = "Exchange gradients in BF16: half the bytes. Check that the loss falls as before. "
         return f"{change}A larger batch per GPU hides more of it as well.{more}", _COMPRESS
-    if wrapper in ("FullyShardedDataParallel", "FSDPModule"):
+    if wrapper in FULLY_SHARDED:
         change = (
             "Shard within a node only (a 2-D device mesh, HSDP), prefetch the next layer's parameters, or give each "
         )
         return change + "GPU a larger batch.", _LARGER_BATCH
     return f"Give each GPU a larger batch, so that there is more to compute while data moves.{more}", _LARGER_BATCH
+
+
+def _sums_fp32(context: RuleContext) -> bool:
+    """Whether gradients are exchanged in FP32: NCCL's kernels name what they sum up."""
+    if context.facts.parameter_dtypes:
+        return tuple(context.facts.parameter_dtypes) == _FP32
+    found, profile = collectives(context.view, context.selection), context.profile
+    kernels = profile.launches.kernel[found.launch[_reductions(context.view, found)]]
+    names = {profile.strings[name] for name in profile.kernels.name[np.unique(kernels)].tolist()}
+    return bool(names) and all(_FP32_KERNEL in name.lower() for name in names)
 
 
 def _through_the_cpu(context: RuleContext) -> Finding:

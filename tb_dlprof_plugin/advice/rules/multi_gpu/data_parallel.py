@@ -32,9 +32,11 @@ from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.communication import other_work
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.parallel_settings import DATA_PARALLEL, parallel_settings
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
+from tb_dlprof_plugin.names.parallel_ranges import DATA_PARALLEL_FORWARD
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
@@ -45,7 +47,6 @@ RULE = Rule(
     group="data_parallel",
 )
 
-_FORWARD = "DataParallel.forward"
 _REPLICATES = ("Broadcast", "Scatter", "Gather")
 _BACKWARD = tuple(f"{AUTOGRAD_NODE}{name}Backward" for name in _REPLICATES)
 _CODE = """torch.distributed.init_process_group("nccl")
@@ -70,7 +71,7 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where DataParallel's forward pass is in the trace, or the hook saw it, and several GPUs were used."""
     profile = context.profile
     gpus = len(profile.iterations.gpu_ids)
-    if not _is_used(context):
+    if context.parallel.wrapper != DATA_PARALLEL:
         return Silent(f"DataParallel is not used; the process works on {gpus} GPU{'s' if gpus > 1 else ''}.")
     if gpus < 2:
         return Silent("DataParallel over one GPU only calls the model.")
@@ -123,21 +124,18 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The other wrapper."""
-    after = candidate.profile.facts.parallel_wrapper
-    changed = base.profile.facts.parallel_wrapper == "DataParallel" and after not in (None, "DataParallel")
+    before, after = (parallel_settings(view).wrapper for view in (base, candidate))
+    changed = before == DATA_PARALLEL and after not in (None, DATA_PARALLEL)
     return f"{after} in place of DataParallel" if changed else ""
-
-
-def _is_used(context: RuleContext) -> bool:
-    named = calls_named(context.view, CallKind.ANNOTATION, lambda name: name == _FORWARD)
-    return bool(named.any()) or context.facts.parallel_wrapper == "DataParallel"
 
 
 def _parts(context: RuleContext) -> _Parts:
     view, calls, count = context.view, context.profile.calls, context.selection.count
     inside = view.selected_calls(context.selection)
     stop = calls.start_ns + calls.duration_ns
-    forward = np.flatnonzero(inside & calls_named(view, CallKind.ANNOTATION, lambda name: name == _FORWARD))
+    forward = np.flatnonzero(
+        inside & calls_named(view, CallKind.ANNOTATION, lambda name: name == DATA_PARALLEL_FORWARD)
+    )
     backward = inside & calls_named(view, CallKind.OP, lambda name: name.startswith(_BACKWARD))
     # The replicas' forward passes run in threads of their own, in which only CUDA calls are recorded.
     own_threads = np.unique(calls.thread[forward])

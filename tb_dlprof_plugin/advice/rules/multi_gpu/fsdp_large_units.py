@@ -30,6 +30,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.fsdp_units import hooks_ns_per_step
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import fsdp_calls, replayed_calls, worthwhile
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.rank_facts import Operation
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -47,7 +48,7 @@ _NUMBERED = re.compile(r"^(?P<list>.*?)(?:^|\.)(?P<number>\d+)(?:\.|$)")
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where dividing the largest unit saves `WORTHWHILE_SAVING_PERCENT` of the step."""
-    settings = context.facts.fsdp
+    settings = context.parallel.fsdp
     calls = replayed_calls(context)
     assert settings is not None
     assert calls is not None
@@ -103,7 +104,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """There are more units."""
-    before, after = base.profile.facts.fsdp, candidate.profile.facts.fsdp
+    before, after = parallel_settings(base).fsdp, parallel_settings(candidate).fsdp
     if before is None or after is None or after.units <= before.units:
         return ""
     return f"{after.units} instead of {before.units} units of FSDP"

@@ -35,6 +35,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
 )
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.rank_facts import Operation
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.run_facts import FsdpFacts
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -57,7 +58,7 @@ _CODE = {
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where gathering one unit earlier saves `WORTHWHILE_SAVING_PERCENT` of the step."""
-    settings = context.facts.fsdp
+    settings = context.parallel.fsdp
     if settings is None or settings.forward_prefetch is None or settings.backward_prefetch is None:
         return lacks(Need.FSDP)
     if settings.forward_prefetch and settings.backward_prefetch:
@@ -99,7 +100,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Prefetching is on in a pass in which it was off."""
-    before, after = base.profile.facts.fsdp, candidate.profile.facts.fsdp
+    before, after = parallel_settings(base).fsdp, parallel_settings(candidate).fsdp
     if before is None or after is None:
         return ""
     changes = []

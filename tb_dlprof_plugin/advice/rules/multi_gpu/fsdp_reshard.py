@@ -31,6 +31,7 @@ from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import (
     worthwhile,
 )
 from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -50,7 +51,7 @@ _CODE = {
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where gathering again costs `WORTHWHILE_SAVING_PERCENT` of the step, and memory is not known to be "
     "short."""
-    settings = context.facts.fsdp
+    settings = context.parallel.fsdp
     if settings is None or settings.resharded_units is None:
         return lacks(Need.FSDP)
     if not settings.resharded_units:
@@ -100,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Fewer units free their parameters."""
-    before, after = base.profile.facts.fsdp, candidate.profile.facts.fsdp
+    before, after = parallel_settings(base).fsdp, parallel_settings(candidate).fsdp
     if before is None or after is None or before.resharded_units is None or after.resharded_units is None:
         return ""
     fewer = after.resharded_units < before.resharded_units and after.units == before.units

@@ -25,10 +25,11 @@ from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Ru
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
-from tb_dlprof_plugin.fleet.calls_of_profile import fsdp_unit
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.names.parallel_ranges import FSDP2, fsdp_unit
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -104,7 +105,7 @@ def hooks_ns_per_step(context: RuleContext) -> int | None:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """There are fewer units."""
-    before, after = base.profile.facts.fsdp, candidate.profile.facts.fsdp
+    before, after = parallel_settings(base).fsdp, parallel_settings(candidate).fsdp
     if before is None or after is None or after.units >= before.units:
         return ""
     return f"{after.units} instead of {before.units} units of FSDP"
@@ -113,8 +114,8 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 def _ranges(view: ProfileView) -> tuple[Bools, set[str]]:
     """Calls that are FSDP2's ranges, and the names of the units in them; the root has none."""
     strings, names = view.profile.strings, view.profile.ops.name.tolist()
-    named = np.array([strings[name].startswith("FSDP::") for name in names], dtype=np.bool_)
-    units = {fsdp_unit(strings[name]) for name in names if strings[name].startswith("FSDP::")} - {"", "root", "None"}
+    named = np.array([strings[name].startswith(FSDP2) for name in names], dtype=np.bool_)
+    units = {fsdp_unit(strings[name]) for name in names if strings[name].startswith(FSDP2)} - {"", "root", "None"}
     return named[view.profile.calls.op], units
 
 

@@ -24,7 +24,9 @@ from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.rule import Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.advice.savings import change, saved
 from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names.parallel_ranges import BUCKET_COPY
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -35,13 +37,11 @@ RULE = Rule(
     confidence="high",
 )
 
-_COPY = "copy_bucket_to_grad"
-
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the copies take `WORTHWHILE_SAVING_PERCENT` of the step."""
     ops, calls, strings = context.profile.ops, context.profile.calls, context.profile.strings
-    named = np.array([_COPY in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
+    named = np.array([BUCKET_COPY in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
     copies = named[calls.op] & context.view.selected_calls(context.selection)
     if not copies.any():
         return Silent("No gradient is copied out of a bucket.")
@@ -72,6 +72,6 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Gradients became views of the buckets."""
-    before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
+    before, after = parallel_settings(base).ddp, parallel_settings(candidate).ddp
     applied = before is not None and after is not None and before.gradient_as_bucket_view is False
     return "gradient_as_bucket_view on" if applied and after is not None and after.gradient_as_bucket_view else ""

@@ -28,6 +28,7 @@ from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import DEFAULT_BYTES, bucket_row
 from tb_dlprof_plugin.metrics.communication import collectives, is_collective
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.parallel_settings import DDP, parallel_settings
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -44,13 +45,14 @@ _LARGEST_SHARE = 0.5
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where a bucket holds half of the gradients or more and smaller ones save `WORTHWHILE_SAVING_PERCENT`."""
-    facts = context.facts
-    if facts.parallel_wrapper != "DistributedDataParallel" or not context.profile.has_gpu:
+    settings = context.parallel
+    if settings.wrapper != DDP or not context.profile.has_gpu:
         return Silent("No DistributedDataParallel on a GPU.", applicable=False)
     found = collectives(context.view, context.selection)
     sizes = found.bytes[found.bytes > 0]
     if not len(sizes):
         return Silent("How much the collectives exchange was not recorded.", applicable=False)
+    cap = None if settings.ddp is None else settings.ddp.bucket_bytes
     steps = context.selection.count
     largest, per_step = int(sizes.max()), len(sizes) / steps
     large = found.bytes >= largest
@@ -71,7 +73,7 @@ def check(context: RuleContext) -> Finding | Silent:
         title=f"One bucket has {100 * share:.0f} % of the gradients: nothing hides its exchange",
         seen=f"{largest / 2**20:,.0f} MiB of {int(sizes.sum()) / steps / 2**20:,.0f} MiB of gradients are exchanged in "
         f"one call, {ms(exposed)} a step with nothing else running."
-        + (f" bucket_cap_mb is {facts.ddp.bucket_bytes >> 20}." if facts.ddp and facts.ddp.bucket_bytes else ""),
+        + (f" bucket_cap_mb is {cap >> 20}." if cap else ""),
         readings=[
             Reading("Largest bucket of all gradients", 100 * share, "percent", 100 * _LARGEST_SHARE),
             Reading("Its exchange with nothing else running", exposed, "ns"),
@@ -122,7 +124,7 @@ def _hidden(context: RuleContext, transfer: float, backward: float, largest: int
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The buckets became smaller."""
-    before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
+    before, after = parallel_settings(base).ddp, parallel_settings(candidate).ddp
     if before is None or after is None or not before.bucket_bytes or not after.bucket_bytes:
         return ""
     smaller = after.bucket_bytes < before.bucket_bytes

@@ -39,6 +39,7 @@ from tb_dlprof_plugin.advice.savings import Saving
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.collectives import LARGE_BYTES, USUAL, bus_gb_s, link_gb_s
 from tb_dlprof_plugin.fleet.rank_facts import Operation
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.model.profile import Floats
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -71,10 +72,13 @@ class _Hosts:
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the model is divided over hosts and not known not to fit; silent where HSDP saves too little."""
-    settings = context.facts.fsdp
+    settings = context.parallel.fsdp
     assert settings is not None
     if settings.replicas is not None and settings.replicas > 1:
         return Silent(f"HSDP is used: {settings.replicas} copies, each over {settings.shard_ranks} ranks.")
+    # Of several groups any may be the one that shares the model.
+    if settings.shard_ranks is None and sum(len(group.members) > 1 for group in context.profile.process_groups) > 1:
+        return Silent("How many ranks share the model does not show.", applicable=False)
     calls = replayed_calls(context)
     if calls is None:
         return lacks(JobNeed.REPLAYED_JOB)
@@ -123,7 +127,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """There are several copies."""
-    before, after = base.profile.facts.fsdp, candidate.profile.facts.fsdp
+    before, after = parallel_settings(base).fsdp, parallel_settings(candidate).fsdp
     if before is None or after is None or before.replicas != 1 or (after.replicas or 1) < 2:
         return ""
     return f"HSDP: {after.replicas} copies, each over {after.shard_ranks} ranks"

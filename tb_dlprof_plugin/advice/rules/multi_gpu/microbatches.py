@@ -26,8 +26,10 @@ from tb_dlprof_plugin.advice.rule import Finding, Reading, Rule, RuleContext, Si
 from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import SpeedupRange
+from tb_dlprof_plugin.fleet.answers.pipeline import bubble_share
 from tb_dlprof_plugin.fleet.job import Job, PipelineShape
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.simulation.simulator import simulation
 
 RULE = Rule(
     __name__,
@@ -59,6 +61,15 @@ class _StepInterval:
     worst_ns: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """CPU time of a step (ns) of the stage that needs most: at the least, as expected, at most; and whether the GPU
+    sets the pace of every stage."""
+
+    ends_ns: tuple[float, float, float]
+    gpu_paced: bool
+
+
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where another number of microbatches saves `WORTHWHILE_SAVING_PERCENT`."""
     job = context.job
@@ -67,16 +78,22 @@ def check(context: RuleContext) -> Finding | Silent:
     pipeline = job.pipeline
     if pipeline.microbatches is None:
         return Silent("How many microbatches the pipeline has does not show.", applicable=False)
+    if job.missing_ranks:
+        return Silent(
+            "Not applicable: this recording has no profiles of some ranks, so that the slowest stage may be missing.",
+            applicable=False,
+        )
     now = pipeline.microbatches
+    host = _slowest_host(context)
     counts = [round(now * factor) for factor in _FACTORS if (now * factor).is_integer() and 1 <= now * factor <= _MOST]
-    steps = [_with(context, job, pipeline, count) for count in counts if count >= pipeline.stages]
+    steps = [_with(context, job, host, count) for count in counts if count >= pipeline.stages]
     best = min(steps, key=lambda one: one.expected_ns, default=None)
     won = 0.0 if best is None else context.step_ns - best.expected_ns
     numbers = f"{now} microbatches on {pipeline.stages} stages: {pipeline.bubble_percent:.0f} % of the step is bubble."
     share = percent(won, context.step_ns) or 0.0
     if best is None or share < (thresholds.WORTHWHILE_SAVING_PERCENT if best.count < now else _UNSURE_PERCENT):
         return Silent(numbers)
-    host_ns = context.simulation.host_ends_ns[1]
+    host_ns = host.ends_ns[1]
     fewer = best.count < now
     estimate = stated(
         context,
@@ -85,9 +102,9 @@ def check(context: RuleContext) -> Finding | Silent:
         won,
         context.step_ns - best.best_ns,
         f"A stage's work is the same in {best.count} microbatches; the bubble is then "
-        f"{100 * _idle(pipeline.stages, best.count):.0f} % on even stages. The CPU needs {ms(host_ns)} of a "
-        f"step for {now}, in proportion to their number; at worst "
-        f"{100 * MICROBATCH_CPU.low:.0f} % of it is.",
+        f"{100 * _idle(pipeline, best.count):.0f} % on even stages. The slowest stage's CPU needs "
+        f"{ms(host_ns)} of a step for {now}, in proportion to their number; at worst "
+        f"{100 * MICROBATCH_CPU.low:.0f} % of it is. What neither explains stays.",
     )
     return RULE.finding(
         title=f"{best.count} microbatches instead of {now} would make the step {share:.0f} % shorter",
@@ -95,12 +112,12 @@ def check(context: RuleContext) -> Finding | Silent:
         + (
             f"The CPU sets the pace: it launches every kernel {now} times."
             if fewer
-            else f"With so few of them stages are idle for {100 * _idle(pipeline.stages, now):.0f} % of their time."
+            else f"With so few of them stages are idle for {100 * _idle(pipeline, now):.0f} % of their time."
         ),
         readings=[
             Reading("Microbatches", now, "count", best.count),
             Reading("Pipeline bubble", pipeline.bubble_percent, "percent"),
-            Reading("CPU time of a step", host_ns, "ns"),
+            Reading("CPU time of a step, slowest stage", host_ns, "ns"),
         ],
         change=f"Split the batch into {best.count} microbatches.",
         code=f"schedule = ScheduleGPipe(stage, n_microbatches={best.count}, loss_fn=loss_fn)\n",
@@ -113,30 +130,48 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def _with(context: RuleContext, job: Job, pipeline: PipelineShape, count: int) -> _StepInterval:
+def _slowest_host(context: RuleContext) -> _Host:
+    """Over all ranks, by the share of its own step in which each one's CPU works: where that waits for other stages, it
+    does not set the pace."""
+    simulations = [simulation(view, view.selection()) for view in context.ranks if view is not context.view]
+    simulations.append(context.simulation)
+    shares = [[end / max(one.estimate.ns, 1.0) for end in one.host_ends_ns] for one in simulations]
+    low, expected, high = (context.step_ns * max(ends) for ends in zip(*shares, strict=True))
+    return _Host((low, expected, high), all(one.step().gpu_paced for one in simulations))
+
+
+def _with(context: RuleContext, job: Job, slowest: _Host, count: int) -> _StepInterval:
     """The step is what the GPUs need with this bubble, or what the CPU needs, whichever is longer."""
-    now, step = pipeline.microbatches or 1, float(context.step_ns)
+    assert job.pipeline is not None
+    pipeline, now, step = job.pipeline, job.pipeline.microbatches or 1, float(context.step_ns)
     work = 1e6 * max(row.compute_ms + row.transfer_ms for row in job.account)
     # Next to work and bubble a step has an optimizer, copies and the like, which the number leaves as they are; where
     # the CPU sets the pace they are hidden in it.
     idle = 1e6 * max(row.host_ms for row in job.account)
-    host_paced = not context.simulation.step().gpu_paced or idle > _HOST_SHARE * step
-    rest = 0.0 if host_paced else max(step - work * _stretch(pipeline.stages, now), 0.0)
-    gpu = rest + work * _stretch(pipeline.stages, count)
-    per_step, spread = context.simulation.host_ends_ns, MICROBATCH_CPU
+    host_paced = not slowest.gpu_paced or idle > _HOST_SHARE * step
+    explained = work * _stretch(pipeline, now)
+    if host_paced:
+        explained = max(explained, slowest.ends_ns[1])
+    rest = max(step - explained, 0.0)
+    gpu = work * _stretch(pipeline, count)
 
     def host(cpu_ns: float, share: float) -> float:
         return cpu_ns * (1 - share + share * count / now)
 
+    spread = MICROBATCH_CPU
     shares = (spread.high, spread.expected, spread.low) if count < now else (spread.low, spread.expected, spread.high)
-    best, expected, worst = (max(gpu, host(cpu, share)) for cpu, share in zip(per_step, shares, strict=True))
+    ends = zip(slowest.ends_ns, shares, strict=True)
+    if host_paced:
+        best, expected, worst = (rest + max(gpu, host(cpu, share)) for cpu, share in ends)
+    else:
+        best, expected, worst = (max(rest + gpu, host(cpu, share)) for cpu, share in ends)
     return _StepInterval(count, expected, best, worst)
 
 
-def _stretch(stages: int, microbatches: int) -> float:
-    """Step over a stage's own work, on even stages."""
-    return 1 + (stages - 1) / microbatches
+def _stretch(pipeline: PipelineShape, microbatches: int) -> float:
+    """Step over a stage's own work, on even stages: `bubble_share`."""
+    return 1 / (1 - _idle(pipeline, microbatches))
 
 
-def _idle(stages: int, microbatches: int) -> float:
-    return 1 - 1 / _stretch(stages, microbatches)
+def _idle(pipeline: PipelineShape, microbatches: int) -> float:
+    return bubble_share(pipeline.stages, microbatches, pipeline.chunks)

@@ -24,6 +24,7 @@ from tb_dlprof_plugin.advice.rules.layers.unused_parameters import search_calls
 from tb_dlprof_plugin.advice.rules.multi_gpu.replayed_calls import worthwhile
 from tb_dlprof_plugin.advice.savings import change, saved
 from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.metrics.parallel_settings import parallel_settings
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -37,11 +38,11 @@ RULE = Rule(
 
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where the search takes `WORTHWHILE_SAVING_PERCENT` of the step, and cannot be left out."""
-    facts = context.facts
-    if facts.ddp is not None and facts.ddp.static_graph:
+    facts, settings = context.facts, context.parallel
+    if settings.ddp is not None and settings.ddp.static_graph:
         return Silent("static_graph is on.")
     search = search_calls(context)
-    if not facts.find_unused_parameters or not search.any():
+    if not settings.find_unused_parameters or not search.any():
         return Silent("DDP does not search for unused parameters.")
     if facts.unused_parameters is None:
         return lacks(Need.GRADIENTS_SEEN)
@@ -75,6 +76,6 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The graph was made static."""
-    before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
+    before, after = parallel_settings(base).ddp, parallel_settings(candidate).ddp
     applied = before is not None and after is not None and before.static_graph is False and after.static_graph
     return "static_graph on" if applied else ""

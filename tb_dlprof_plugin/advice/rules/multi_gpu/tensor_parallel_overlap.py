@@ -54,7 +54,7 @@ def check(context: RuleContext) -> Finding | Silent:
     """Fires where hiding half of what can be hidden saves `WORTHWHILE_SAVING_PERCENT` of the step."""
     calls = replayed_calls(context)
     assert calls is not None
-    chosen = _of_layers(context, calls)
+    chosen = _of_layers(calls)
     ranks = _members(calls, chosen)
     if not chosen.any() or ranks < 2:
         return Silent("Not applicable: this recording has no collectives of tensor parallelism.", applicable=False)
@@ -87,14 +87,10 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def _of_layers(context: RuleContext, calls: ReplayedCalls) -> Bools:
-    """Collectives of a tensor-parallel group; where there is one group of all ranks and no wrapper, those of layers."""
+def _of_layers(calls: ReplayedCalls) -> Bools:
+    """Collectives of a tensor-parallel group; as in `fleet.dimensions` one of all ranks may be."""
     kinds = np.isin(calls.operation, [Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.ALL_REDUCE])
-    named = calls.named("tp")
-    if not named.any() and context.facts.parallel_wrapper is None and context.facts.model is not None:
-        in_module = np.array([bool(name) for name in calls.modules], dtype=np.bool_)
-        named = calls.named("dp") & in_module[calls.module]
-    result: Bools = kinds & named
+    result: Bools = kinds & calls.named("tp")
     return result
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from tb_dlprof_plugin.advice.frameworks import ANY, JAX_PROFILING, NVTX, UNDER_NSYS, FrameworkRemedy
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent, lacks
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.parallel_settings import DATA_PARALLEL
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
 from tb_dlprof_plugin.model.profile import CallKind, Role
@@ -85,7 +86,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"Ops name {len(np.unique(ops.module[ops.module > 0]))} modules.")
     if run_setup(view).compiled:
         return lacks(Need.EAGER)
-    if context.facts.parallel_wrapper == "DataParallel":
+    if context.parallel.wrapper == DATA_PARALLEL:
         return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
     top = ops.top[calls.op] & view.selected_calls(context.selection)
     top &= np.isin(ops.role[calls.op], (Role.FORWARD, Role.BACKWARD, Role.OTHER))
