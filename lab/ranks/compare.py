@@ -3,7 +3,7 @@
     python -m lab.ranks.compare DIRECTORY [--untimed]
 
 DIRECTORY has a folder for each job, as `lab.ranks.record` writes it: event files or traces, and `truth.N.json`.
-A row per job: the planted rank and cause, the first one that is named, whether it is significant, the job's step, the
+A row per job: the planted rank and cause, the first one that is named, whether it is certain, the job's step, the
 step if the named rank is repaired, what the even twin took without a profiler, and by how much the answer is off.
 """
 
@@ -38,7 +38,7 @@ class Row:
     cause: str
     named_rank: int | None
     named_cause: str
-    significant: bool
+    certain: bool
     step_ms: float | None
     measured_ms: float
     repaired_ms: float | None
@@ -48,10 +48,10 @@ class Row:
     def right(self) -> bool:
         """Whether what is planted is named with certainty, and nothing where nothing is planted."""
         if not self.cause:
-            return not self.significant
+            return not self.certain
         # All ranks have a cause without a rank: any of them may be named.
         here = self.rank is None or self.named_rank == self.rank
-        return self.significant and here and self.named_cause == self.cause
+        return self.certain and here and self.named_cause == self.cause
 
     @property
     def share_error_percent(self) -> float | None:
@@ -92,10 +92,10 @@ def row_of(folder: Path, job: Job | None = None) -> Row:
         cause=planted["cause"],
         named_rank=first.rank if first else None,
         named_cause=first.cause if first else "",
-        significant=bool(first and first.significant),
+        certain=bool(first and first.certain),
         step_ms=job.step.ms if job.step else None,
         measured_ms=measured_ms(truth, planted["cause"]),
-        repaired_ms=job.step.ms - first.winnable_ms if job.step and first else None,
+        repaired_ms=job.step.ms - first.saving_ms if job.step and first else None,
         twin_ms=measured_ms(twin) * _layers(planted) if twin else None,
     )
 
@@ -125,7 +125,7 @@ def _print(rows: list[Row]) -> None:
                 row.name,
                 _who(row.rank, row.cause),
                 _who(row.named_rank, row.named_cause),
-                "yes" if row.significant else "no",
+                "yes" if row.certain else "no",
                 *(_ms(value) for value in (row.step_ms, row.measured_ms, row.repaired_ms, row.twin_ms)),
                 *(_percent(value) for value in (row.error_percent, row.share_error_percent)),
             )

@@ -216,19 +216,19 @@ class Score:
         self.jobs += 1
         self.adding_up += all(abs(_sum_ms(job, index)) < _ADDS_UP_MS for index in range(len(job.account)))
         row = row_of(folder, job)
-        named = f"rank {row.named_rank}, {row.named_cause}, {'certain' if row.significant else 'not certain'}"
+        named = f"rank {row.named_rank}, {row.named_cause}, {'certain' if row.certain else 'not certain'}"
         if row.rank is not None and changed.new_number:
             row = replace(row, rank=changed.new_number[row.rank])
         if changed.missing:
             self.even += 1
-            self.silent += not row.significant
-            fine = not row.significant
+            self.silent += not row.certain
+            fine = not row.certain
         elif row.cause == "slow_link" and changed.moved_us:
             # Between hosts such a link is as fast as they are.
             fine = True
         elif row.cause:
             self.planted += 1
-            self.first += replace(row, significant=True).right
+            self.first += replace(row, certain=True).right
             self.right += row.right
             fine = row.right
         else:

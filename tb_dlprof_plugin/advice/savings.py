@@ -18,6 +18,7 @@ from tb_dlprof_plugin.advice.finding import SavingItem, Severity, Silent
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, SpeedupRange
+from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
 from tb_dlprof_plugin.model.profile import Bools, Floats
@@ -171,6 +172,12 @@ def stated(context: RuleContext, low_ns: float, expected_ns: float, high_ns: flo
     step = context.simulation.estimate.ns
     changes = [Change(keep_rest=max(1.0 - value / step, 0.0) if step else 1.0) for value in (expected_ns, high_ns)]
     return _saving(context, (low_ns, expected_ns, high_ns), step, derivation, changes[0], changes[1], by_replay=False)
+
+
+def of_job_step(context: RuleContext, job: Job, saved_ms: float) -> float:
+    """What a change saves of a job's step (ns), as the same share of the run's step."""
+    assert job.step is not None
+    return min(saved_ms / job.step.ms, 1.0) * context.step_ns
 
 
 def partly(

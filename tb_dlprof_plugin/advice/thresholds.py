@@ -112,11 +112,6 @@ MEMORY_TO_FILL_PERCENT = 90.0
 fragmentation."""
 
 
-STRAGGLER_KEPT = SpeedupRange(0.0, 0.0, 0.6)
-"""Share of a straggler's replayed win that is not won: repairing a GPU that had 12 ms more work on two H200s won 5.3 of
-them, because the hosts set the pace then."""
-
-
 BUCKETED_SHARE = SpeedupRange(0.4, 0.75, 0.95)
 """Of an exchange that the backward pass could hide, what still lengthens the step: on two H200s over NVLink buckets of
 25 MB in place of one of 1.2 GB saved 16 % of it (lab/ranks); over slower links kernels are slowed down less."""

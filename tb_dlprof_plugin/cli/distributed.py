@@ -10,7 +10,7 @@ from tb_dlprof_plugin.api.distributed import distributed as job_of_sources
 from tb_dlprof_plugin.api.distributed import names_of_two
 from tb_dlprof_plugin.cli.compared_jobs_text import ms, print_compared_jobs, share
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
+from tb_dlprof_plugin.cli.fail_on import CANNOT_BE_SAID, FAILED, FailOn, exit_status
 from tb_dlprof_plugin.cli.options import Limit, Printing
 from tb_dlprof_plugin.cli.printing import check_printing, percent, print_page, print_table
 from tb_dlprof_plugin.cli.request_options import takes_requests
@@ -56,7 +56,10 @@ def distributed(
         ),
     ] = None,
     fail_on: Annotated[
-        FailOn | None, typer.Option(help=f"Exit with {FAILED} if a rank delays the others by more than chance.")
+        FailOn | None,
+        typer.Option(
+            help=f"Exit with {FAILED} if a rank delays the others, with {CANNOT_BE_SAID} if that cannot be said."
+        ),
     ] = None,
     limit: Limit = 20,
     *,
@@ -76,8 +79,8 @@ def distributed(
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
     print_page(said, printing, lambda: _print(said, limit))
-    if fail_on is FailOn.straggler and straggler_found(found):
-        raise typer.Exit(FAILED)
+    if fail_on is FailOn.straggler and (status := exit_status(found)):
+        raise typer.Exit(status)
 
 
 def _print(job: Job | JobComparison, limit: int) -> None:
@@ -99,6 +102,8 @@ def _print(job: Job | JobComparison, limit: int) -> None:
         say()
         hosts = len({row.host for row in page.delays}) > 1
         print_rows(JobDelay, page.delays[:limit], without=() if hosts else ("host",))
+        for row in page.delays[:limit]:
+            say(f"Rank {row.rank}: {row.why}", "")
     if page.what_if:
         say()
         print_rows(JobWhatIf, page.what_if)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tb_dlprof_plugin.cli.printing import time
 from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.fleet.job import Job
+from tb_dlprof_plugin.model.formatting import uncapitalized
 
-FAILED = 1
-"""Exit status of `--fail-on`, where it is so."""
+FAILED, CANNOT_BE_SAID = 1, 3
+"""Exit statuses of `--fail-on`: it is so; the recordings do not say."""
 
 
 class FailOn(str, Enum):
@@ -18,13 +18,10 @@ class FailOn(str, Enum):
     straggler = "straggler"
 
 
-def straggler_found(job: Job) -> bool:
-    """Whether a rank delays the others by more than chance; the first of them is then named on standard error."""
-    found = next((delay for delay in job.delays if delay.significant), None)
-    if found is None:
-        return False
-    tell(
-        f"tb-dlprof: rank {found.rank} delays the others ({found.cause}); repairing it wins "
-        f"{time(found.winnable_ms * 1e6)} of a step."
-    )
-    return True
+def exit_status(job: Job) -> int:
+    """0 where no rank delays the others; else the verdict is repeated on standard error."""
+    found = job.verdict
+    if found is None or found.kind in ("none", "hidden"):
+        return 0
+    tell(f"tb-dlprof: {uncapitalized(found.sentence)}")
+    return FAILED if found.kind == "delays" else CANNOT_BE_SAID

@@ -73,6 +73,42 @@ def whole_steps(facts: Sequence[RankFacts], numbers: Ints) -> Ints:
     return result if len(result) > 1 else numbers
 
 
+STALLED = 1.5
+"""A step over the median of the others, from which it is a stall. Ours: the steps of even jobs differ by a third."""
+_EXPLAINED = 0.5
+"""Part of the additional time that garbage collection or the data loader must take to be its cause."""
+
+
+def stalled_step(facts: Sequence[RankFacts], numbers: Ints) -> int | None:
+    """The number of the one step that took much longer than the others on all ranks; None where there is none, it is the
+    first, which replays do not count, or a rank's garbage collection or data loader shows why, which comes back.
+
+    Such a step (a device that is paused, a first call of a library) says nothing of the job's usual ones, and next to
+    two others it would be half of them.
+    """
+    if len(numbers) < LEAST_WITH_STALL:
+        return None
+    facts = [rank for rank in facts if np.isin(numbers, rank.steps.number).all()]
+    if not facts:
+        return None
+    chosen = among(facts, numbers)
+    lengths = np.stack([(rank.steps.end_ns - rank.steps.start_ns)[own] for rank, own in zip(facts, chosen, strict=True)])
+    length = np.median(lengths, axis=0)
+    at = int(length.argmax())
+    usual = float(np.median(np.delete(length, at)))
+    rest = float(np.delete(length, at).max())
+    if not at or length[at] <= STALLED * usual or rest > STALLED * usual:
+        return None
+    for name in ("garbage_ns", "input_ns"):
+        columns = [getattr(rank.steps, name)[own] for rank, own in zip(facts, chosen, strict=True)]
+        if max(float(column[at]) for column in columns) >= _EXPLAINED * (length[at] - usual):
+            return None
+    return int(numbers[at])
+
+
+LEAST_WITH_STALL = 3
+
+
 def with_calls_of(one: RankFacts, numbers: Ints) -> RankFacts:
     """The rank with the calls of the steps with these numbers."""
     rows = np.flatnonzero(np.isin(one.steps.number, numbers)[one.collectives.iteration])

@@ -62,20 +62,51 @@ class Delay:
     """What a rank costs the others.
 
     Attributes:
-        owed_ms: GPU time per step that other ranks wait because of this one, charged to the root cause.
-        winnable_ms: by how much the job's step gets shorter if this rank alone is as fast as the next.
+        caused_waiting_ms: GPU time per step that other ranks wait because of this one, charged to the root cause.
+        saving_ms: by how much the job's step gets shorter if this rank alone is as fast as the next, with its interval.
         cause: see `Cause`; ``why`` says it in a sentence with the figures it rests on.
-        significant: too often or too much to be chance.
+        certain: too often or too much to be chance, and its cause was seen.
         host: of the rank, "" where unknown.
     """
 
     rank: int
-    owed_ms: float
-    winnable_ms: float
+    caused_waiting_ms: float
+    saving_ms: float
+    saving_low_ms: float
+    saving_high_ms: float
     cause: Cause
     why: str
-    significant: bool
+    certain: bool
     host: str = ""
+
+
+VerdictKind = Literal["delays", "hidden", "none", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Who delays the others: one answer, for page, command, rule, exit code and JSON.
+
+    Attributes:
+        kind: "delays": a rank does, and its repair shortens the step. "hidden": a rank is late, but the others are no
+            sooner, so that its repair saves nothing now. "none": no rank is late by more than chance. "unknown": the
+            recordings do not say.
+        sentence: the verdict, with its reason and, where it is unknown, what to do.
+        rank, cause: of the rank that is late.
+        late_ms: by how much it takes longer than the others in a step, whether they wait for it or not.
+        saving_ms, saving_low_ms, saving_high_ms: as of its `Delay`.
+        visible_ms: a delay of as much or more would have been named; None where a rank is named, or nothing is known.
+    """
+
+    kind: VerdictKind
+    sentence: str
+    rank: int | None = None
+    cause: Cause | None = None
+    late_ms: float | None = None
+    saving_ms: float | None = None
+    saving_low_ms: float | None = None
+    saving_high_ms: float | None = None
+    visible_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +172,8 @@ class Efficiency:
 
     ``flops_utilization`` is what the matrix products of a step are of the GPUs' BF16 peak over the step, 0 to 1:
     Chowdhery et al., PaLM (https://arxiv.org/abs/2204.02311), call it HFU, because recomputed products count; without
-    recomputation it is MFU. ``wasted_gpu_hours_per_day`` is `wasted_gpu_share` of all GPUs' hours.
+    recomputation it is MFU. ``wasted_gpu_share`` is known where the verdict names a rank; ``wasted_gpu_hours_per_day`` is
+    that share of all GPUs' hours.
     """
 
     parallel: float | None = None
@@ -202,6 +234,8 @@ class Heat:
 class Job:
     """Everything about a job. ``sentence`` is its first line; ``notes`` say what cannot be known and why.
 
+    ``verdict`` is None where there is one rank only.
+
     ``mesh`` has name and size of each dimension, ``mesh_places`` each rank's place in them, -1 where unknown.
     """
 
@@ -209,6 +243,7 @@ class Job:
     ranks: list[int]
     missing_ranks: list[int]
     sentence: str
+    verdict: Verdict | None = None
     step: JobStep | None = None
     account: list[RankAccount] = field(default_factory=list)
     delays: list[Delay] = field(default_factory=list)

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, RankAccount, cause_text
+from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, JobStep, RankAccount, VerdictKind, WhatIf, cause_text
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS_PER_MS = 1e6
 _MOST_DELAYS = 50
+_NO_SAVING = SimpleNamespace(saving_ns=None, saving_low_ns=None, saving_high_ns=None)
+_LEAST_SAVED_PERCENT = 0.1
 _MOST_COLLECTIVES = 200
 _MOST_HEAT_ROWS = 512
 """More ranks share a row of the heat map, which shows the worst of them."""
@@ -32,28 +34,47 @@ class JobAccount(msgspec.Struct, frozen=True):
     host_ns: list[int]
 
 
+class JobVerdict(msgspec.Struct, frozen=True):
+    """Who delays the others, as of `fleet.job.Verdict` (ns per step); the headline has its sentence."""
+
+    kind: VerdictKind
+    rank: int | None
+    cause: str | None
+    late_ns: int | None
+    saving_ns: int | None
+    saving_low_ns: int | None
+    saving_high_ns: int | None
+    visible_ns: int | None
+
+
 class JobDelay(msgspec.Struct, frozen=True):
-    """What a rank costs the others (ns per step)."""
+    """What a rank costs the others (ns per step). What its repair saves is known where ``certain``."""
 
     rank: Annotated[int, Column("Rank", "The rank where the delay begins.")]
     host: Annotated[str, Column("Host", "The rank's host, as its recording names it.", width=120)]
-    owed_ns: Annotated[
+    caused_waiting_ns: Annotated[
         int,
-        Column("Owed"),
+        Column("Waiting caused"),
         Definition(
-            "jobOwed",
+            "jobCausedWaiting",
             "GPU time that other ranks wait per step because of this one, charged to where the delay began. With "
-            "many ranks it is large although repairing the rank wins little.",
+            "many ranks it is large although repairing the rank saves little.",
         ),
     ]
-    winnable_ns: Annotated[int, Column("Winnable", "jobWinnable", bar=True)]
+    saving_ns: Annotated[int | None, Column("Saving", "jobSaving", missing="–", bar=True)]
+    saving_low_ns: Annotated[int | None, Column("At least", "Lower end of its interval.", missing="–")]
+    saving_high_ns: Annotated[int | None, Column("At most", "Upper end of its interval.", missing="–")]
     cause: Annotated[str, Column("Cause", "What makes it late.", width=140)]
-    significant: Annotated[
+    certain: Annotated[
         bool,
-        Column("Significant", width=130),
-        Definition("jobSignificant", "Someone is always last: these delays are too frequent or too long to be chance."),
+        Column("Certain", width=130),
+        Definition(
+            "jobCertain",
+            "Someone is always last. Certain is a delay whose cause was seen in several steps, beyond what even ranks "
+            "differ by, and whose repair saves at least 1 % of the step.",
+        ),
     ]
-    why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=460)]
+    why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=460, terminal=False)]
 
 
 class JobWhatIf(msgspec.Struct, frozen=True):
@@ -156,7 +177,7 @@ class JobFigures(msgspec.Struct, frozen=True):
     balance_percent: float | None
     communication_percent: float | None
     wasted_percent: Annotated[
-        float | None, Definition("jobWasted", "GPU time of all ranks that a job without stragglers would not take.")
+        float | None, Definition("jobWasted", "GPU time of all ranks that a job of even ranks would not take.")
     ]
     wasted_gpu_hours_per_day: float | None
     flops_utilization_percent: float | None
@@ -188,6 +209,7 @@ class DistributedPage(msgspec.Struct, frozen=True):
     world_size: int
     ranks: int
     missing: str
+    verdict: JobVerdict | None
     figures: JobFigures
     account: JobAccount
     delays: list[JobDelay]
@@ -208,10 +230,13 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         headline=job.sentence,
         ranks=len(job.ranks),
         missing=_numbers(job.missing_ranks),
+        verdict=None if job.verdict is None else struct_from(JobVerdict, job.verdict, in_ns(job.verdict)),
         figures=_figures(job, job.efficiency),
         account=_account(job.account),
         delays=[
-            struct_from(JobDelay, delay, in_ns(delay), cause=cause_text(delay.cause))
+            struct_from(
+                JobDelay, delay, *(() if delay.certain else (_NO_SAVING,)), in_ns(delay), cause=cause_text(delay.cause)
+            )
             for delay in job.delays[:_MOST_DELAYS]
         ],
         what_if=[
@@ -219,7 +244,7 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
                 JobWhatIf,
                 repair,
                 in_ns(repair),
-                saved_percent=100 * (1 - repair.step_ms / job.step.ms) if job.step and job.step.ms else None,
+                saved_percent=_saved_percent(repair, job.step),
             )
             for repair in job.what_if
         ],
@@ -238,6 +263,14 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         mesh=[JobDimension(name, max(places, default=0) + 1, places) for name, places in _places(job)],
         shown_ranks=_shown(job),
     )
+
+
+def _saved_percent(repair: WhatIf, step: JobStep | None) -> float | None:
+    """0 for what is less than a tenth of a percent: the error of floating point has a sign."""
+    if step is None or not step.ms:
+        return None
+    saved = 100 * (1 - repair.step_ms / step.ms)
+    return saved if abs(saved) >= _LEAST_SAVED_PERCENT else 0.0
 
 
 def whole_ns(milliseconds: float) -> int:
@@ -326,7 +359,11 @@ def _shown(job: Job) -> list[int]:
     if len(job.account) < 2:
         return [row.rank for row in job.account]
     by_waiting = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))
-    worst = job.delays[0].rank if job.delays else by_waiting[0].rank
+    worst = by_waiting[0].rank
+    if job.verdict is not None and job.verdict.rank is not None:
+        worst = job.verdict.rank
+    elif job.delays:
+        worst = job.delays[0].rank
     chosen = (worst, by_waiting[len(by_waiting) // 2].rank, by_waiting[-1].rank)
     return sorted(dict.fromkeys(chosen))
 

@@ -51,8 +51,8 @@ class JobDelayChange(msgspec.Struct, frozen=True):
     ]
     rank: Annotated[int, Column("Rank", "Where it begins.")]
     cause: Annotated[str, Column("Cause", "What makes it late.", width=140)]
-    base_winnable_ns: Annotated[int | None, Column("Base", "jobWinnable", missing="–")]
-    winnable_ns: Annotated[int | None, Column("This job", "jobWinnable", missing="–")]
+    base_saving_ns: Annotated[int | None, Column("Base", "jobSaving", missing="–")]
+    saving_ns: Annotated[int | None, Column("This job", "jobSaving", missing="–")]
     why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=400)]
 
 

@@ -289,7 +289,7 @@ DEFINITIONS: dict[str, str] = {
     "jobStep": (
         "Length of the job's step without the profiler. Ranks that wait for each other in every step have one length."
     ),
-    "jobWinnable": "By how much the job's step gets shorter if this rank alone is as fast as the next one.",
+    "jobSaving": "By how much the job's step gets shorter if this rank alone is as fast as the next one.",
     "jobFlops": (
         "FLOPs of the step's matrix products over what the GPUs could compute in that time in BF16. It is MFU "
         "where nothing is computed twice, and unknown where shapes or the GPU's peak are not known."

@@ -36,7 +36,7 @@ def test_json_has_the_answers_about_the_job() -> None:
     for row in job["account"]:
         parts = sum(row[f"{part}_ms"] for part in ("compute", "transfer", "waiting", "bubble", "host"))
         assert parts == pytest.approx(row["step_ms"])
-    assert job["delays"][0].keys() >= {"rank", "owed_ms", "winnable_ms", "cause", "significant"}
+    assert job["delays"][0].keys() >= {"rank", "caused_waiting_ms", "saving_ms", "cause", "certain"}
     assert job["what_if"][0].keys() == {"change", "step_ms", "low_ms", "high_ms"}
     assert job["collectives"]["matched_percent"] == 100
     assert abs(job["simulated_error_percent"]) < 1
@@ -53,7 +53,7 @@ def test_text_csv_and_python_agree() -> None:
     assert code == 0
     assert lines[0].startswith("operation,dimension,size,module")
     assert len(lines) == 1 + len(job.collective_rows)
-    assert job_table(job, "delays").columns[:3] == ("rank", "owed_ms", "winnable_ms")
+    assert job_table(job, "delays").columns[:3] == ("rank", "caused_waiting_ms", "saving_ms")
     with pytest.raises(ValueError, match="there is no table 'ranks'; there are account, delays"):
         job_table(job, "ranks")
 
@@ -81,10 +81,14 @@ def test_a_run_directory_is_a_job(tmp_path: Path) -> None:
 
 def test_fail_on_straggler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _run(*RANKS, "--fail-on", "straggler")[0] == 0
-    late = [Delay(1, 5.0, 4.7, "slow_host", "It launches late.", True)]
-    monkeypatch.setattr(answers, "delays", lambda *_: late)
+    late = [Delay(1, 5.0, 4.7, 4.1, 5.2, "slow_host", "It launches late.", True)]
+    monkeypatch.setattr(answers, "delays", lambda *_, **__: late)
     code, _, err = _run(*RANKS, "--fail-on", "straggler")
-    assert (code, err) == (1, "tb-dlprof: rank 1 delays the others (slow_host); repairing it wins 4.70 ms of a step.\n")
+    said = "repairing it saves 4.70 ms of a step (4.10 ms to 5.20 ms)"
+    assert (code, err) == (1, f"tb-dlprof: rank 1 delays the others, because its host is slow: {said}.\n")
+    code, _, err = _run(RANKS[0], "--fail-on", "straggler")
+    assert code == 3
+    assert err.startswith("tb-dlprof: which rank delays the others cannot be said. 1 of 2 ranks is missing (1)")
 
 
 @pytest.mark.parametrize(

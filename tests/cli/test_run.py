@@ -414,7 +414,7 @@ def test_the_late_process_of_torchrun_is_named(tmp_path: Path, planted: str, cau
     done = run("--run-name", "r", "--", *torchrun, "train.py", cwd=tmp_path)
     assert done.status == 0, done.err
     job = distributed(tmp_path / "runs" / "r")
-    assert [(one.rank, one.cause) for one in job.delays if one.significant] == ([(1, cause)] if cause else [])
+    assert [(one.rank, one.cause) for one in job.delays if one.certain] == ([(1, cause)] if cause else [])
     assert job.sentence.startswith("2 processes compute ")
     for row in job.account:
         parts = (row.compute_ms, row.transfer_ms, row.waiting_ms or 0.0, row.bubble_ms, row.host_ms)
@@ -614,8 +614,8 @@ def test_the_summary_of_several_ranks_has_the_sentence_of_the_job(capsys) -> Non
     print_where(run_directory, ranks=len(written))
     text = capsys.readouterr().err
     assert "2 ranks; rank 0:" in text
-    assert "\n  All ranks: 2 GPUs compute" in text
-    assert "Rank 1 delays the others, because its GPU is slower" in text
+    assert "\n  All ranks: Rank 1 delays the others, because its GPU is slower" in text
+    assert " 2 GPUs compute" in text
     assert "All ranks:  tb-dlprof distributed " in text
 
 

@@ -37,9 +37,9 @@ def test_answers_from_a_quarter_of_the_ranks_are_those_from_all(
     monkeypatch.setattr(job_module, "ranks_with_room", fewer)
     part = job_of(facts)
     assert any(note.startswith("Calls are compared on 24 of 96 ranks") for note in part.notes)
-    assert (part.delays[0].rank, part.delays[0].cause, part.delays[0].significant) == (STRAGGLER, "slow_gpu", True)
-    assert part.delays[0].winnable_ms == pytest.approx(whole.delays[0].winnable_ms, rel=0.03)
-    assert part.delays[0].owed_ms == pytest.approx(whole.delays[0].owed_ms, rel=0.05)
+    assert (part.delays[0].rank, part.delays[0].cause, part.delays[0].certain) == (STRAGGLER, "slow_gpu", True)
+    assert part.delays[0].saving_ms == pytest.approx(whole.delays[0].saving_ms, rel=0.03)
+    assert part.delays[0].caused_waiting_ms == pytest.approx(whole.delays[0].caused_waiting_ms, rel=0.05)
     assert part.step == whole.step
     assert [row.rank for row in part.account] == list(range(RANKS))
     for one, other in zip(part.account, whole.account, strict=True):

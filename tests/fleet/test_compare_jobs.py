@@ -53,9 +53,9 @@ def test_a_delay_stays_with_what_it_costs_now() -> None:
     found = compare_jobs(_ddp(4, slower={2: 1.3}), _ddp(4, slower={2: 1.2}))
     (delay,) = found.delays
     assert delay.what == "stays"
-    assert delay.base_winnable_ms is not None
-    assert delay.winnable_ms is not None
-    assert delay.base_winnable_ms > 1.3 * delay.winnable_ms
+    assert delay.base_saving_ms is not None
+    assert delay.saving_ms is not None
+    assert delay.base_saving_ms > 1.3 * delay.saving_ms
     other_cause = compare_jobs(
         _ddp(4, slower={2: 1.3}), _ddp(4, idle=lambda rank, step: [Idle(6 * MS)] if rank == 2 else [])
     )

@@ -42,7 +42,7 @@ def _row(folder: Path) -> Row:
 def test_the_planted_rank_and_cause_are_named(folder: Path) -> None:
     row = _row(folder)
     assert row.rank is None or row.named_rank == row.rank
-    assert (row.named_cause, row.significant) == (row.cause, True)
+    assert (row.named_cause, row.certain) == (row.cause, True)
     assert row.right
 
 
@@ -67,7 +67,7 @@ def test_replayed_as_recorded_is_what_was_recorded(folder: Path) -> None:
 @pytest.mark.parametrize("folder", EVEN, ids=lambda folder: folder.name)
 def test_hosts_that_only_the_profiler_makes_uneven_are_not_named(folder: Path) -> None:
     assert _row(folder).right
-    assert [delay for delay in _job(folder).delays if delay.significant] == []
+    assert [delay for delay in _job(folder).delays if delay.certain] == []
 
 
 @pytest.mark.parametrize("name", ["pipeline_even", "pipeline_uneven"])
@@ -84,7 +84,7 @@ def test_without_a_timed_step_the_same_is_found(folder: Path) -> None:
     assert job.step is not None
     assert job.step.source == "simulated"
     assert job.step.low_ms < truth.measured_ms < job.step.high_ms
-    named = [one for one in job.delays if one.significant]
+    named = [one for one in job.delays if one.certain]
     assert [one.cause for one in named[:1]] == ([] if folder in EVEN else [truth.cause])
     assert not named or truth.rank is None or named[0].rank == truth.rank
 
@@ -94,8 +94,8 @@ def test_the_comparison_tells_right_from_wrong() -> None:
     assert right.error_percent == pytest.approx(100 * (right.repaired_ms / right.twin_ms - 1))  # type: ignore[operator]
     assert not replace(right, named_rank=0).right
     assert not replace(right, named_cause="slow_host").right
-    assert not replace(right, significant=False).right
-    assert not replace(_row(RANKS / "recorded" / "ddp_even"), significant=True).right
+    assert not replace(right, certain=False).right
+    assert not replace(_row(RANKS / "recorded" / "ddp_even"), certain=True).right
 
 
 def test_stages_that_exchange_nothing_have_no_bubble() -> None:
@@ -103,4 +103,4 @@ def test_stages_that_exchange_nothing_have_no_bubble() -> None:
     job = job_of([replace(one, mesh=(("pp", one.rank),)) for one in recorded])
     assert [row.bubble_ms for row in job.account] == [0, 0]
     assert job.pipeline is None
-    assert (job.delays[0].rank, job.delays[0].significant) == (1, True)
+    assert (job.delays[0].rank, job.delays[0].certain) == (1, True)

@@ -79,12 +79,12 @@ def rank_of(
 
 def found(job: Job) -> tuple[int, str, bool]:
     first = job.delays[0]
-    return first.rank, first.cause, first.significant
+    return first.rank, first.cause, first.certain
 
 
 def left_ms(job: Job) -> float:
     assert job.step is not None
-    return job.step.ms - job.delays[0].winnable_ms
+    return job.step.ms - job.delays[0].saving_ms
 
 
 def test_a_host_with_pauses_is_repaired_to_the_pace_of_gpus(new_rank: NewRank) -> None:
@@ -108,8 +108,8 @@ def test_hosts_that_launch_at_other_speeds_while_they_are_recorded_delay_nobody(
     ]
     job = job_of(ranks)
     assert (job.delays[0].rank, job.delays[0].cause) == (1, "unknown")
-    assert not job.delays[0].significant
-    assert job.delays[0].winnable_ms < 0.06 * 15
+    assert not job.delays[0].certain
+    assert job.delays[0].saving_ms < 0.06 * 15
 
 
 def test_work_that_waiting_slows_down_is_faster_once_nobody_waits(new_rank: NewRank) -> None:

@@ -48,7 +48,7 @@ def _job(world: int, ranks: list[int]) -> Job:
         sentence="A sentence.",
         step=JobStep(2000.0, 1990.0, 2010.0, "measured"),
         account=account,
-        delays=[Delay(rank, 123.456789, 12.3456, "slow_gpu", why, True) for rank in ranks[:100]],
+        delays=[Delay(rank, 123.456789, 12.3456, 10.1, 14.2, "slow_gpu", why, True) for rank in ranks[:100]],
         what_if=[WhatIf(f"change {number}", 1900.0, 1890.0, 1910.0) for number in range(10)],
         simulated_error_percent=0.5,
         collectives=MatchedShare(10_000, 10_000, 100.0, 0, "sequence"),

@@ -435,7 +435,11 @@ def pipeline_1f1b(stages: int, microbatches: int, work: Sequence[float] = (), ch
             source, target = (rank - 1, rank + 1) if forward else (rank + 1, rank - 1)
             if 0 <= source < stages:
                 actions += [_p2p(kind, number, source, rank, Operation.RECEIVE), Wait(f"{kind}{number}.{source}")]
-            actions.append(Work(chunk_ns * factor * (1 if forward else 2), 1 if forward else 2))
+            length_ns, key = chunk_ns * (1 if forward else 2), 1 if forward else 2
+            actions.append(Work(length_ns, key))
+            if factor > 1:
+                # More layers, which no other stage has.
+                actions.append(Work(length_ns * (factor - 1), 10 + key))
             if 0 <= target < stages:
                 actions.append(_p2p(kind, number, rank, target, Operation.SEND))
         return [*actions, Work(0.1 * MS, 3)]

@@ -3,9 +3,18 @@ import { filled } from "./filled";
 /** Four ranks in two stages: rank 3 is late. */
 export const distributed = filled("DistributedPage", {
   ref: { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 },
-  headline: "Rank 3 delays the others: 12.0 ms of each 98.0 ms step.",
+  headline: "Rank 3 delays the others, because its GPU is slower: repairing it saves 20 ns of a step (18 to 22 ns).",
   world_size: 4,
   ranks: 4,
+  verdict: {
+    kind: "delays",
+    rank: 3,
+    cause: "slow_gpu",
+    late_ns: 20,
+    saving_ns: 20,
+    saving_low_ns: 18,
+    saving_high_ns: 22,
+  },
   figures: {
     step_ns: 98_000_000,
     step_low_ns: 96_000_000,
@@ -28,11 +37,13 @@ export const distributed = filled("DistributedPage", {
   delays: [
     {
       rank: 3,
-      owed_ns: 60,
-      winnable_ns: 20,
+      caused_waiting_ns: 60,
+      saving_ns: 20,
+      saving_low_ns: 18,
+      saving_high_ns: 22,
       cause: "slow GPU",
       why: "Its kernels take 33 % longer at equal shapes.",
-      significant: true,
+      certain: true,
     },
   ],
   what_if: [{ change: "rank 3 as fast as the median", step_ns: 78, low_ns: 76, high_ns: 80, saved_percent: 20.4 }],
@@ -60,7 +71,7 @@ export const otherJobs = filled("OtherJobsPage", {
     { part: "Waiting for ranks", base_ns: null, candidate_ns: null, difference_ns: null },
     { part: "Step", base_ns: 80, candidate_ns: 98, difference_ns: 18 },
   ],
-  delays: [{ what: "new", rank: 3, cause: "slow GPU", base_winnable_ns: null, winnable_ns: 20 }],
+  delays: [{ what: "new", rank: 3, cause: "slow GPU", base_saving_ns: null, saving_ns: 20 }],
   ranks: [{ rank: 0, base_ranks: "0", compute_ns: 5, waiting_ns: null, step_ns: 18 }],
   collectives: [{ operation: "all_reduce", base_calls: null, calls: 4, base_exposed_ns: null, exposed_ns: 13 }],
   scaling_headline: "Weak scaling (each GPU has the same work, by samples): 82 % efficiency.",

@@ -7,7 +7,7 @@ from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Annotated
 
-from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn
+from tb_dlprof_plugin.cli.fail_on import CANNOT_BE_SAID, FAILED, FailOn
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames
 from tb_dlprof_plugin.model.request import Option, Request
 
@@ -96,7 +96,8 @@ class RunOptions(Request):
     fail_on: Annotated[
         FailOn | None,
         Option(
-            f"Exit with {FAILED} if a rank of the job delays the others by more than chance, and the script ended well."
+            f"Exit with {FAILED} if a rank of the job delays the others, with {CANNOT_BE_SAID} if that cannot be said, "
+            "and the script ended well."
         ),
     ] = None
     verbosity: Annotated[Verbosity, Option("How much is printed on standard error.", short="v")] = Verbosity.normal

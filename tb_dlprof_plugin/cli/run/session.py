@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
-from tb_dlprof_plugin.cli.fail_on import FAILED, FailOn, straggler_found
+from tb_dlprof_plugin.cli.fail_on import FailOn, exit_status
 from tb_dlprof_plugin.cli.run.framework_recordings import import_recordings
 from tb_dlprof_plugin.cli.run.options import Level, RunOptions
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
@@ -47,7 +47,7 @@ class RunSession:
     formats: list[str]
     _looked_s: float = field(default=0.0, init=False)
     _announced: bool = field(default=False, init=False)
-    _failed: bool = field(default=False, init=False)
+    _of_job: int = field(default=0, init=False)
 
     @property
     def _base_name(self) -> str:
@@ -73,7 +73,7 @@ class RunSession:
             tell(f"tb-dlprof: the end of the run failed: {type(error).__name__}: {error}.")
             written = False
         status = 0 if script.stopped and written else status
-        return FAILED if self._failed and status == 0 else status
+        return self._of_job if status == 0 else status
 
     def _look(self, script: Script) -> None:
         """Check the progress of the script's processes while it runs."""
@@ -115,7 +115,8 @@ class RunSession:
         paths = self._write_files(written[0])
         job = job_of_written(self.output.directory, written)
         self._print(written, processes, paths, job)
-        self._failed = self.options.fail_on is FailOn.straggler and job is not None and straggler_found(job)
+        if self.options.fail_on is FailOn.straggler and job is not None:
+            self._of_job = exit_status(job)
         return True
 
     def _write_files(self, written: Written) -> list[Path]:

@@ -9,19 +9,20 @@ add up to the waiting."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.alike import kinds_of, others_of, rank_sets
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
-from tb_dlprof_plugin.fleet.answers.causes import cause_of, of_slow_host
+from tb_dlprof_plugin.fleet.answers.causes import cause_of
 from tb_dlprof_plugin.fleet.answers.collectives import SlowLink, slow_links
+from tb_dlprof_plugin.fleet.answers.lateness import Lateness, lateness
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
 from tb_dlprof_plugin.fleet.answers.replay import Wave
-from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.answers.scenarios import SAVING_ERROR, UNRELIABLE_PERCENT, Scenarios
 from tb_dlprof_plugin.fleet.job import Delay
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -32,112 +33,87 @@ MANY_CALLS, FEWER = 2_000_000, 2
 """With so many calls a replay takes a second."""
 WORTH = 0.01
 """Of the step: less is within what step times vary by."""
-CHANCE = 0.01
-"""Probability that a rank is last as often by chance, one in n each time, below which it is none."""
-_OF_GPU = ("slow_gpu", "uneven_data", "expert_load")
-LEAST_STEPS = 3
 _LEAST_MS = 1e-6
 """That a repair wins: times are whole nanoseconds, and less is the error of floating point."""
-STANDARD_ERRORS = 4.5
-"""Of a rank's mean excess over the next one, from which it is steady: 98 % with three steps, 99.9 % with ten (one-sided
-Student's t). Fewer steps show no spread."""
-OUTLIER = 3.5
-"""Modified z-score (Iglewicz and Hoaglin, 1993) of a rank's own time from which it is an outlier of three or more."""
 
 
-def delays(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None) -> list[Delay]:
-    """The ranks that cost most, worst first: those whose repair wins significantly, then by what they owe."""
+def delays(
+    facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None, *, sure: bool = True
+) -> list[Delay]:
+    """The ranks that cost most, worst first: those that do so for certain, then by the waiting that they cause.
+
+    Args:
+        facts: of all ranks.
+        scenarios: replays of the job.
+        pipeline: the job's; None without one.
+        sure: whether all is there that certainty needs.
+    """
     calls, step = scenarios.calls, scenarios.step
     if step is None or calls.ranks < 2 or not calls.steps:
         return []
     scale = step.ms / max(scenarios.recorded_ns / 1e6, 1e-9)
-    charges = charged(calls, scenarios.order) / 1e6 * scale
-    caused_ms = charges.mean(axis=0)
-    # Links and stages have members that owe nothing by coming late.
-    linked = {rank.index: rank for rank in slow_links(facts, calls)}
+    caused_ms = charged(calls, scenarios.order).mean(axis=0) / 1e6 * scale
+    # Links and stages have members for which nobody waits.
+    linked = slow_links(facts, calls)
     most = MOST if len(calls.rank) < MANY_CALLS else FEWER
     worst = [int(index) for index in np.argsort(-caused_ms, kind="stable")[:most] if caused_ms[index] > 0]
-    rows = [_of_rank(facts, scenarios, index, charges, caused_ms) for index in worst]
-    rows += _of_stage(facts, scenarios, pipeline)
+    late = lateness(scenarios)
+    beyond = np.flatnonzero(late.beyond_chance(of_host=False) | late.beyond_chance(of_host=True)).tolist()
+    worst += sorted(set(beyond) - set(worst), key=lambda index: -late.mean_ns(index))[:most]
+    rows = [_of_rank(facts, scenarios, late, index, float(caused_ms[index])) for index in worst]
+    certain = {row.rank for row in rows if row.certain}
+    # What a rank's own GPU or host makes slow is no matter of layers.
+    rows += [row for row in _of_stage(facts, scenarios, pipeline) if row.rank not in certain]
     if linked:
-        rows += _of_links(facts, scenarios, list(linked.values()))
+        rows += _of_links(facts, scenarios, linked)
     best: dict[int, Delay] = {}
     for row in sorted(rows, key=_order):
         best.setdefault(row.rank, row)
     hosts = {rank.rank: rank.host for rank in facts}
+    if not sure:
+        best = {number: replace(row, certain=False) for number, row in best.items()}
     return [replace(delay, host=hosts[delay.rank]) for delay in sorted(best.values(), key=_order)]
 
 
 def _order(row: Delay) -> tuple[bool, float, float]:
-    return not row.significant, -row.winnable_ms if row.significant else 0.0, -row.owed_ms
+    return not row.certain, -row.saving_ms if row.certain else 0.0, -row.caused_waiting_ms
 
 
-def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, index: int, charges: Floats, caused_ms: Floats) -> Delay:
+def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, late: Lateness, index: int, caused_ms: float) -> Delay:
     step = scenarios.step
     assert step is not None
-    same = np.flatnonzero(scenarios.classes == scenarios.classes[index])
     others = others_of(scenarios.classes, index)
-    explained = cause_of(facts, index, others, scenarios.calls.numbers, charges[:, index])
-    potential_ms = _won(scenarios, lambda paced: paced.repaired_ms(index, of_gpu=explained.cause in _OF_GPU))
-    worth = potential_ms >= WORTH * step.ms
-    certain = _not_chance(charges, index) or _outlier(scenarios, index, same)
-    delay = scenarios.host_delay_ns(index)
-    if explained.cause == "slow_host" and delay is not None:
-        explained = of_slow_host(delay / 1e6, potential_ms, step.ms)
-        # It is late by its own doing in each step.
-        certain |= bool((delay / 1e6 >= WORTH * step.ms).all())
-    # A pause that is measured, or work that differs, is no chance even if it comes in few steps.
-    late = int((charges[:, index] >= WORTH * step.ms).sum())
-    certain |= explained.cause in ("uneven_data", "expert_load") and late > 1
-    certain |= explained.cause in ("garbage_collection", "slow_input") and late > 0
-    if explained.cause == "slow_host" and delay is None:
+    if not len(others):
+        # A stage of a pipeline: the other stages have other work, but the same kinds of kernels and hosts.
+        others = np.delete(np.arange(len(facts)), index)
+    explained = cause_of(facts, index, others, scenarios.calls.numbers, late)
+    excess_ms = max(explained.excess_ms, 0.0)
+    saving = _saving(scenarios, lambda paced: paced.repaired_ms(index, not explained.of_host, excess_ms * 1e6))
+    # No repair takes more from a step than the rank has in excess.
+    if explained.cause != "unknown":
+        point = min(saving.ms, excess_ms)
+        low_ms = min(saving.low_ms, point * (1 - SAVING_ERROR))
+        saving = _Saving(point, low_ms, min(saving.high_ms, excess_ms * (1 + SAVING_ERROR)))
+    # Where it depends on the hosts' pace whether anything is saved, nothing is certain.
+    certain = explained.certain and saving.ms >= WORTH * step.ms and saving.low_ms > 0.1 * WORTH * step.ms
+    if explained.of_host and not late.launches:
         # The profiler delays each host by its own amount: what it added to the step may be all that is seen.
-        certain &= potential_ms > scenarios.recorder_ms
-    return Delay(
-        facts[index].rank,
-        float(caused_ms[index]),
-        potential_ms,
-        explained.cause,
-        explained.why,
-        bool(worth and certain and explained.measured),
-    )
+        certain &= saving.ms > scenarios.recorder_ms
+    return Delay(facts[index].rank, caused_ms, *saving, explained.cause, explained.why, certain)
 
 
-def _won(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> float:
-    won = scenarios.won_ms(asked) or 0.0
-    return won if won >= _LEAST_MS else 0.0
+class _Saving(NamedTuple):
+    """What a repair saves (ms), with its interval."""
+
+    ms: float
+    low_ms: float
+    high_ms: float
 
 
-def repaired_by(facts: Sequence[RankFacts], delay: Delay) -> Callable[[Scenarios], float | None]:
-    """The step with this rank repaired."""
-    index = [rank.rank for rank in facts].index(delay.rank)
-    return lambda scenarios: scenarios.repaired_ms(index, of_gpu=delay.cause in _OF_GPU)
-
-
-def _not_chance(charges: Floats, index: int) -> bool:
-    """Whether the rank owes most in more steps than chance explains, or steadily more than the others do."""
-    steps, ranks = charges.shape
-    most = int((charges.argmax(axis=1) == index).sum())
-    share = 1 / ranks
-    chance = sum(math.comb(steps, k) * share**k * (1 - share) ** (steps - k) for k in range(most, steps + 1))
-    if chance < CHANCE:
-        return True
-    if steps < LEAST_STEPS:
-        return False
-    more = charges[:, index] - np.delete(charges, index, axis=1).max(axis=1)
-    spread = float(more.std(ddof=1)) / np.sqrt(steps)
-    return bool(more.mean() > 0 and more.mean() > STANDARD_ERRORS * spread)
-
-
-def _outlier(scenarios: Scenarios, index: int, same: Ints) -> bool:
-    """Whether its own time stands out from those of ranks with the same work; never with fewer than three."""
-    if len(same) < 3:
-        return False
-    own = scenarios.own_ns
-    median = float(np.median(own[same]))
-    # No less than a thousandth: ranks that agree to the microsecond have no outliers.
-    deviation = max(float(np.median(np.abs(own[same] - median))), 0.001 * median)
-    return 0.6745 * (float(own[index]) - median) / deviation > OUTLIER
+def _saving(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> _Saving:
+    """From the same replays with and without the change: what both have wrong is no part of the difference."""
+    saved = scenarios.saved_ms(asked)
+    return _Saving(*(one if one >= _LEAST_MS else 0.0 for one in saved)) if saved else _Saving(0.0, 0.0, 0.0)
 
 
 def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None) -> list[Delay]:
@@ -145,10 +121,11 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     step = scenarios.step
     if pipeline is None or step is None or pipeline.slowest_stage is None:
         return []
-    potential_ms = _won(scenarios, lambda paced: paced.even_stages_ms)
+    saving = _saving(scenarios, lambda paced: paced.even_stages_ms)
     if abs(scenarios.error_percent or 0.0) > UNRELIABLE_PERCENT:
         # A step is at least as long as the work of its longest stage.
-        potential_ms = min(potential_ms, pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6)
+        most_ms = pipeline.excess_ns / max(scenarios.calls.steps, 1) / 1e6
+        saving = _Saving(*(min(one, most_ms) for one in saving))
     members = [index for index, stage in enumerate(pipeline.stages) if stage == pipeline.slowest_stage]
     others = len(facts) - len(members)
     more = 100 * (pipeline.imbalance - 1)
@@ -156,11 +133,11 @@ def _of_stage(facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeli
     return [
         Delay(
             facts[index].rank,
-            potential_ms * others / len(members),
-            potential_ms,
+            saving.ms * others / len(members),
+            *saving,
             "uneven_stage",
             why,
-            potential_ms >= WORTH * step.ms,
+            saving.ms >= WORTH * step.ms,
         )
         for index in members
     ]
@@ -172,16 +149,16 @@ def _of_links(facts: Sequence[RankFacts], scenarios: Scenarios, links: list[Slow
     factor = np.ones(len(calls.rank))
     for link in links:
         factor[link.rows] = 1 / link.slowdown
-    potential_ms = _won(scenarios, lambda paced: paced.transfers_ms(factor))
+    saving = _saving(scenarios, lambda paced: paced.transfers_ms(factor))
     waits = len(facts) - 1
     return [
         Delay(
             facts[link.index].rank,
-            potential_ms * waits / len(links),
-            potential_ms,
+            saving.ms * waits / len(links),
+            *saving,
             "slow_link",
             link.why,
-            potential_ms >= WORTH * step.ms,
+            saving.ms >= WORTH * step.ms,
         )
         for link in links
     ]

@@ -17,17 +17,18 @@ from tb_dlprof_plugin.fleet.answers.account import (
 )
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of
 from tb_dlprof_plugin.fleet.answers.collectives import collective_rows
-from tb_dlprof_plugin.fleet.answers.delays import delays, repaired_by
+from tb_dlprof_plugin.fleet.answers.delays import delays
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import other_buckets
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
-from tb_dlprof_plugin.fleet.answers.sentences import host_notes, left_out, notes_on, sentence
+from tb_dlprof_plugin.fleet.answers.sentences import host_notes, left_out, notes_on, sentence, stall_note
+from tb_dlprof_plugin.fleet.answers.verdict import Compared, verdict, why_unknown
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
-from tb_dlprof_plugin.fleet.chosen_steps import common_steps, steps_with_room, whole_steps, with_calls_of
+from tb_dlprof_plugin.fleet.chosen_steps import common_steps, stalled_step, steps_with_room, whole_steps, with_calls_of
 from tb_dlprof_plugin.fleet.clocks import align
-from tb_dlprof_plugin.fleet.job import Delay, Job, JobStep, WhatIf
+from tb_dlprof_plugin.fleet.job import Delay, Efficiency, Job, JobStep, Verdict, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.matching_alike import match_alike
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, RankFacts
@@ -83,7 +84,7 @@ def replayed_job(
     world = max(world_of((rank.world_size for rank in facts), ranks), len(facts))
     missing = missing_of(world, ranks)
     chosen = _chosen(facts, numbers)
-    facts, compared, numbers = chosen.facts, chosen.compared, chosen.whole
+    facts, compared, numbers = chosen.facts, chosen.compared, chosen.steady
     matched = match_alike(compared) or match(compared)
     calls = calls_of(compared, matched, numbers)
     recorded = recorded_account(compared, calls)
@@ -94,13 +95,16 @@ def replayed_job(
     shape = stages.shape if stages is not None else None
     # Who delays whom, and what a change wins, are questions about steps.
     steps_known = step is None or step.is_step
-    worst = delays(compared, scenarios, stages) if steps_known else []
+    basis = Compared(compared, missing, matched.matching, calls.steps)
+    unknown = why_unknown(basis, step)
+    worst = delays(compared, scenarios, stages, sure=not unknown) if steps_known else []
+    found = verdict(basis, step, worst, scenarios, unknown)
     if chosen.ranks is not None:
         whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
         rows = account(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
         share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1) or 1.0
-        worst = [replace(delay, owed_ms=delay.owed_ms / share) for delay in worst]
-    changes = _what_if(compared, scenarios, worst, stages) if steps_known else []
+        worst = [replace(delay, caused_waiting_ms=delay.caused_waiting_ms / share) for delay in worst]
+    changes = _what_if(scenarios, worst, stages) if steps_known and not unknown else []
     larger, of_larger = more_gpus(compared, scenarios, growth) if steps_known else ([], [])
     buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
     mesh, places = _mesh(facts)
@@ -108,7 +112,8 @@ def replayed_job(
         world_size=world,
         ranks=ranks,
         missing_ranks=missing,
-        sentence=sentence(step, rows, worst, all(rank.on_cpu for rank in facts)),
+        sentence=sentence(step, rows, found, all(rank.on_cpu for rank in facts)),
+        verdict=found,
         step=step,
         account=rows,
         delays=worst,
@@ -117,7 +122,7 @@ def replayed_job(
         collectives=matched.matching,
         collective_rows=collective_rows(compared, calls),
         clock=align(compared, matched).summary(),
-        efficiency=efficiency(scenarios),
+        efficiency=_without_waste(efficiency(scenarios), found),
         heat=heat(facts, chosen.common),
         mesh=mesh,
         mesh_places=places,
@@ -127,12 +132,20 @@ def replayed_job(
             *notes_on(facts, missing, calls, scenarios, shape),
             *of_buckets,
             *of_larger,
-            *left_out((len(chosen.common), chosen.kept, len(numbers)), (len(facts), len(compared))),
+            *left_out((len(chosen.common), chosen.kept, len(chosen.whole)), (len(facts), len(compared))),
+            *stall_note(compared, chosen.whole, chosen.stalled),
         ],
         pipeline=shape,
         work=job_work(facts, dict(mesh), world),
     )
     return ReplayedJob(job, list(compared), scenarios)
+
+
+def _without_waste(factors: Efficiency, found: Verdict | None) -> Efficiency:
+    """What uneven ranks waste is said where one of them is named: else they vary from step to step, as all do."""
+    if found is not None and found.kind == "delays":
+        return factors
+    return replace(factors, wasted_gpu_share=None, wasted_gpu_hours_per_day=None)
 
 
 def _by_rank(facts: Sequence[RankFacts]) -> list[RankFacts]:
@@ -153,7 +166,7 @@ class _Chosen:
         facts: of all ranks, with the calls of some steps.
         compared: those whose calls are compared. ranks: their indices; None: all are.
         common: numbers of the steps that all ranks have. kept: of how many of them ``facts`` has the calls. whole: of
-            those the ones in which no rank lacks calls.
+            those the ones in which no rank lacks calls. steady: of those all but the one that ``stalled``.
     """
 
     facts: list[RankFacts]
@@ -162,6 +175,8 @@ class _Chosen:
     common: Ints
     kept: int
     whole: Ints
+    steady: Ints
+    stalled: int | None
 
 
 def _chosen(facts: list[RankFacts], numbers: Ints | None) -> _Chosen:
@@ -175,7 +190,10 @@ def _chosen(facts: list[RankFacts], numbers: Ints | None) -> _Chosen:
         numbers = common[np.isin(common, numbers)]
     ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
     compared = facts if ranks is None else [facts[index] for index in ranks.tolist()]
-    return _Chosen(facts, compared, ranks, common, len(numbers), whole_steps(compared, numbers))
+    whole = whole_steps(compared, numbers)
+    stalled = stalled_step(compared, whole)
+    steady = whole if stalled is None else whole[whole != stalled]
+    return _Chosen(facts, compared, ranks, common, len(numbers), whole, steady, stalled)
 
 
 def _step(facts: Sequence[RankFacts], calls: JobCalls) -> JobStep | None:
@@ -201,22 +219,20 @@ def _step(facts: Sequence[RankFacts], calls: JobCalls) -> JobStep | None:
     return JobStep(ms, ms, ms, "recorded") if ms * 1e6 >= SHORTEST_STEP_NS else None
 
 
-def _what_if(
-    facts: Sequence[RankFacts], scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | None
-) -> list[WhatIf]:
+def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | None) -> list[WhatIf]:
     step, calls = scenarios.step, scenarios.calls
     if step is None or not calls.coupled.any():
         return []
-    rows = [
-        scenarios.row(f"rank {delay.rank} as fast as the others", repaired_by(facts, delay))
+    rows: list[WhatIf | None] = [
+        scenarios.stated(f"rank {delay.rank} as fast as the others", delay.saving_ms)
         for delay in worst[:REPAIRED]
         # A rank that is faster than the others would become as slow as they are.
-        if delay.cause not in ("uneven_stage", "slow_link") and delay.winnable_ms > 0
+        if delay.cause not in ("uneven_stage", "slow_link") and delay.saving_ms > 0
     ]
     linked = [delay for delay in worst if delay.cause == "slow_link"]
     if linked:
         ranks = ", ".join(str(delay.rank) for delay in linked[:8]) + (", ..." if len(linked) > 8 else "")
-        rows.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].winnable_ms))
+        rows.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].saving_ms))
     if stages is not None:
         rows.append(scenarios.row("even pipeline stages", lambda paced: paced.even_stages_ms))
     rows += [

@@ -32,7 +32,7 @@ from tb_dlprof_plugin.fleet.answers.replay import (
 from tb_dlprof_plugin.fleet.job import JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
-from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.recorder_cost import JOB_SPREAD
 from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR as LEAST_STEP_ERROR
@@ -43,6 +43,9 @@ out such jobs."""
 LEAST_ERROR = 0.15
 """Half the interval of what a change wins, as a share of it: repaired ranks of recorded jobs won 0 to 13 % more than
 their even twins show (`lab/ranks`)."""
+SAVING_ERROR = 0.25
+"""The same of what the repair of one rank saves: nine of ten drawn delays (`lab.ranks.drawn_jobs`) were within it, where
+three steps show a host that varies."""
 PACE_WEIGHTS = (0.125, 0.75, 0.125)
 """Of the fast, the expected and the slow pace: three points, the outer ones at two standard deviations, that have the
 mean and the variance of a normal distribution."""
@@ -113,13 +116,15 @@ class Scenarios:
         self._recorded = _Job(paths.recorded, paths.contended * share[replayed.rank], np.zeros(len(transfer)), transfer)
         self.recorded_ns = recorded_step(replayed)
         self.simulated_ns = replay_as_recorded(self._course, Times(paths.recorded, transfer))
-        self._launch_at(self._pace())
-        if self.step is not None and self._is_simulated and len(replayed.rank) <= _MOST_TRIED:
+        pace, ends = self._pace()
+        self._launch_at(pace)
+        if self.step is not None and ends is not None and len(replayed.rank) <= _MOST_TRIED:
             fast, slow = (copy.copy(self), copy.copy(self))
-            fast._launch_at(math.exp(-JOB_SPREAD))
-            slow._launch_at(math.exp(JOB_SPREAD))
+            fast._launch_at(ends[0])
+            slow._launch_at(ends[1])
             self.paces = (fast, self, slow)
-            self.step = self._with_ends(self.step, fast.base_ns, slow.base_ns)
+            if self._is_simulated:
+                self.step = self._with_ends(self.step, fast.base_ns, slow.base_ns)
 
     @property
     def error_percent(self) -> float | None:
@@ -137,11 +142,26 @@ class Scenarios:
         Args:
             asked: the step after the change.
         """
-        won = [each.step.ms - after for each in self.paces if each.step and (after := asked(each)) is not None]
-        if len(won) != len(self.paces):
+        won = self._won_ms(asked)
+        return None if won is None else _mean_of(won)
+
+    def saved_ms(self, asked: Callable[[Scenarios], float | None]) -> tuple[float, float, float] | None:
+        """What a repair saves, and the interval of it. At no pace a repair costs anything.
+
+        Args:
+            asked: the step after the repair.
+        """
+        won = self._won_ms(asked)
+        if won is None:
             return None
-        weights = (1.0,) if len(won) == 1 else PACE_WEIGHTS
-        return sum(weight * each for weight, each in zip(weights, won, strict=True))
+        saved = [max(each, 0.0) for each in won]
+        error = max(abs(self.error_percent or 0.0) / 100, SAVING_ERROR)
+        return _mean_of(saved), min(saved) * (1 - error), max(saved) * (1 + error)
+
+    def _won_ms(self, asked: Callable[[Scenarios], float | None]) -> list[float] | None:
+        """At each of the paces."""
+        won = [each.step.ms - after for each in self.paces if each.step and (after := asked(each)) is not None]
+        return won if len(won) == len(self.paces) else None
 
     def row(self, change: str, asked: Callable[[Scenarios], float | None]) -> WhatIf | None:
         """A change with its interval: that of the step, moved by the replay's error; None where it is not known."""
@@ -226,13 +246,14 @@ class Scenarios:
         """The job's step with the mean work of all stages on each; ranks of a stage stay as they are to each other."""
         return self._step_ms(self._scaled_to_mean(np.array([stage_of(rank) for rank in self.facts])))
 
-    def repaired_ms(self, index: int, of_gpu: bool) -> float | None:
+    def repaired_ms(self, index: int, of_gpu: bool, excess_ns: float = 0.0) -> float | None:
         """The job's step with this rank's own times as the median of the ranks that do the same work.
 
         Args:
             index: the rank's.
             of_gpu: what is wrong with it is its GPU or what that has to do. Its host stays: the others' host is hidden
                 where they wait.
+            excess_ns: by how much it takes longer in a step, which is taken from a rank that has no like.
         """
         calls, job = self.replayed, self._job
         rows, others = calls.of_rank(index), others_of(self.classes, index).tolist()
@@ -246,12 +267,17 @@ class Scenarios:
             columns[0][rows] += idle[rows]
             due[rows] = 0.0
         else:
-            own, of_rest = self.own_ns[index], np.delete(self.own_ns, index)
-            scale = min(float(np.median(of_rest)) / own, 1.0) if len(of_rest) and own else 1.0
-            for column in (*columns, due):
-                # A path that there is not, minus infinity, is none either where the others do nothing: a scale of 0.
-                np.multiply(column[rows], scale, out=column[rows], where=np.isfinite(column[rows]))
+            less = np.zeros(len(due))
+            less[rows] = self._excess(rows, excess_ns * calls.steps, of_gpu)
+            paths = job.paths.with_less_work(less) if of_gpu else job.paths.with_shorter_pauses(less)
+            return self._step_ms(replace(job, paths=paths))
         return self._step_ms(replace(job, paths=PathTimes(*columns), due_to_waiting=due))
+
+    def _excess(self, rows: slice, excess_ns: float, of_gpu: bool) -> Floats:
+        """An excess of a rank spread over its calls: over the GPU's work, or over the host's pauses."""
+        column = np.maximum(self._job.paths.gpu[rows] if of_gpu else self._paused[rows], 0.0)
+        whole = float(column.sum())
+        return column * min(excess_ns / whole, 1.0) if whole > 0 else column
 
     def transfers_ms(self, factor: float | Floats) -> float | None:
         """The job's step if all transfers, or each call's, take this many times as long."""
@@ -260,25 +286,9 @@ class Scenarios:
             factor = factor[np.isin(self.calls.numbers[self.calls.step], self.replayed.numbers)]
         return self._step_ms(replace(self._job, transfer=self._job.transfer * factor))
 
-    def host_delay_ns(self, index: int) -> Floats | None:
-        """By step, what a rank's host needs beyond those of ranks with the same work, and recording does not explain.
-
-        None where launches are not recorded, or no other rank has the same work.
-        """
-        others = np.flatnonzero(self.classes == self.classes[index])
-        others = others[others != index]
-        if not self.replayed.paths.launches or not len(others):
-            return None
-        paused, launching = self._host_ns
-        longer = paused[:, index] - np.median(paused[:, others], axis=1)
-        # As far as launching is slower than recording may make it.
-        usual = np.median(launching[:, others], axis=1)
-        slower = np.maximum(launching[:, index] - SLOWER_PACE * usual, 0) * self.replayed.paths.share[index]
-        return longer + slower
-
     @cached_property
-    def _host_ns(self) -> tuple[Floats, Floats]:
-        """Of each step after the first and each rank, the host's pauses and its launching."""
+    def host_ns(self) -> tuple[Floats, Floats]:
+        """Of each step after the first and each rank, the host's pauses and its launching, where launches are recorded."""
         calls, tables = self.replayed, []
         for column in (self._paused, calls.paths.recorded.host - self._paused):
             table = np.zeros((calls.steps, calls.ranks))
@@ -286,13 +296,21 @@ class Scenarios:
             tables.append(table[1:])
         return tables[0], tables[1]
 
+    def slower_launching_ns(self, index: int, others: Ints) -> Floats:
+        """By step, how much longer a rank's host launches than recording may make it."""
+        launching = self.host_ns[1]
+        usual = np.median(launching[:, others], axis=1)
+        longer: Floats = np.maximum(launching[:, index] - SLOWER_PACE * usual, 0) * self.replayed.paths.share[index]
+        return longer
+
     def _step_ms(self, job: _Job) -> float | None:
         return self.scaled_ms(self._replay(job).step)
 
     def _scaled_to_mean(self, groups: Ints) -> _Job:
         """The work of each group of ranks scaled to the mean: of a pipeline what lies next to sends and receives.
 
-        A stage with more layers has more launches, too. The rest of its step, its optimizer for example, depends on
+        A stage with more layers has more launches, too, and its host is scaled by no more than these: one that the profiler
+        delays more is not repaired by other layers. The rest of a stage's step, its optimizer for example, depends on
         other things than the layers that it has.
         """
         calls, job = self.replayed, self._job
@@ -300,15 +318,18 @@ class Scenarios:
         if not scaled.any():
             scaled = np.ones(len(calls.rank), dtype=np.bool_)
         working = job.paths.with_less_work(job.idle)
-        factors = []
-        for column in (working.gpu, working.host):
-            counts = scaled & (calls.counted > 0) & np.isfinite(column)
-            own = np.bincount(calls.rank, weights=np.where(counts, column, 0.0), minlength=calls.ranks)
-            means = {group: float(own[groups == group].mean()) for group in np.unique(groups).tolist()}
-            factor = [float(own.mean()) / means[group] if means[group] else 1.0 for group in groups.tolist()]
-            factors.append(np.where(scaled, np.array(factor)[calls.rank], 1.0))
+        launches = np.array([rank.kernels.count.sum() / max(len(rank.steps), 1) for rank in self.facts])
+        of_gpu, of_host = (_to_mean(self._sums(column, scaled), groups) for column in (working.gpu, working.host))
+        most = _to_mean(launches, groups)
+        of_host = np.clip(of_host, np.minimum(most, 1.0), np.maximum(most, 1.0))
+        factors = [np.where(scaled, factor[calls.rank], 1.0) for factor in (of_gpu, of_host)]
         paths = working.scaled(*factors).with_less_work(-job.idle)
         return replace(job, paths=paths, due_to_waiting=job.due_to_waiting * factors[0])
+
+    def _sums(self, column: Floats, chosen: Bools) -> Floats:
+        """Of each rank over the chosen calls that count."""
+        counts = chosen & (self.replayed.counted > 0) & np.isfinite(column)
+        return self.replayed.per_rank(np.where(counts, column, 0.0))
 
     def _recorded_waiting(self) -> tuple[Floats, Floats]:
         """Of each rank how long it waited in calls while its GPU worked, and the share of that in all such calls."""
@@ -348,26 +369,30 @@ class Scenarios:
             return np.full(calls.ranks, 1 - pace)
         return even_pace(calls.paths, self._paused, self.classes, calls.counted, pace)
 
-    def _pace(self) -> float:
-        """Of launching, over what is expected: as the measured step shows, if hosts determine it.
+    def _pace(self) -> tuple[float, tuple[float, float] | None]:
+        """Of launching, over what is expected: as the measured step shows, if hosts determine it; and its ends, where
+        nothing shows it.
 
         Where launches are not recorded it is the share of idle time that is left without the profiler.
         """
         paths = self.replayed.paths
-        untimed = ("recorded", "simulated") if paths.launches else ("recorded",)
+        ends = (math.exp(-JOB_SPREAD), math.exp(JOB_SPREAD)) if paths.launches else None
+        untimed = ("simulated",) if paths.launches else ("recorded",)
         if self.step is None or self.step.source in untimed or len(self.replayed.rank) > _MOST_TIMED:
-            return 1.0
+            return 1.0, ends
         paces = _PACES if paths.launches else _IDLE_KEPT
         steps = [
             self._replay(replace(self._recorded, paths=paths.between(self._faster(pace))), 1).step for pace in paces
         ]
         steps = np.maximum.accumulate(steps).tolist()
         wanted = self.step.ms * 1e6
-        if wanted <= steps[0]:
-            return 1.0 if paths.launches else paces[0]
-        pace = float(np.interp(wanted, steps, paces))
+        pace = (1.0 if paths.launches else paces[0]) if wanted <= steps[0] else float(np.interp(wanted, steps, paces))
         own = float(np.interp(pace, paces, steps))
-        return pace if own > _HOSTS_DECIDE * steps[0] else min(pace, 1.0)
+        if ends is None or own > _HOSTS_DECIDE * steps[0]:
+            return pace, None
+        # The GPU sets the pace: hosts may be anything up to where they would.
+        most = max(one for one, step in zip(paces, steps, strict=True) if step <= _HOSTS_DECIDE * max(wanted, steps[0]))
+        return min(pace, 1.0, most), (ends[0], min(ends[1], most))
 
     def _replay(self, job: _Job, turns: int = _TURNS, joined: bool = True) -> ReplayedStep:
         calls, left = self.replayed, np.zeros(self.replayed.ranks)
@@ -388,6 +413,18 @@ def _with_paths(facts: Sequence[RankFacts], matched: Matched, calls: JobCalls) -
         return calls
     some = calls_of(facts, matched, numbers)
     return some if some.paths.launches else calls
+
+
+def _to_mean(own: Floats, groups: Ints) -> Floats:
+    """Of each rank the factor that takes its group's mean to that of all ranks."""
+    means = np.bincount(groups, weights=own)[groups] / np.bincount(groups)[groups]
+    result: Floats = np.divide(own.mean(), means, out=np.ones(len(own)), where=means > 0)
+    return result
+
+
+def _mean_of(paces: Sequence[float]) -> float:
+    weights = (1.0,) if len(paces) == 1 else PACE_WEIGHTS
+    return sum(weight * each for weight, each in zip(weights, paces, strict=True))
 
 
 def _finite(value: float) -> float | None:

@@ -12,21 +12,11 @@ import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
-from tb_dlprof_plugin.fleet.job import Delay, JobStep, PipelineShape, RankAccount
+from tb_dlprof_plugin.fleet.job import Delay, JobStep, PipelineShape, RankAccount, Verdict
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
-from tb_dlprof_plugin.model.formatting import listed
+from tb_dlprof_plugin.model.formatting import duration, listed
+from tb_dlprof_plugin.model.profile import Ints
 
-CAUSES = {
-    "slow_gpu": "its GPU is slower or has more to do",
-    "slow_host": "its host is slow",
-    "slow_input": "its input is slow",
-    "uneven_data": "its data is more work",
-    "uneven_stage": "its pipeline stage has more work",
-    "garbage_collection": "Python's garbage collector runs",
-    "slow_link": "its link is slow",
-    "expert_load": "its experts get more tokens",
-    "unknown": "the cause is not known",
-}
 _NAMED_PERCENT = 1.0
 _MOST_OF_IT = 2 / 3
 """Of all that ranks owe, from which the ranks of one host are what the job waits for."""
@@ -45,10 +35,10 @@ _OF_SEVERAL = {
 def sentence(
     step: JobStep | None,
     account: Sequence[RankAccount],
-    delays: Sequence[Delay],
+    found: Verdict | None,
     on_cpu: bool = False,
 ) -> str:
-    """One or two sentences; what is not known is not in them. ``on_cpu``: the processes have no GPUs."""
+    """The verdict, then where the step goes; what is not known is not in it. ``on_cpu``: of no GPUs."""
     if step is None or not account:
         return "Where the steps of this job go is not known: no rank recorded a whole step."
     total = sum(row.step_ms for row in account) or 1.0
@@ -72,17 +62,7 @@ def sentence(
     )
     text = f"{count} {name} {compute:.0f} % of the {step.ms:.2f} ms {'step' if step.is_step else 'recording'}"
     text += f"; {', '.join(losses)}." if losses else "."
-    worst = next((delay for delay in delays if delay.significant), None)
-    if worst is not None:
-        text += (
-            f" Rank {worst.rank} delays the others, because {CAUSES[worst.cause]}: repairing it wins "
-            f"{worst.winnable_ms:.2f} ms of a step."
-        )
-    elif not step.is_step:
-        text += " No steps are marked: which rank delays the others cannot be said."
-    elif count > 1:
-        text += " No rank delays the others by more than chance."
-    return text
+    return text if found is None else f"{found.sentence} {text}"
 
 
 def notes_on(
@@ -152,6 +132,21 @@ def left_out(recorded: Sequence[int], ranks: Sequence[int]) -> list[str]:
     return notes
 
 
+def stall_note(facts: Sequence[RankFacts], numbers: Ints, stalled: int | None) -> list[str]:
+    """That one step is left out, with how long it took; nothing without one."""
+    if stalled is None:
+        return []
+    lengths = {
+        number: float(np.median([(one.steps.end_ns - one.steps.start_ns)[one.steps.number == number] for one in facts]))
+        for number in numbers.tolist()
+    }
+    usual = float(np.median([length for number, length in lengths.items() if number != stalled]))
+    return [
+        f"Step {stalled} took {duration(lengths[stalled])}, the others {duration(usual)}: a stall, which is left out. A "
+        "longer recording shows whether it comes back."
+    ]
+
+
 def _expert_note(facts: Sequence[RankFacts]) -> str:
     """How uneven the experts' load is: bytes that each rank exchanges in all-to-all calls; "" without such calls."""
     sent = np.array(
@@ -178,7 +173,7 @@ def host_notes(facts: Sequence[RankFacts], delays: Sequence[Delay], step_ms: flo
     The repair of one of them alone wins little, because the others are as late.
     """
     names = {rank_facts.rank: rank_facts.host for rank_facts in facts}
-    caused_ms = sum(delay.owed_ms for delay in delays)
+    caused_ms = sum(delay.caused_waiting_ms for delay in delays)
     if len({*names.values()} - {""}) < 2 or step_ms is None or caused_ms < _WORTH * step_ms:
         return []
     by_host: dict[str, list[Delay]] = {}
@@ -186,7 +181,7 @@ def host_notes(facts: Sequence[RankFacts], delays: Sequence[Delay], step_ms: flo
         by_host.setdefault(names.get(delay.rank, ""), []).append(delay)
     for host, late in by_host.items():
         cause, count = Counter(delay.cause for delay in late).most_common(1)[0]
-        share = sum(delay.owed_ms for delay in late if delay.cause == cause) / caused_ms
+        share = sum(delay.caused_waiting_ms for delay in late if delay.cause == cause) / caused_ms
         if not host or count < 2 or cause not in _OF_SEVERAL or share < _MOST_OF_IT:
             continue
         ranks = ", ".join(str(rank) for rank in sorted(delay.rank for delay in late if delay.cause == cause))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tb_dlprof_plugin.fleet.answers.sentences import CAUSES
+from tb_dlprof_plugin.fleet.answers.verdict import CAUSES
 from tb_dlprof_plugin.fleet.job import CollectiveRow, Delay, Job
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN
 from tb_dlprof_plugin.fleet.several_jobs.comparison import (
@@ -111,18 +111,18 @@ def _ranks(base: Job, candidate: Job, paired: PairedRanks) -> list[RankChange]:
 
 def _delays(base: Job, candidate: Job, paired: PairedRanks) -> list[DelayChange]:
     """Those beyond chance, new ones first, then by what they cost."""
-    before = {row.rank: row for row in base.delays if row.significant}
+    before = {row.rank: row for row in base.delays if row.certain}
     counterpart = {pair.rank: [rank for rank, _ in pair.base] for pair in paired.pairs}
     changes = []
     for row in candidate.delays:
-        if not row.significant:
+        if not row.certain:
             continue
         same = [rank for rank in counterpart.get(row.rank, ()) if rank in before and before[rank].cause == row.cause]
         changes.append(_delay(before.pop(same[0]) if same else None, row))
     changes += [_delay(row, None) for row in before.values()]
     order = ("new", "stays", "gone")
     return sorted(
-        changes, key=lambda one: (order.index(one.what), -max(one.winnable_ms or 0.0, one.base_winnable_ms or 0.0))
+        changes, key=lambda one: (order.index(one.what), -max(one.saving_ms or 0.0, one.base_saving_ms or 0.0))
     )
 
 
@@ -134,8 +134,8 @@ def _delay(before: Delay | None, after: Delay | None) -> DelayChange:
         cause=said.cause,
         base_rank=before.rank if before else None,
         rank=after.rank if after else None,
-        base_winnable_ms=before.winnable_ms if before else None,
-        winnable_ms=after.winnable_ms if after else None,
+        base_saving_ms=before.saving_ms if before else None,
+        saving_ms=after.saving_ms if after else None,
         why=said.why,
     )
 
@@ -305,5 +305,5 @@ def _sentence(found: JobComparison) -> str:
 
 def _delay_text(one: DelayChange) -> str:
     rank = one.rank if one.rank is not None else one.base_rank
-    cost = one.winnable_ms if one.winnable_ms is not None else one.base_winnable_ms or 0.0
+    cost = one.saving_ms if one.saving_ms is not None else one.base_saving_ms or 0.0
     return f"rank {rank} delays the others, because {CAUSES[one.cause]} ({cost:.2f} ms)"

@@ -61,8 +61,8 @@ class DelayChange:
     cause: Cause
     base_rank: int | None
     rank: int | None
-    base_winnable_ms: float | None
-    winnable_ms: float | None
+    base_saving_ms: float | None
+    saving_ms: float | None
     why: str
 
 

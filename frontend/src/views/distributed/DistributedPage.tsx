@@ -45,7 +45,7 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
           <RankAccounts run={ref.run} account={data.account} selected={String(ref.rank)} onOpen={open} />
         )}
         {data.what_if.length > 0 && (
-          <Card title={<Term of="jobWhatIf">What repairs would win</Term>} testId="job-what-if">
+          <Card title={<Term of="jobWhatIf">What changes would save</Term>} testId="job-what-if">
             <DataTable
               name={`repairs ${ref.run}`}
               plain
@@ -103,18 +103,20 @@ function JobFigures({ data }: { data: JobData }) {
         under={figures.balance_percent === null ? "" : `load balance ${formatPercent(figures.balance_percent)}`}
         testId="job-parallel"
       />
-      <Figure
-        of="jobWasted"
-        label="Lost to stragglers"
-        unit="percent"
-        value={figures.wasted_percent}
-        under={
-          figures.wasted_gpu_hours_per_day === null
-            ? "of the ranks' time"
-            : `of the ranks' time, ${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
-        }
-        testId="job-wasted"
-      />
+      {figures.wasted_percent !== null && (
+        <Figure
+          of="jobWasted"
+          label="Lost to uneven ranks"
+          unit="percent"
+          value={figures.wasted_percent}
+          under={
+            figures.wasted_gpu_hours_per_day === null
+              ? "of the ranks' time"
+              : `of the ranks' time, ${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
+          }
+          testId="job-wasted"
+        />
+      )}
       <Figure
         of="jobFlops"
         label="FLOPs utilization"

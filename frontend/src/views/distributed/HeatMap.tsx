@@ -6,7 +6,7 @@ import { Drawing } from "../../components/export/Drawing";
 import type { Column } from "../../components/table/columns";
 import { formatPercent } from "../../format/number";
 import { themeSignal } from "../../state/theme";
-import { byIteration, byMesh, strength, type Grid } from "./heat";
+import { byIteration, byMesh, FULL_PERCENT, strength, type Grid } from "./heat";
 import { heatParam } from "./params";
 
 interface HeatMapProps {
@@ -89,8 +89,10 @@ export function HeatMap({ heat, mesh, ranks, onOpen }: HeatMapProps) {
       <Drawing name="Own work of each rank against the median" columns={CELLS} rows={cells}>
         <Cells grid={grid} onOpen={onOpen} />
       </Drawing>
-      <p class="muted small">
-        One dark cell is a machine, a dark row of a mesh a stage, cells that change from step to step the data.
+      <p class="heat-scale muted small">
+        <span>as the median rank, or sooner</span>
+        <span class="heat-scale-bar" aria-hidden="true" />
+        <span>{FULL_PERCENT} % longer, or more</span>
       </p>
     </Card>
   );

@@ -3,7 +3,7 @@ import * as columns from "../../api/columns";
 import { tableColumns } from "../../components/table/declared";
 
 export const DELAYS = tableColumns(columns.JobDelay, {
-  significant: { value: (row) => (row.significant ? "yes" : "may be chance") },
+  certain: { value: (row) => (row.certain ? "yes" : "no") },
   why: { cell: (row) => <span class="wrap">{row.why}</span> },
 });
 

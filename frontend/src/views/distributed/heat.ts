@@ -50,5 +50,7 @@ export function byMesh(heat: JobHeat, rankNumbers: readonly number[], rows: JobD
   };
 }
 
-/** How strong a cell is drawn, 0 to 1: nothing below the median rank, full at 25 % above it. */
-export const strength = (percent: number): number => Math.min(1, Math.max(0, percent / 25));
+export const FULL_PERCENT = 25;
+
+/** How strong a cell is drawn, 0 to 1: nothing below the median rank, full at `FULL_PERCENT` above it. */
+export const strength = (percent: number): number => Math.min(1, Math.max(0, percent / FULL_PERCENT));

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.savings import of_job_step, stated
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.fleet.answers.collectives import USED
 from tb_dlprof_plugin.fleet.job import Delay, Job
@@ -32,7 +32,7 @@ RULE = Rule(
     __name__,
     __doc__,
     needs=(JobNeed.OTHER_RANKS,),
-    thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
+    thresholds=("WORTHWHILE_SAVING_PERCENT",),
 )
 
 OFF: dict[str, tuple[tuple[str, ...], str]] = {
@@ -54,8 +54,8 @@ def check(context: RuleContext) -> Finding | Silent:
     assert job is not None
     assert job.step is not None
     off = switched_off(context)
-    slow = next((delay for delay in job.delays if delay.cause == "slow_link" and delay.significant), None)
-    won_ns = 0.0 if slow is None else min(slow.winnable_ms / job.step.ms, 1.0) * context.step_ns
+    slow = next((delay for delay in job.delays if delay.cause == "slow_link" and delay.certain), None)
+    won_ns = 0.0 if slow is None else of_job_step(context, job, slow.saving_ms)
     share = percent(won_ns, context.step_ns) or 0.0
     if slow is not None and share >= thresholds.WORTHWHILE_SAVING_PERCENT:
         return _slow(context, job, slow, won_ns, off)
@@ -97,9 +97,9 @@ def _rates(job: Job) -> list[tuple[float, float | None]]:
 def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[str, str]) -> Finding:
     rates = _rates(job)
     best = max(rates, default=None)
-    ranks = sorted(one.rank for one in job.delays if one.cause == "slow_link" and one.significant)
+    ranks = sorted(one.rank for one in job.delays if one.cause == "slow_link" and one.certain)
     named = ", ".join(map(str, ranks[:8])) + (" ..." if len(ranks) > 8 else "")
-    kept = thresholds.STRAGGLER_KEPT
+    low_ns = of_job_step(context, job, slow.saving_low_ms)
     most_ns = max(won_ns, _without_transfers_ns(context))
     because = "".join(f" {text} is set: {what}." for text, what in off.items())
     return RULE.finding(
@@ -117,12 +117,11 @@ def _slow(context: RuleContext, job: Job, slow: Delay, won_ns: float, off: dict[
         code="".join(f"unset {text.partition('=')[0]}\n" for text in off),
         saving=stated(
             context,
-            won_ns * (1 - kept.high),
-            won_ns * (1 - kept.expected),
+            low_ns,
+            won_ns,
             most_ns,
             "The recorded job, replayed with transfers as fast as half of what the links carry, or as in the other "
-            f"groups, has a step that is {ms(won_ns)} shorter. How much of it is won depends on the hosts: "
-            f"{100 * (1 - kept.high):.0f} % at the least. At best, without any transfer time, {ms(most_ns)}.",
+            f"groups, has a step that is {ms(won_ns)} shorter. At best, without any transfer time, {ms(most_ns)}.",
         ),
     ).but(confidence="high" if off else "medium", group="slow_link")
 

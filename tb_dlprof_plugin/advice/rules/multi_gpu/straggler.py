@@ -25,16 +25,16 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule import Finding, JobNeed, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.advice.savings import of_job_step, stated
 from tb_dlprof_plugin.advice.text import ms
-from tb_dlprof_plugin.fleet.job import Cause, Delay
+from tb_dlprof_plugin.fleet.job import Cause
 from tb_dlprof_plugin.metrics.iterations import percent
 
 RULE = Rule(
     __name__,
     __doc__,
     needs=(Need.GPU, JobNeed.OTHER_RANKS),
-    thresholds=("WORTHWHILE_SAVING_PERCENT", "STRAGGLER_KEPT"),
+    thresholds=("WORTHWHILE_SAVING_PERCENT",),
     group="imbalance",
 )
 
@@ -54,39 +54,33 @@ _CHANGE: dict[Cause, str] = {
 
 
 def check(context: RuleContext) -> Finding | Silent:
-    """Fires where the first of the job's delays is beyond chance and wins `WORTHWHILE_SAVING_PERCENT`."""
+    """Fires where the job's verdict names a rank whose repair saves `WORTHWHILE_SAVING_PERCENT`."""
     job = context.job
     assert job is not None
     assert job.step is not None
-    late = [delay for delay in job.delays if delay.significant]
-    worst = next((delay for delay in late if delay.cause != "slow_link"), None)
-    if worst is None and late:
-        return Silent(f"{late[0].why} That is no rank's own delay (rule slow_link).")
+    found = job.verdict
+    if found is None or found.kind != "delays":
+        return Silent("" if found is None else found.sentence, applicable=found is not None and found.kind != "unknown")
+    worst = next((delay for delay in job.delays if delay.certain and delay.cause != "slow_link"), None)
     if worst is None:
-        return Silent("No rank delays the others by more than chance.")
-    won_ns = min(worst.winnable_ms / job.step.ms, 1.0) * context.step_ns
-    if (percent(won_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"Rank {worst.rank} is last most often; repairing it wins {ms(won_ns)} a step.")
-    return _finding(context, worst, won_ns)
-
-
-def _finding(context: RuleContext, worst: Delay, won_ns: float) -> Finding:
-    kept = thresholds.STRAGGLER_KEPT
+        return Silent(f"{job.delays[0].why} That is no rank's own delay (rule slow_link).")
+    saved_ns = of_job_step(context, job, worst.saving_ms)
+    if (percent(saved_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(found.sentence)
     return RULE.finding(
         title=f"Rank {worst.rank} delays the others",
-        seen=f"The other ranks wait {worst.owed_ms:.2f} ms of GPU time a step because of it. {worst.why}",
+        seen=f"The other ranks wait {worst.caused_waiting_ms:.2f} ms of GPU time a step because of it. {worst.why}",
         readings=[
-            Reading("Waiting of the other ranks per step", worst.owed_ms * 1e6, "ns"),
-            Reading("Step that its repair wins", won_ns, "ns"),
+            Reading("Waiting of the other ranks per step", worst.caused_waiting_ms * 1e6, "ns"),
+            Reading("Step that its repair saves", saved_ns, "ns"),
         ],
         change=_CHANGE[worst.cause],
         saving=stated(
             context,
-            won_ns * (1 - kept.high),
-            won_ns * (1 - kept.expected),
-            won_ns * (1 - kept.low),
+            of_job_step(context, job, worst.saving_low_ms),
+            saved_ns,
+            of_job_step(context, job, worst.saving_high_ms),
             f"The recorded job, replayed with rank {worst.rank} as fast as the ranks with the same work, has a step "
-            f"that is {ms(won_ns)} shorter. How fast hosts are does not show where their GPUs wait, so that "
-            f"the win may be {100 * (1 - kept.high):.0f} % of it.",
+            f"that is {ms(saved_ns)} shorter. The interval covers how fast hosts may be without the profiler.",
         ),
     )

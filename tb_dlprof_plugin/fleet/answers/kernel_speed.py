@@ -1,0 +1,67 @@
+"""How fast a rank's kernels are next to the same ones of other ranks, and how many of them it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.profile import Ints
+
+SLOWER = 1.02
+"""Kernels at equal shapes, from which a GPU is slower than the others: GPUs of one kind differ by about 1 %."""
+_ALL = 0.98
+"""Share of the launches from which ranks run the same kernels: only those that take most are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpeed:
+    """A rank's kernels compared with the median of the other ranks.
+
+    Attributes:
+        slowdown: time of the kernels in common over what they would take at the others' speed; 1 is as fast. None where
+            none of them ran outside of collectives.
+        shared: share of the others' launches that this rank makes too, at the same shapes.
+        more: time of this rank's kernels over that of the others', by those that take most.
+    """
+
+    slowdown: float | None
+    shared: float
+    more: float
+
+    @property
+    def alike(self) -> bool:
+        """Whether it runs the same kernels for as long: its GPU is not at fault."""
+        return self.shared >= _ALL and self.more < SLOWER
+
+
+def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> KernelSpeed | None:
+    """None where no kernel is known, of the rank or of the others."""
+    counts: dict[int, list[int]] = {}
+    times: dict[int, list[int]] = {}
+    for other in others.tolist():
+        table = facts[other].kernels
+        for key, count, mean in zip(table.key.tolist(), table.count.tolist(), table.mean_ns.tolist(), strict=True):
+            counts.setdefault(key, []).append(count)
+            if mean > 0:
+                times.setdefault(key, []).append(mean)
+    table = facts[index].kernels
+    own = dict(zip(table.key.tolist(), table.count.tolist(), strict=True))
+    if not counts or not own:
+        return None
+    usual = {key: float(np.median(numbers)) for key, numbers in counts.items()}
+    shared = sum(min(own.get(key, 0), count) for key, count in usual.items()) / sum(usual.values())
+    both = [
+        (count * mean, count * float(np.median(times[key])))
+        for key, count, mean in zip(own, own.values(), table.mean_ns.tolist(), strict=True)
+        if mean > 0 and key in times
+    ]
+    slowdown = sum(mine for mine, _ in both) / sum(expected for _, expected in both) if both else None
+    mine = float((table.count * np.maximum(table.mean_ns, 0)).sum())
+    theirs = [
+        float((one.count * np.maximum(one.mean_ns, 0)).sum()) for one in (facts[index].kernels for index in others.tolist())
+    ]
+    whole = float(np.median(theirs))
+    return KernelSpeed(slowdown, shared, mine / whole if whole else np.inf)

@@ -1,0 +1,170 @@
+"""Who delays the others, in one answer of four: a rank does, a rank is late but hidden, none is, or it cannot be said.
+
+An answer needs all ranks, recorded at the same time, whose collectives are found on all members, in two steps or more.
+A rank is named where the replay says that its repair saves a hundredth of the step, its cause was seen, and no single
+step carries the delay (`delays`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.fleet.answers.delays import WORTH
+from tb_dlprof_plugin.fleet.answers.lateness import Lateness, lateness
+from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
+from tb_dlprof_plugin.fleet.job import Cause, Delay, JobStep, MatchedShare, Verdict
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.model.formatting import duration, listed
+
+CAUSES: dict[Cause, str] = {
+    "slow_gpu": "its GPU is slower or has more to do",
+    "slow_host": "its host is slow",
+    "slow_input": "its input is slow",
+    "uneven_data": "its data is more work",
+    "uneven_stage": "its pipeline stage has more work",
+    "garbage_collection": "Python's garbage collector runs",
+    "slow_link": "its link is slow",
+    "expert_load": "its experts get more tokens",
+    "unknown": "the cause is not known",
+}
+MATCHED = 90.0
+"""Percent of the collectives that have to be found on all members. Ours: with 5 % of a rank's calls lost answers stay
+right, with a step of three lost they do not (`lab.ranks.perturbed`)."""
+_OTHER_JOB = 10.0
+"""Percent below which the ranks hardly have a collective in common."""
+_SAME_HOST_NS, _OTHER_HOST_NS = 1_000_000_000, 60_000_000_000
+"""Time between the end of one rank's recording and the begin of another's, from which they are of different trainings:
+clocks of hosts differ by less than a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a verdict rests on.
+
+    Attributes:
+        facts: of the compared ranks. missing: ranks that were not recorded.
+        matching: of their collectives.
+        steps: in how many steps they are compared; of so many ``recorded`` ones.
+    """
+
+    facts: Sequence[RankFacts]
+    missing: Sequence[int]
+    matching: MatchedShare
+    steps: int
+
+
+def why_unknown(compared: Compared, step: JobStep | None) -> str:
+    """What a verdict lacks and what to do, in a sentence; "" where it lacks nothing."""
+    facts, matching = compared.facts, compared.matching
+    if step is not None and not step.is_step:
+        return "No steps are marked: call prof.step(), or the hook's step(), after each iteration on every rank."
+    apart = _recorded_apart(facts)
+    if apart:
+        return apart
+    if compared.missing:
+        count, world = len(compared.missing), len(facts) + len(compared.missing)
+        return (
+            f"{count} of {world} ranks {'is' if count == 1 else 'are'} missing ({listed(compared.missing)}), and may be "
+            "what the others wait for: add their recordings."
+        )
+    if step is None or not compared.steps:
+        return "The ranks recorded no step in common: record the same steps on all of them."
+    share = matching.matched_percent
+    if share is None or share < MATCHED:
+        found = f"{matching.matched:,} of {matching.total:,} collectives were found on all of their members"
+        if share is None or share < _OTHER_JOB:
+            return f"{found}: are these recordings of one job? Name those of one training."
+        return (
+            f"{found}, and an answer needs {MATCHED:.0f} %: a recording is cut off or lacks steps. Record the same steps on "
+            "all ranks."
+        )
+    if compared.steps < 2:
+        return "One step in common says nothing of others: record three or more."
+    return ""
+
+
+def _recorded_apart(facts: Sequence[RankFacts]) -> str:
+    """Two ranks whose recordings do not meet in time; "" where all do, or a recording has no date."""
+    spans = [
+        (one.base_ns + int(one.steps.start_ns[0]), one.base_ns + int(one.steps.end_ns[-1]), one)
+        for one in facts
+        if len(one.steps) and one.base_ns > _DATED_NS
+    ]
+    if len(spans) < 2:
+        return ""
+    last_begin, _, later = max(spans, key=lambda span: span[0])
+    _, first_end, sooner = min(spans, key=lambda span: span[1])
+    allowed = _SAME_HOST_NS if later.host == sooner.host else _OTHER_HOST_NS
+    if last_begin - first_end <= allowed:
+        return ""
+    return (
+        f"Rank {later.rank} was recorded {(last_begin - first_end) / 1e9:,.0f} s after rank {sooner.rank}: these are "
+        "different trainings, or different steps of one. Name recordings of the same steps."
+    )
+
+
+_DATED_NS = 10**18
+"""Times since 1970 in this century are larger; smaller ones are since a machine's start."""
+
+
+def verdict(
+    compared: Compared, step: JobStep | None, delays: Sequence[Delay], scenarios: Scenarios, unknown: str
+) -> Verdict | None:
+    """The verdict on a job; None for a rank alone of a job of one.
+
+    Args:
+        compared: what it rests on.
+        step: of the job.
+        delays: the ranks that cost most.
+        scenarios: replays of the job.
+        unknown: of `why_unknown`.
+    """
+    if len(compared.facts) + len(compared.missing) < 2:
+        return None
+    if unknown or step is None:
+        return Verdict("unknown", f"Which rank delays the others cannot be said. {unknown}".strip())
+    late = lateness(scenarios)
+    number_of = {rank.rank: index for index, rank in enumerate(scenarios.facts)}
+    worst = next((delay for delay in delays if delay.certain), None)
+    if worst is not None:
+        ends = f"{duration(worst.saving_low_ms * 1e6)} to {duration(worst.saving_high_ms * 1e6)}"
+        return Verdict(
+            "delays",
+            f"Rank {worst.rank} delays the others, because {CAUSES[worst.cause]}: repairing it saves "
+            f"{duration(worst.saving_ms * 1e6)} of a step ({ends}).",
+            rank=worst.rank,
+            cause=worst.cause,
+            late_ms=max(late.mean_ns(number_of[worst.rank]) / 1e6, 0.0),
+            saving_ms=worst.saving_ms,
+            saving_low_ms=worst.saving_low_ms,
+            saving_high_ms=worst.saving_high_ms,
+        )
+    hidden = next((delay for delay in delays if _is_hidden(late, delay, number_of[delay.rank])), None)
+    if hidden is not None:
+        nothing = hidden.saving_ms < WORTH * step.ms
+        saves = "nothing now" if nothing else f"0 to {duration(hidden.saving_high_ms * 1e6)}, as fast as hosts are"
+        late_ms = late.mean_ns(number_of[hidden.rank]) / 1e6
+        return Verdict(
+            "hidden",
+            f"Rank {hidden.rank} is {duration(late_ms * 1e6)} late in each step, because {CAUSES[hidden.cause]}, but "
+            f"others {'' if nothing else 'may '}hide it: repairing it saves {saves}.",
+            rank=hidden.rank,
+            cause=hidden.cause,
+            late_ms=late_ms,
+            saving_ms=hidden.saving_ms,
+            saving_low_ms=hidden.saving_low_ms,
+            saving_high_ms=hidden.saving_high_ms,
+        )
+    visible_ms = max(late.visible_ns / 1e6, WORTH * step.ms)
+    return Verdict(
+        "none",
+        "No rank delays the others beyond chance; one that is "
+        f"{duration(visible_ms * 1e6)} or more late in each step would have shown.",
+        visible_ms=visible_ms,
+    )
+
+
+def _is_hidden(late: Lateness, delay: Delay, index: int) -> bool:
+    of_host = delay.cause in ("slow_host", "slow_input", "garbage_collection")
+    return delay.cause != "unknown" and bool((late.beyond_chance(of_host) & late.alike)[index])
