@@ -26,6 +26,7 @@ from tb_dlprof_plugin.planning import Forecast, Precision
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains, headline
 from tb_dlprof_plugin.simulation.change import Change, without_calls
+from tb_dlprof_plugin.simulation.simulator import SimulatedStep
 
 ALL_OF_IT = SpeedupRange(1.0, 1.0, 1.0)
 _CPU_ERROR, _GPU_ERROR = 0.064, 0.02
@@ -103,11 +104,19 @@ def shorter_step(
     """
     known = context.simulation
     step, before = known.estimate.ns, known.step()
-    most = max(step - known.step([high], known.share.low).gpu_ns, 0.0)
-    most = most if at_most_ns is None else min(most, max(at_most_ns, 0.0))
+    replayed: dict[tuple[int, float], SimulatedStep] = {}
+
+    def after(change: Change, share: float) -> SimulatedStep:
+        key = (id(change), share)
+        if key not in replayed:
+            replayed[key] = known.step([change], share)
+        return replayed[key]
 
     def gone(change: Change, share: float) -> float:
-        return max(step - known.step([change], share).ns, 0.0)
+        return max(step - after(change, share).ns, 0.0)
+
+    most = max(step - after(high, known.share.low).gpu_ns, 0.0)
+    most = most if at_most_ns is None else min(most, max(at_most_ns, 0.0))
 
     middle = min(gone(expected, known.share.expected), most)
     ends = [middle]

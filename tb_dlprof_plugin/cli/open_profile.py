@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.cli.trace_files import known_in
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.model.run_choice import ProfileChoice, RangeChoice
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.store.choice import NoSuchProfile, sessions_of
@@ -77,6 +74,10 @@ def _open(
     name = runs[0].name if runs else ""
     store = EventFileStore({name: files})
     if not store.of_run(name):
+        # A stored run waits for no reader.
+        from tb_dlprof_plugin.cli.trace_files import known_in
+        from tb_dlprof_plugin.readers import registry
+
         traces = registry.files_below(source)
         if len(traces) == 1:
             return _of_trace(traces[0], choice.rank, key_node, markers)
@@ -119,6 +120,8 @@ def _name_sessions(source: Path, shown: str, sessions: list[str]) -> None:
 def _of_trace(
     path: Path, rank: int | None, key_node: str | None, markers: Markers | None
 ) -> tuple[ProfileView, RunRef]:
+    from tb_dlprof_plugin.analysis import analyze_trace
+
     options = ReadOptions(markers or Markers.AUTO)
     with Progress(path) as progress:
         profile = analyze_trace(path, rank=rank, options=options, progress=progress.update)

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.simulation.call_names import calls_named
 
 _RANGES = ("nccl:", NCCL_CALL, "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
 """Of calls of a process group, and ops that run in one: a name that says the operation."""
+_BEFORE_ALL = -(2**62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ def calls_on_gpu(view: ProfileView, device: int, groups: list[Group], strings: S
     # A recording with one group leaves no choice.
     group = np.where((columns["group"] == UNKNOWN) & (len(groups) == 1), 0, columns["group"])
     size = columns["bytes"]
-    for index in np.flatnonzero(size < 0).tolist():
+    unknown = np.flatnonzero(size < 0)
+    for index, own in zip(unknown.tolist(), bytes_of(view, rows[unknown]).tolist(), strict=True):
         members = len(groups[group[index]].members) if group[index] >= 0 else 0
-        own = int(bytes_of(view, rows[index : index + 1])[0])
         size[index] = whole_bytes(Operation(int(operation[index])), own, -1, members)
     return CommunicationCalls(
         launch=rows,
@@ -103,25 +104,21 @@ def notes_of_launches(view: ProfileView, rows: Ints) -> tuple[Ints, Ints]:
     note = known[rows]
     waiting = np.flatnonzero(~with_kernel & (table.call >= 0))
     waiting = waiting[np.argsort(calls.start_ns[table.call[waiting]], kind="stable")]
+    started, of_thread = calls.start_ns[table.call[waiting]], calls.thread[table.call[waiting]]
+    waiting_on = {thread: np.flatnonzero(of_thread == thread) for thread in np.unique(of_thread).tolist()}
     pairs: list[tuple[int, int]] = []
     since: dict[int, int] = {}
-    taken = 0
-    forever = -(2**62)
     in_turn = sorted(range(len(rows)), key=lambda index: _called(view, int(rows[index])))
     for index in in_turn:
         at, thread = _called(view, int(rows[index])), _thread(view, int(rows[index]))
         mine: list[int] = []
-        if note[index] < 0 and thread >= 0:
-            after = since.get(thread, forever)
-            for one in waiting[taken:].tolist():
-                started = int(calls.start_ns[table.call[one]])
-                if started > at:
-                    break
-                if started > after and calls.thread[table.call[one]] == thread:
-                    mine.append(one)
+        if note[index] < 0 and thread in waiting_on:
+            # Before its first launch a thread has only what no other thread had passed.
+            after = since[thread] if thread in since else min(since.values(), default=_BEFORE_ALL)
+            own = waiting_on[thread]
+            first, stop = np.searchsorted(started[own], (after, at), side="right")
+            mine = waiting[own[first:stop]].tolist()
         since[thread] = at
-        while taken < len(waiting) and calls.start_ns[table.call[waiting[taken]]] <= min(since.values()):
-            taken += 1
         pairs += [(index, one) for one in mine] or [(index, int(note[index]))]
     pairs.sort(key=lambda pair: pair[0])
     result = np.array(pairs, dtype=np.int64).reshape(-1, 2)

@@ -92,7 +92,9 @@ def stalled_step(facts: Sequence[RankFacts], numbers: Ints) -> int | None:
     if not facts:
         return None
     chosen = among(facts, numbers)
-    lengths = np.stack([(rank.steps.end_ns - rank.steps.start_ns)[own] for rank, own in zip(facts, chosen, strict=True)])
+    lengths = np.stack(
+        [(rank.steps.end_ns - rank.steps.start_ns)[own] for rank, own in zip(facts, chosen, strict=True)]
+    )
     length = np.median(lengths, axis=0)
     at = int(length.argmax())
     usual = float(np.median(np.delete(length, at)))

@@ -62,8 +62,7 @@ def kernel_times(view: ProfileView, device: int, communication: Intervals) -> Ke
     One that always runs during a collective has an unknown mean.
     """
     launches = view.profile.launches
-    chosen = _own_kernels(view, device)
-    key = _keys(view, chosen)
+    chosen, key = _own_kernels(view, device)
     duration = launches.duration_ns[chosen]
     alone = covered(communication, launches.start_ns[chosen], launches.start_ns[chosen] + duration) == 0
     unique, place = np.unique(key, return_inverse=True)
@@ -77,11 +76,15 @@ def kernel_times(view: ProfileView, device: int, communication: Intervals) -> Ke
     return KernelTimes(unique[most], count[most].astype(np.int64), mean[most])
 
 
-def _own_kernels(view: ProfileView, device: int) -> Ints:
-    """Rows of the kernels of recorded iterations that are no communication."""
-    launches = view.profile.launches
-    own = view.launch_is_kernel & ~is_collective(view) & (launches.device == device)
-    return np.flatnonzero(own & (view.launch_iteration >= 0))
+def _own_kernels(view: ProfileView, device: int) -> tuple[Ints, Ints]:
+    """Rows of the kernels of recorded iterations that are no communication, and their `_keys`."""
+
+    def found() -> tuple[Ints, Ints]:
+        own = view.launch_is_kernel & ~is_collective(view) & (view.profile.launches.device == device)
+        rows = np.flatnonzero(own & (view.launch_iteration >= 0))
+        return rows, _keys(view, rows)
+
+    return view.kept((f"{__name__}._own_kernels", device), found)
 
 
 def _keys(view: ProfileView, rows: Ints) -> Ints:
@@ -120,8 +123,8 @@ def _work_hash(view: ProfileView, device: int | None) -> Ints:
         )
         np.add.at(result, iteration, of_op[op].astype(np.uint64))
     else:
-        rows = _own_kernels(view, device)
-        np.add.at(result, view.launch_iteration[rows], _keys(view, rows).astype(np.uint64))
+        rows, keys = _own_kernels(view, device)
+        np.add.at(result, view.launch_iteration[rows], keys.astype(np.uint64))
     return (result >> np.uint64(1)).astype(np.int64)
 
 

@@ -20,8 +20,8 @@ from tb_dlprof_plugin.pages.common import (
     coverage_of,
     selected_range,
 )
+from tb_dlprof_plugin.pages.off_tensor_cores import main_reason
 from tb_dlprof_plugin.pages.sentences import TextPart, plain, text_of
-from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -70,6 +70,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
     called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0) | (totals.kernel_calls > 0))
     weight = totals.gpu_ns if has_gpu else totals.cpu_total_ns
     timed = timed_on_cpu(view, totals)
+    eligible = _eligible(view, totals)
     rows = []
     for group in called[np.argsort(-weight[called], kind="stable")].tolist():
         op = int(usual[group])
@@ -89,7 +90,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
                 gpu_ns=int(totals.gpu_ns[group]) if has_gpu else None,
                 gpu_percent=percent(int(totals.gpu_ns[group]), all_gpu_ns) if has_gpu else None,
                 kernel_calls=int(totals.kernel_calls[group]),
-                tc_eligible=_eligible(view, totals, group),
+                tc_eligible=eligible[group],
                 using_tc=using_tensor_cores(totals, group) if has_gpu else "unknown",
                 precision=precisions[group] or inputs[group],
                 shapes=shapes_text(profile.shapes_of(op)),
@@ -140,14 +141,16 @@ def eligibility_reason(view: ProfileView, selection: Selection, group: int, elig
     return f"{op_type} has no form that runs on Tensor Cores."
 
 
-def _eligible(view: ProfileView, totals: OpTotals, group: int) -> Verdict:
-    if totals.eligible[group]:
-        return "yes"
+def _eligible(view: ProfileView, totals: OpTotals) -> list[Verdict]:
+    """Per op."""
     # Without a GPU or its compute capability the eligibility of every matrix op is unknown, else that of graphs alone
     # that were recorded whole.
     unknown = bool((view.profile.ops.tensor_core_eligible == Verdicts.UNKNOWN).any())
     unknown |= bool((view.launch_by_kernel == Verdicts.UNKNOWN).any())
-    return "unknown" if unknown and view.groups_with_matrix_op[group] else "no"
+    return [
+        "yes" if eligible else "unknown" if unknown and has_matrix_op else "no"
+        for eligible, has_matrix_op in zip(totals.eligible.tolist(), view.groups_with_matrix_op.tolist(), strict=True)
+    ]
 
 
 def _usual_op(view: ProfileView, selection: Selection) -> Ints:

@@ -24,8 +24,9 @@ from tb_dlprof_plugin.pages.recorded_run import RecordedRun, RunAdvice, recorded
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.allowance import GZIP, Allowance
 from tb_dlprof_plugin.store.code_version import code_version
+from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
-from tb_dlprof_plugin.store.profile_store import reopened
+from tb_dlprof_plugin.store.profile_store import opened
 from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -79,23 +80,25 @@ def write_run_to(address: str, profile: Profile) -> str:
     return written
 
 
-def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None]:
-    """The summary and the facts of a rank that are stored with a profile; None where they cannot be made of it.
+def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None, bytes]:
+    """The summary and the facts of a rank that are stored with a profile, None where they cannot be made of it; and the
+    encoded profile, which they are made of.
 
     Tables of many runs show the lowest rank of each. Of a job, rank 0 alone has a summary: making one takes as long as
     reading the trace. Where rank 0 is missing, such a table opens the lowest rank's profile.
     """
     facts = summary = None
+    blob = encode(profile)
     # What is recorded must not be lost for the sake of a faster table.
     with contextlib.suppress(Exception):
         # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
-        view = ProfileView(reopened(profile))
+        view = ProfileView(opened(blob))
         with contextlib.suppress(Exception):
             facts = facts_to_store(view)
         if profile.source.rank == 0 or (profile.facts.world_size or 1) == 1:
             ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
             summary = encode_summary(recorded_run(view, ref, view.selection()))
-    return summary, facts
+    return summary, facts, blob
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:

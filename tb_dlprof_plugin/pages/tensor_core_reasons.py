@@ -16,11 +16,11 @@ from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
-from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.formatting import shapes_text
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_reasons import LABELS, Reason
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import Verdict
+from tb_dlprof_plugin.pages.off_tensor_cores import NEVER, with_short_kernel
 from tb_dlprof_plugin.planning.candidates import forecasts
 from tb_dlprof_plugin.planning.forecast_text import gains
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -33,8 +33,6 @@ OffReason = Literal[
 
 _FACTORS: dict[str, SpeedupRange] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
 _REMEDIES = {"tf32": "TF32", "amp": "mixed precision"}
-_NEVER = ("gpu_has_none", "no_tensor_core_kernel", "dtype")
-"""Reasons that also apply to matrix work that is not eligible."""
 _LAYOUT = "changing layouts"
 _HELPERS = "kernels around a product"
 
@@ -193,7 +191,7 @@ def ineligible_work(view: ProfileView, selection: Selection) -> list[IneligibleW
     found: dict[tuple[str, Reason], list[OffTime]] = {}
     for item in off_tensor_cores(view, selection).off:
         # Vector ops are not matrix ops: only reasons from a rule are shown.
-        if not item.eligible and item.reason.id in _NEVER:
+        if not item.eligible and item.reason.id in NEVER:
             found.setdefault((strings[groups.op_type[item.group]], item.reason), []).append(item)
     work = [
         IneligibleWork(
@@ -209,15 +207,6 @@ def ineligible_work(view: ProfileView, selection: Selection) -> list[IneligibleW
     return sorted(work, key=lambda item: -item.time_ns)
 
 
-def main_reason(view: ProfileView, selection: Selection, group: int, eligible: Verdict) -> str:
-    """Why most of the op group's matrix work is off the Tensor Cores, or cannot be on them; "" if unknown."""
-    for item in off_tensor_cores(view, selection).off:
-        told = item.eligible if eligible == "yes" else item.reason.id in _NEVER
-        if item.group == group and told:
-            return _with_short_kernel(item.reason)
-    return ""
-
-
 def most_time_off(view: ProfileView, selection: Selection, groups: Bools) -> str:
     """Why most eligible kernel time of these rows of `ProfileView.groups` is off the Tensor Cores; "" if unknown."""
     times: dict[str, int] = {}
@@ -226,7 +215,7 @@ def most_time_off(view: ProfileView, selection: Selection, groups: Bools) -> str
         if item.eligible and item.group >= 0 and groups[item.group]:
             times[item.reason.id] = times.get(item.reason.id, 0) + item.time_ns
             texts.setdefault(item.reason.id, item.reason)
-    return _with_short_kernel(texts[max(times, key=lambda id: times[id])]) if times else ""
+    return with_short_kernel(texts[max(times, key=lambda id: times[id])]) if times else ""
 
 
 def step_saving(view: ProfileView, selection: Selection) -> SavingItem | None:
@@ -292,7 +281,7 @@ def _reason(item: OffTime, gain_ns: int | None, forecast_share: float | None) ->
     return TensorCoreReason(
         id=cast(OffReason, item.reason.id),
         label=LABELS[item.reason.id],
-        text=_with_short_kernel(item.reason),
+        text=with_short_kernel(item.reason),
         time_ns=item.time_ns,
         shapes=shapes_text(item.shapes),
         saved_ns=saved,
@@ -306,10 +295,6 @@ def _saved(time_ns: int, factor: float, most_ns: int | None) -> int:
     """By the factor, and no more than the GPU allows."""
     saved = round(time_ns * (1 - 1 / factor))
     return saved if most_ns is None else min(saved, most_ns)
-
-
-def _with_short_kernel(reason: Reason) -> str:
-    return reason.text.replace(reason.kernel, short_kernel_name(reason.kernel)) if reason.kernel else reason.text
 
 
 def _remarks(view: ProfileView, by_group: dict[int, OpReasons], eligible_ns: int) -> list[ReasonTotal]:

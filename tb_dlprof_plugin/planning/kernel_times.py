@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -105,6 +106,14 @@ class _Routine:
     moved: int
 
 
+class _Like(NamedTuple):
+    """Of a unit what it has in common with measured ops: their kind, its features, and what it ran in."""
+
+    kind: str
+    features: Features
+    base: str = "fp32"
+
+
 class KernelTimesOf:
     """Gives the kernel times of a run's launches in one precision, batch size and GPU."""
 
@@ -114,8 +123,7 @@ class KernelTimesOf:
         self._matrix = matrix_calls(view, view.selection())
         self._channels_last = self._modules_with_channels_last()
         self._half_calls = self._half()
-        self._ratios: dict[tuple[int, int, int], Ratio] = {}
-        self._found: dict[tuple[str, Features, str], Ratio | None] = {}
+        self._grown: dict[tuple[str, str, float, float], float] = {}
 
     def of(self, work: Launched) -> ForecastKernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
@@ -125,7 +133,7 @@ class KernelTimesOf:
             rows = np.flatnonzero(units >= 0)
             unit, number = np.unique(units[rows], return_inverse=True)
             total = np.bincount(number, weights=old[rows], minlength=len(unit))
-            ratios = [self._ratio(*one) for one in zip(unit.tolist(), total.tolist(), strict=True)]
+            ratios = self._ratios(unit.tolist(), total.tolist())
             value = np.array([ratio.value for ratio in ratios])[number]
             new[rows] = np.maximum(old[rows] * value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
             spread[rows] = np.array([ratio.spread for ratio in ratios])[number]
@@ -185,18 +193,25 @@ class KernelTimesOf:
         deciding = nearest(decides, view.call_parent)
         return np.where(deciding >= 0, deciding, view.call_top)
 
-    def _ratio(self, call: int, time_ns: float) -> Ratio:
-        """Of a unit; those of one op whose times are hardly different share an answer."""
-        if time_ns <= 0:
-            return _UNCHANGED
-        step = round(math.log(time_ns) / _SAME_TIME)
-        calls, top = self._view.profile.calls, int(self._view.call_top[call])
-        key = (int(calls.op[call]), int(calls.op[top]) if top >= 0 else -1, step)
-        if key not in self._ratios:
-            self._ratios[key] = self._looked_up(call, math.exp(step * _SAME_TIME))
-        return self._ratios[key]
+    def _ratios(self, units: list[int], times_ns: list[float]) -> list[Ratio]:
+        """Of units; those of one op whose times are hardly different share an answer."""
+        keys = list(map(self._key, units, times_ns))
+        found: dict[tuple[int, int, int] | None, Ratio | _Like] = {None: _UNCHANGED}
+        for key, call in zip(keys, units, strict=True):
+            if key is not None and key not in found:
+                found[key] = self._looked_up(call, math.exp(key[2] * _SAME_TIME))
+        # Many layers are alike, too.
+        measured = self._measured(dict.fromkeys(one for one in found.values() if isinstance(one, _Like)))
+        return [measured[one] if isinstance(one, _Like) else one for one in map(found.__getitem__, keys)]
 
-    def _looked_up(self, call: int, time_ns: float) -> Ratio:
+    def _key(self, call: int, time_ns: float) -> tuple[int, int, int] | None:
+        """The op of a unit, the outermost one around it, and its time; None without one."""
+        if time_ns <= 0:
+            return None
+        calls, top = self._view.profile.calls, int(self._view.call_top[call])
+        return int(calls.op[call]), int(calls.op[top]) if top >= 0 else -1, round(math.log(time_ns) / _SAME_TIME)
+
+    def _looked_up(self, call: int, time_ns: float) -> Ratio | _Like:
         matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
         if matrix >= 0:
             return self._matrix_ratio(matrix, call, time_ns)
@@ -208,23 +223,32 @@ class KernelTimesOf:
         name = strings[ops.op_type[op]].rstrip("_")
         direction = "bprop" if backward else "fprop"
         last = int(ops.module[op]) in self._channels_last
-        ratio = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
+        if self._is_measured(kind := f"{name} {direction}"):
+            return _Like(kind, other_features(time_ns, self._per_channel(call), last))
         # Next to its routine a product adds, copies and sums.
-        if ratio is None and (name in ELEMENTWISE or rule_of(name) == "half"):
-            ratio = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
-        return ratio or _UNMEASURED
+        pointwise = name in ELEMENTWISE or rule_of(name) == "half"
+        if pointwise and self._is_measured(kind := f"{_POINTWISE} {direction}"):
+            return _Like(kind, other_features(time_ns, 1.0, False))
+        return _UNMEASURED
 
-    def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
-        """The ratio by the measured ops, cached: many layers are alike."""
-        key = (kind, features, base)
-        if key not in self._found:
-            ratio = self._times.ratio(kind, self._precision, features, base)
-            if ratio is not None and self._target.gpu not in self._times.gpus[kind]:
-                ratio = replace(ratio, spread=ratio.spread + CALIBRATION.other_gpu_spread)
-            self._found[key] = ratio
-        return self._found[key]
+    def _is_measured(self, kind: str, base: str = "fp32") -> bool:
+        return self._times.table(kind, self._precision, base) is not None
 
-    def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:
+    def _measured(self, likes: Iterable[_Like]) -> dict[_Like, Ratio]:
+        """The ratios by the measured ops."""
+        alike: dict[tuple[str, str], list[_Like]] = defaultdict(list)
+        for one in likes:
+            alike[one.kind, one.base].append(one)
+        found: dict[_Like, Ratio] = {}
+        for (kind, base), ops in alike.items():
+            table = self._times.table(kind, self._precision, base)
+            assert table is not None
+            further = 0.0 if self._target.gpu in self._times.gpus[kind] else CALIBRATION.other_gpu_spread
+            for one, ratio in zip(ops, table.ratios([one.features for one in ops]), strict=True):
+                found[one] = replace(ratio, spread=ratio.spread + further)
+        return found
+
+    def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio | _Like:
         base = self._base(call)
         if self._precision == "tf32" and (base == "tf32" or self._is_library_choice(call)):
             return _UNCHANGED
@@ -237,7 +261,7 @@ class KernelTimesOf:
         features = matrix_features(
             routine.name, routine.shapes, routine.flops, routine.moved, time_ns, self._target.ceilings, last
         )
-        return self._measured(routine.kind, features, base) or _UNMEASURED
+        return _Like(routine.kind, features, base) if self._is_measured(routine.kind, base) else _UNMEASURED
 
     def _base(self, call: int) -> str:
         """What a routine ran in."""
@@ -278,7 +302,10 @@ class KernelTimesOf:
         before = least_ns(routine.flops, routine.moved, ceilings)
         after = least_ns(routine.flops * ratio, fixed + (routine.moved - fixed) * ratio, ceilings)
         precision = self._precision if self._precision == "tf32" or self._is_half(call) else self._base(call)
-        return self._times.growth(routine.kind, precision, before, after)
+        key = (routine.kind, precision, before, after)
+        if key not in self._grown:
+            self._grown[key] = self._times.growth(*key)
+        return self._grown[key]
 
     def _routine(self, matrix: int, call: int) -> _Routine | None:
         """None where its work or its kind is not known."""

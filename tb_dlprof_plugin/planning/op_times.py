@@ -13,6 +13,7 @@ import functools
 import gzip
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -23,6 +24,8 @@ from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matr
 
 NEIGHBOURS = 64
 """With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
+_TOGETHER = 16
+"""Ops that are solved together: their tables fit into a core's cache."""
 _NEAR = 0.5
 """Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
 _SQRT3 = math.sqrt(3.0)
@@ -56,10 +59,11 @@ class GaussianProcess:
     noise: float
 
     def covariance(self, left: Floats, right: Floats) -> Floats:
-        """Between rows of features, which are in lengths."""
-        distance = _SQRT3 * np.sqrt(np.maximum(((left[:, None] - right[None]) ** 2).sum(axis=2), 0.0))
+        """Between rows of features, which are in lengths; of each of several pairs of tables."""
+        apart = (left[..., :, None, :] - right[..., None, :, :]) ** 2
+        distance = _SQRT3 * np.sqrt(np.maximum(apart.sum(axis=-1), 0.0))
         near: Floats = self.amplitude * (1 + distance) * np.exp(-distance)
-        return near + self.trend * (left @ right.T)
+        return near + self.trend * (left @ right.swapaxes(-1, -2))
 
 
 @dataclass(frozen=True)
@@ -84,19 +88,32 @@ class RatioTable:
 
     def ratio(self, features: Features) -> Ratio:
         """Of an op with these features; never beyond the ratios of the measured ops."""
+        return self.ratios([features])[0]
+
+    def ratios(self, features: Sequence[Features]) -> list[Ratio]:
+        """`ratio` of each of several ops."""
+        found: list[Ratio] = []
+        for first in range(0, len(features), _TOGETHER):
+            found += self._solved(np.asarray(features[first : first + _TOGETHER], dtype=np.float64))
+        return found
+
+    def _solved(self, features: Floats) -> list[Ratio]:
         process = self.process
-        at = ((np.asarray(features) - self._center) * self._per_unit)[None]
-        distance = ((self._scaled - at) ** 2).sum(axis=1)
-        nearest = np.argsort(distance, kind="stable")[:NEIGHBOURS]
+        at = ((features - self._center) * self._per_unit)[:, None]
+        distance = ((self._scaled - at) ** 2).sum(axis=2)
+        nearest = np.argsort(distance, axis=1, kind="stable")[:, :NEIGHBOURS]
         near, known = self._scaled[nearest], self.logarithms[nearest]
-        mean = float(known.mean())
-        noisy = process.covariance(near, near) + process.noise * np.eye(len(near))
+        noisy = process.covariance(near, near) + process.noise * np.eye(near.shape[1])
         shared = process.covariance(near, at)
-        weight = np.linalg.solve(noisy, shared)[:, 0]
-        value = float(np.clip(mean + weight @ (known - mean), known.min(), known.max()))
-        own = float(process.covariance(at, at)[0, 0]) + process.noise
-        variance = own - float(weight @ shared[:, 0])
-        return Ratio(math.exp(value), math.sqrt(max(variance, 0.0)))
+        weights = np.linalg.solve(noisy, shared)[..., 0]
+        own = process.covariance(at, at)[:, 0, 0] + process.noise
+        found = []
+        for weight, logarithms, covariance, variance in zip(weights, known, shared[..., 0], own.tolist(), strict=True):
+            mean = float(logarithms.mean())
+            value = min(max(mean + float(weight @ (logarithms - mean)), logarithms.min()), logarithms.max())
+            left = variance - float(weight @ covariance)
+            found.append(Ratio(math.exp(value), math.sqrt(max(left, 0.0))))
+        return found
 
     def slowness(self, least_ns: float, in_fp32: bool) -> float:
         """Of matrix routines whose least time is about this: mean logarithm of the time over the least one.
@@ -122,16 +139,19 @@ class OpTimes:
     from_tf32: dict[tuple[str, str], RatioTable] = field(default_factory=dict)
 
     def ratio(self, kind: str, precision: str, features: Features, base: str = "fp32") -> Ratio | None:
-        """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured.
+        """Of an op of this kind, with its time in ``base``; None for a kind that was not measured."""
+        table = self.table(kind, precision, base)
+        return table.ratio(features) if table is not None else None
+
+    def table(self, kind: str, precision: str, base: str = "fp32") -> RatioTable | None:
+        """Of the ops of this kind; None where it was not measured.
 
         Args:
-            kind: of the op.
-            precision: in which it would run.
-            features: with its time in ``base``.
-            base: what it ran in, "fp32" or (matrix routines alone) "tf32".
+            kind: of the ops.
+            precision: in which they would run: "tf32", "fp16" or "bf16".
+            base: what they ran in, "fp32" or (matrix routines alone) "tf32".
         """
-        table = (self.from_tf32 if base == "tf32" else self.tables).get((kind, precision))
-        return table.ratio(features) if table is not None else None
+        return (self.from_tf32 if base == "tf32" else self.tables).get((kind, precision))
 
     def growth(self, kind: str, precision: str, before_ns: float, after_ns: float) -> float:
         """How many times as long a matrix routine takes whose least time in FP32 gets longer from ``before_ns``.

@@ -118,11 +118,14 @@ def _recorded(view: ProfileView, selection: Selection | None = None) -> float:
 
 def _paces(known: Basis, changes: Sequence[Change] = ()) -> tuple[float, float, float]:
     """The step with the CPU as fast as it may be, as expected, and as slow."""
-    # The error of the replay of the recorded step applies to this replay too.
-    error = 1.0 + (known.off_percent or 0.0) / 100.0
     share = known.share
-    low, middle, high = (known.run(one, changes).step_ns / error for one in (share.low, share.expected, share.high))
+    low, middle, high = (_pace(known, one, changes) for one in (share.low, share.expected, share.high))
     return low, middle, high
+
+
+def _pace(known: Basis, share: float, changes: Sequence[Change]) -> float:
+    # The error of the replay of the recorded step applies to this replay too.
+    return known.run(share, changes).step_ns / (1.0 + (known.off_percent or 0.0) / 100.0)
 
 
 def _of_all_ranks(
@@ -137,7 +140,7 @@ def _of_all_ranks(
     ranks = view.ranks or (view,)
     if not compared(view, ranks):
         own = without_waiting(view, ranks)
-        return (low if own is None else _paces(known, [own.change])[0]), middle, high
+        return (low if own is None else _pace(known, known.share.low, [own.change])), middle, high
     found: list[tuple[float, tuple[float, float, float]]] = []
     for rank in ranks:
         own = without_waiting(rank, ranks)

@@ -122,6 +122,8 @@ class Replays:
         joins, mark = (self._joins, self._mark) if runs.all() else self._without(runs)
         what = self._coded(stream)
         thread = self._whole.thread[self._rows] if self._whole.parallel else None
+        resumes = self._whole.resumes[self._rows]
+        gpu_ns = self._gpu_ns * keep
         steps = []
         for number in self.iterations.tolist():
             rows = np.flatnonzero((self._iteration == number) & runs)
@@ -130,18 +132,21 @@ class Replays:
             step = Step(
                 at_ns=own,
                 stream=what[rows],
-                gpu_ns=(self._gpu_ns * keep)[rows],
+                gpu_ns=gpu_ns[rows],
                 gap_ns=gaps[rows],
                 lag_ns=lags[rows],
-                joins=[joins[row] for row in rows.tolist()],
+                joins=list(map(joins.__getitem__, rows.tolist())),
                 queued=self._first[rows],
                 mark=mark[rows],
                 thread=None if thread is None else thread[rows],
-                resumes=self._whole.resumes[self._rows[rows]],
+                resumes=resumes[rows],
                 end_ns=last,
             )
-            here = {place: added[one] for place, one in enumerate(self._launch[rows].tolist()) if one in added}
-            steps.append(_with_added(step, here, gap_ns) if here else step)
+            if added:
+                launch = self._launch[rows].tolist()
+                here = {place: added[one] for place, one in enumerate(launch) if one in added}
+                step = _with_added(step, here, gap_ns) if here else step
+            steps.append(step)
         return steps
 
     def _coded(self, stream: Ints) -> Ints:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 QUEUE_LENGTH = 1024
@@ -90,6 +92,16 @@ def replay(steps: Sequence[Step], device_of: Sequence[int], backlog_ns: float | 
     )
 
 
+def _turns(step: Step) -> list[tuple[int, bool] | None]:
+    """Per row its thread and whether that resumes, where it is another thread than before or one that resumes."""
+    turns: list[tuple[int, bool] | None] = [None] * len(step.at_ns)
+    if step.thread is not None:
+        before = np.concatenate(([-1], step.thread[:-1]))
+        for row in np.flatnonzero((step.thread != before) | (step.resumes & (before >= 0))).tolist():
+            turns[row] = int(step.thread[row]), bool(step.resumes[row])
+    return turns
+
+
 class _Machine:
     """The state between iterations: the CPU's time, when streams are free, what is queued."""
 
@@ -113,8 +125,7 @@ class _Machine:
         lates: dict[int, float] = {}
         latest, done = ends[-1], origin
         thread = -1
-        of_thread = step.thread.tolist() if step.thread is not None else [-1] * len(step.at_ns)
-        for at, stream, gpu, gap, lag, others, queued, mark, own, resumes in zip(
+        for at, stream, gpu, gap, lag, others, queued, mark, turn in zip(
             step.at_ns.tolist(),
             step.stream.tolist(),
             step.gpu_ns.tolist(),
@@ -123,11 +134,11 @@ class _Machine:
             step.joins,
             step.queued.tolist(),
             step.mark.tolist(),
-            of_thread,
-            step.resumes.tolist(),
+            _turns(step),
             strict=True,
         ):
-            if own != thread or (resumes and thread >= 0):
+            if turn is not None:
+                own, resumes = turn
                 lates[thread] = late
                 late = max(lates.values()) if resumes or own not in lates else lates[own]
                 thread = own

@@ -7,8 +7,10 @@ alternated is known.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from bisect import bisect_left, insort
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -36,10 +38,11 @@ class Joined:
 
 @dataclass(slots=True)
 class _EventWaits:
-    """Waits for events between two launches: how many have found no dependency, and each stream's last row before."""
+    """Waits for events between two launches: how many have found no dependency, and each stream's last row before, as
+    its end, the stream and the row, by end."""
 
     left: int
-    last_row: dict[int, int] = field(default_factory=dict)
+    last_rows: list[tuple[int, int, int]]
 
 
 def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joined:
@@ -80,9 +83,11 @@ def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joine
 
 
 def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events: Ints) -> dict[int, tuple[int, ...]]:
-    groups: list[_EventWaits] = []
+    groups: deque[_EventWaits] = deque(maxlen=_REMEMBERED)
+    made = 0
     seen: dict[int, int] = defaultdict(int)
     last_row: dict[int, int] = {}
+    last_rows: list[tuple[int, int, int]] = []
     latest: dict[tuple[int, int], int] = {}
     result: dict[int, tuple[int, ...]] = {}
     columns = (launch.tolist(), stream.tolist(), starts.tolist(), events.tolist())
@@ -91,24 +96,27 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
         if activity < 0:
             continue
         if waited:
-            groups.append(_EventWaits(waited, dict(last_row)))
+            groups.append(_EventWaits(waited, last_rows))
+            made += 1
         found: list[int] = []
-        for group in reversed(groups[max(seen[mine], len(groups) - _REMEMBERED) :]):
-            if not group.left:
-                continue
-            fitting = [
-                (ended[before], other, before)
-                for other, before in group.last_row.items()
-                if other != mine and latest.get((mine, other), -1) < before and ended[before] <= start + _CLOCK_ERROR_NS
-            ]
+        for group in islice(reversed(groups), made - seen[mine]):
             # The one that ended last is the one that was waited for.
-            for _, other, before in sorted(fitting, reverse=True)[: group.left]:
-                latest[mine, other] = before
-                group.left -= 1
-                found.append(before)
+            place = bisect_left(group.last_rows, (start + _CLOCK_ERROR_NS + 1,)) if group.left else 0
+            while group.left and place:
+                place -= 1
+                _, other, before = group.last_rows[place]
+                if other != mine and latest.get((mine, other), -1) < before:
+                    latest[mine, other] = before
+                    group.left -= 1
+                    found.append(before)
         if found:
             result[at] = tuple(found)
-        seen[mine] = len(groups)
+        if waited and groups[-1].left:
+            groups[-1].last_rows = last_rows.copy()
+        seen[mine] = made
+        if mine in last_row:
+            del last_rows[bisect_left(last_rows, (ended[last_row[mine]], mine))]
+        insort(last_rows, (ended[at], mine, at))
         last_row[mine] = at
     return result
 

@@ -70,19 +70,30 @@ def own_event_file_name(at_ns: int) -> str:
     return event_file_name(at_ns, f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}")
 
 
-def event_file_content(profile: Profile, at_ns: int, summary: bytes | None = None, facts: bytes | None = None) -> bytes:
-    """An event file with one profile; ``summary`` as in `write_profile`, ``at_ns`` as in the name."""
+def event_file_content(
+    profile: Profile,
+    at_ns: int,
+    summary: bytes | None = None,
+    facts: bytes | None = None,
+    blob: bytes | None = None,
+) -> bytes:
+    """An event file with one profile; ``at_ns`` as in the name, the others as in `write_profile`."""
     at = at_ns / 1e9
-    records = [Event(wall_time=at, file_version="brain.Event:2"), _event(profile, at, summary, facts)]
+    records = [Event(wall_time=at, file_version="brain.Event:2"), _event(profile, at, summary, facts, blob)]
     return b"".join(_record(event.SerializeToString()) for event in records)
 
 
 def write_profile(
-    directory: str | os.PathLike[str], profile: Profile, summary: bytes | None = None, facts: bytes | None = None
+    directory: str | os.PathLike[str],
+    profile: Profile,
+    summary: bytes | None = None,
+    facts: bytes | None = None,
+    blob: bytes | None = None,
 ) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
 
     ``summary`` and ``facts`` are stored with the profile (`StoredBlob.read_summary`, `StoredBlob.read_facts`).
+    ``blob`` is the encoded profile, where the caller has it.
 
     The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
     the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.
@@ -94,7 +105,7 @@ def write_profile(
     folder.mkdir(parents=True, exist_ok=True)
     now_ns = time.time_ns()
     name = own_event_file_name(now_ns)
-    data = event_file_content(profile, now_ns, summary, facts)
+    data = event_file_content(profile, now_ns, summary, facts, blob)
     with whole_file(folder / name) as file:
         file.write(data)
     return folder / name
@@ -138,9 +149,15 @@ def event_files(logdir: Path) -> list[Path]:
     return sorted(logdir.rglob(f"*tfevents*{_SUFFIX}"))
 
 
-def _event(profile: Profile, wall_time: float, summary: bytes | None = None, facts: bytes | None = None) -> Event:
+def _event(
+    profile: Profile,
+    wall_time: float,
+    summary: bytes | None = None,
+    facts: bytes | None = None,
+    blob: bytes | None = None,
+) -> Event:
     tag = Tag(profile.source.session, profile.source.rank)
-    values = [_value(str(tag), encode(profile), header_of(profile).encode())]
+    values = [_value(str(tag), encode(profile) if blob is None else blob, header_of(profile).encode())]
     if summary is not None:
         values.append(_value(tag.of_summaries, summary))
     if facts is not None:

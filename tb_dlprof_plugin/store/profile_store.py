@@ -11,7 +11,7 @@ from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import MOST_RANKS, NoSuchProfile, StoredBlob, choose, newest_of_runs, ranks_together
-from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
+from tb_dlprof_plugin.store.codec import ProfileError, decode
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.reclassify import reclassified
 from tb_dlprof_plugin.store.validation import size_of
@@ -165,8 +165,3 @@ def opened(data: bytes) -> Profile:
         ProfileError: they are damaged; the caller adds which profile it is.
     """
     return reclassified(decode(data))
-
-
-def reopened(profile: Profile) -> Profile:
-    """A profile as it is read once it is stored."""
-    return opened(encode(profile))

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.advice.combined_saving import combined
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, stated
 from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.simulation.basis import Basis
 from tb_dlprof_plugin.simulation.change import Change
 
 
@@ -87,3 +88,18 @@ def test_never_more_than_the_step_and_never_less_than_the_best(context: RuleCont
     assert (
         _together_us(context, (_without(context, "first"), ""), (stated(context, 0, 700_000, 700_000, ""), "")) >= 700
     )
+
+
+def test_a_change_is_replayed_once_for_each_pace_of_the_cpu(
+    context: RuleContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[int, float]] = []
+    replay = Basis.run
+
+    def counted(basis: Basis, share: float, changes: Any = ()) -> Any:
+        made.extend((id(change), share) for change in changes)
+        return replay(basis, share, changes)
+
+    monkeypatch.setattr(Basis, "run", counted)
+    assert _without(context, "first", left=0.5).expected_ns > 0
+    assert len(made) == len(set(made)) == 3

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.operations import operations
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.fleet import calls_of_profile
+from tb_dlprof_plugin.fleet.calls_of_profile import notes_of_launches
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
@@ -132,6 +135,47 @@ def test_calls_sent_off_together_share_their_kernel(two_steps: Any) -> None:
     assert names(facts) == ["SEND", "RECEIVE", "UNKNOWN"]
     assert facts.collectives.peer.tolist() == [3, 3, UNKNOWN]
     assert facts.collectives.start_ns[0] == facts.collectives.start_ns[1]
+
+
+def sent_together(new_trace: Callable[..., Any], kernels: int) -> ProfileView:
+    """A kernel on one thread, then others on a second thread, each for two calls that were sent off together."""
+    trace = new_trace(distributedInfo={"backend": "nccl", "rank": 1, "world_size": 4})
+    trace.gpu()
+    trace.step(0, 0, 200 * kernels + 200)
+    trace.launch(KERNEL, 10, 50, 5, tid=2)
+    for index in range(kernels):
+        at = 200 * index + 100
+        note(trace, at, **{"Collective name": "send", "Dst Rank": 3})
+        note(trace, at + 30, **{"Collective name": "recv", "Src Rank": 3})
+        trace.launch("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", at + 60, at + 80, 50)
+    view: ProfileView = trace.view()
+    return view
+
+
+def test_calls_sent_off_together_are_looked_at_once(new_trace: Callable[..., Any]) -> None:
+    def steps(kernels: int) -> int:
+        view = sent_together(new_trace, kernels)
+        assert len(facts_of_profile(view).collectives) == 2 * kernels + 1
+        return operations(lambda: notes_of_launches(view, np.arange(len(view.profile.launches))))
+
+    assert steps(160) < 6 * steps(40)
+
+
+def test_bytes_that_arguments_lack_are_found_for_all_calls_at_once(
+    two_steps: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in (155, 255, 1155):
+        two_steps.launch("ncclKernel_ReduceScatter_RING_LL_Sum_float(ncclWorkElem)", at, at + 300, 20)
+    asked: list[int] = []
+    found = calls_of_profile.bytes_of
+
+    def counted(view: ProfileView, rows: Any) -> Any:
+        asked.append(len(rows))
+        return found(view, rows)
+
+    monkeypatch.setattr(calls_of_profile, "bytes_of", counted)
+    assert facts_of(two_steps).collectives.bytes.tolist() == [UNKNOWN] * 3
+    assert asked == [3]
 
 
 def test_a_unit_of_fsdp_is_the_calls_module(two_steps: Any) -> None:

@@ -149,7 +149,7 @@ def _changed_value(content: Any, source: random.Random) -> Any:
 
 
 def _summaries(profiles: list[Any]) -> _Blob:
-    stored = [summary for summary, _ in map(stored_with, profiles) if summary is not None]
+    stored = [summary for summary, *_ in map(stored_with, profiles) if summary is not None]
     contents = [gzip.decompress(one) for one in stored]
 
     def read(source: random.Random) -> bool:

@@ -48,3 +48,20 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     heavy = {"torch", "tensorboard", "numpy", "pandas", "tb_dlprof_plugin.pages"}
     done = _python("-c", f"import sys, tb_dlprof_plugin; print(*{heavy!r} & set(sys.modules))")
     assert (done.returncode, done.stdout.strip()) == (0, "")
+
+
+OPS = """
+import sys
+from tb_dlprof_plugin.cli.main import app
+app(["ops", sys.argv[1], "--limit", "1"], standalone_mode=False)
+print(*(name for name in sys.modules if name.startswith("tb_dlprof_plugin")))
+"""
+
+
+def test_a_command_on_a_stored_run_imports_neither_readers_nor_rules() -> None:
+    done = _python("-c", OPS, "demo/recorded/lenet/fp32")
+    assert done.returncode == 0, done.stderr
+    ours = done.stdout.splitlines()[-1].split()
+    packages = ("readers.kineto", "readers.nsys", "analysis.build", "advice", "planning.predict", "fleet")
+    assert not [name for name in ours if name.removeprefix("tb_dlprof_plugin.").startswith(packages)]
+    assert len(ours) < 175

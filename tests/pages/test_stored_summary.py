@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages import stored_summary
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, recorded_run
 from tb_dlprof_plugin.pages.stored_summary import decode_summary, encode_summary, write_run
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store import event_file
+from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.logdir import EventFileStore, read_profiles, runs_below
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -34,6 +37,14 @@ def test_a_written_run_holds_what_its_profile_says(run: str, tmp_path: Path) -> 
     assert summary is not None
     assert len(summary) < 5_000
     assert decode_summary(summary, blob.ref) == _recorded(tmp_path / "run", blob.ref)
+
+
+def test_a_profile_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[Profile] = []
+    for module in (stored_summary, event_file):
+        monkeypatch.setattr(module, "encode", lambda profile: encoded.append(profile) or encode(profile))
+    write_run(tmp_path / "run", read_profiles(RECORDED / "lenet" / "fp32")[0].profile)
+    assert len(encoded) == 1
 
 
 def test_it_is_the_runs_under_whatever_name_it_has_now() -> None:

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.pages.ops import op_rows
-from tb_dlprof_plugin.pages.timeline import paging
+from tb_dlprof_plugin.pages.timeline import events, paging
 from tb_dlprof_plugin.pages.timeline.columns import timeline_chunk
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.events import MOST_LEVELS, timeline_events
@@ -54,6 +54,18 @@ def _time(drawn: Drawn, source: str) -> int:
 def few_in_the_first_answer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "FIRST_EVENTS", request.param)
     monkeypatch.setattr(paging, "CHUNK_EVENTS", request.param)
+
+
+def test_many_threads_are_looked_at_together(new_trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    for number in range(40):
+        trace.op("aten::add", 10 * number, 8, tid=1 + number % 8)
+    view, asked = trace.view(), []
+    found = events.call_kinds
+    monkeypatch.setattr(events, "call_kinds", lambda view: asked.append(view) or found(view))
+    assert len([track for track in timeline_events(view, view.selection()).tracks if track.kind == "thread"]) == 8
+    assert len(asked) == 1
 
 
 def test_drawn_time_is_measured_time(training, ref: RunRef, few_in_the_first_answer: None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.features import other_features
@@ -20,7 +21,7 @@ from tb_dlprof_plugin.planning.kernel_times import (
     launched,
     recorded_ns,
 )
-from tb_dlprof_plugin.planning.op_times import GaussianProcess, OpTimes, RatioTable
+from tb_dlprof_plugin.planning.op_times import GaussianProcess, OpTimes, RatioTable, measured
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.planning.unmeasured import SPREAD
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -232,17 +233,31 @@ def test_ops_after_a_convolution_take_its_layout_until_the_next_one(new_trace: C
     assert (found.gpu_ns / 1000)[[0, 2, 4]] == pytest.approx([80, 64, 32], rel=1e-3)
 
 
-def test_layers_that_are_alike_are_looked_up_once(recorded: Callable[[str], ProfileView]) -> None:
-    class Counted(OpTimes):
-        def ratio(self, kind: str, precision: str, features: tuple[float, ...], base: str = "fp32") -> Any:
-            asked.append((kind, features))
-            return super().ratio(kind, precision, features, base)
+def test_layers_that_are_alike_are_looked_up_once_and_all_at_once(
+    recorded: Callable[[str], ProfileView], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved = np.linalg.solve
+    together: list[int] = []
 
+    def counted(matrices: Any, right: Any) -> Any:
+        together.append(len(matrices))
+        return solved(matrices, right)
+
+    monkeypatch.setattr(np.linalg, "solve", counted)
+    found = times(recorded("resnet50/fp32"), "bf16", measured())
+    assert found.changed.sum() > 4 * sum(together) > 0
+    assert sum(together) > 8 * len(together)
+
+
+def test_the_growth_of_layers_that_are_alike_is_found_once(
+    recorded: Callable[[str], ProfileView], monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[Any] = []
+    found = RatioTable.slowness
+    monkeypatch.setattr(RatioTable, "slowness", lambda table, *given: asked.append(given) or found(table, *given))
     view = recorded("resnet50/fp32")
-    found = times(view, "bf16", Counted(op_times(0.5).gpus, op_times(0.5).tables))
-    assert found.changed.sum() > 4 * len(asked) > 0
-    assert len(asked) == len(set(asked))
+    times(view, "fp32", measured(), batch_size=2 * (view.profile.facts.batch_size or 1))
+    assert 0 < 4 * len(asked) < len(matrix_calls(view, view.selection()))
 
 
 def in_tf32(training: Callable[..., Any]) -> ProfileView:

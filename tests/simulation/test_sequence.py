@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.operations import operations
 
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.sequence import Sequence, sequence
+from tb_dlprof_plugin.simulation.streams import joined
 from tb_dlprof_plugin.simulation.waits import EVERYTHING, waits
 
 NewTrace = Callable[..., Any]
@@ -84,6 +86,23 @@ def test_streams_without_events_between_them_are_independent(new_trace: NewTrace
 def test_without_any_recorded_event_the_order_of_turns_counts(new_trace: NewTrace) -> None:
     assert dependencies(new_trace, [FORK[0], FORK[1], ("d", 210, 50, 7)], []) == {1: (0,), 2: (1,)}
     assert dependencies(new_trace, [FORK[0], ("b", 120, 50, 8)], []) == {}
+
+
+@pytest.mark.parametrize("overlap", [0, 15])
+def test_many_streams_take_as_many_times_as_long(new_trace: NewTrace, overlap: int) -> None:
+    def steps(streams: int) -> int:
+        rows = [("k", 10.0 * at + 5, 5.0 + overlap, 7 + at % streams) for at in range(3 * streams)]
+        trace = new_trace()
+        trace.gpu()
+        trace.step(0, 0, 40 * streams)
+        for number, (name, start, duration, stream) in enumerate(rows):
+            trace.launch(name, 10 * number, start, duration, stream=stream)
+        view = trace.view()
+        known = of(view)
+        launch, stream = known.launch, known.stream
+        return operations(lambda: joined(view, launch, stream, known.device))
+
+    assert steps(160) < 6 * steps(40)
 
 
 def test_what_other_streams_hold_up_begins_so_much_later(new_trace: NewTrace) -> None:

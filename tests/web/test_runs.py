@@ -11,7 +11,8 @@ from web.conftest import BOTH_LOADERS
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.stored_summary import encode_summary
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.profile_store import ProfileStore, reopened
+from tb_dlprof_plugin.store.profile_store import ProfileStore
+from tb_dlprof_plugin.store.profile_store import opened as opened_profile
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web import recorded_runs
 from tb_dlprof_plugin.web.run_source import DataProviderSource
@@ -104,7 +105,7 @@ def test_a_table_of_runs_with_summaries_opens_no_profile_and_says_the_same(train
     from tb_dlprof_plugin.store.codec import encode
 
     profile = training("fp32").profile()
-    view = ProfileView(reopened(profile))
+    view = ProfileView(opened_profile(encode(profile)))
     summary = encode_summary(recorded_run(view, RunRef("before it was moved", "s1", 0, 0), view.selection()))
     by_summary, opened = _Provider(encode(profile), summary), _Provider(encode(profile))
     tables = [

@@ -61,7 +61,8 @@ def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> Kernel
     slowdown = sum(mine for mine, _ in both) / sum(expected for _, expected in both) if both else None
     mine = float((table.count * np.maximum(table.mean_ns, 0)).sum())
     theirs = [
-        float((one.count * np.maximum(one.mean_ns, 0)).sum()) for one in (facts[index].kernels for index in others.tolist())
+        float((one.count * np.maximum(one.mean_ns, 0)).sum())
+        for one in (facts[index].kernels for index in others.tolist())
     ]
     whole = float(np.median(theirs))
     return KernelSpeed(slowdown, shared, mine / whole if whole else np.inf)

@@ -25,6 +25,7 @@ from tb_dlprof_plugin.pages.timeline.kinds import (
     IDLE_KINDS,
     EventKind,
     Named,
+    call_kinds,
     named_calls,
     named_launches,
 )
@@ -190,12 +191,14 @@ def _idle_track(view: ProfileView, gaps: IdleGaps, place: int, gpu: int) -> _Tra
 
 def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_TrackEvents]:
     calls = view.profile.calls
-    threads = np.unique(calls.thread[called])
+    kind = call_kinds(view)
+    # Calls are in order of their threads.
+    edges = np.flatnonzero(np.diff(calls.thread[called])) + 1
     parts = []
-    for thread in threads.tolist():
-        rows = called[calls.thread[called] == thread]
+    for rows in np.split(called, edges) if len(called) else []:
+        thread = int(calls.thread[rows[0]])
         label, weight = _thread_label(view, thread, rows)
-        named = named_calls(view, rows)
+        named = named_calls(view, rows, kind[rows])
         track = Track(
             key=f"c:{thread}",
             kind="thread",

@@ -50,11 +50,9 @@ class Named:
     kinds: list[EventKind]
 
 
-def named_calls(view: ProfileView, rows: Ints) -> Named:
-    """Labels and kinds of some rows of `Profile.calls`."""
-    op = view.profile.calls.op[rows]
-    kind = _call_kinds(view)[rows]
-    return _distinct(op, kind, lambda row: call_label(view, row))
+def named_calls(view: ProfileView, rows: Ints, kind: Ints) -> Named:
+    """Labels and kinds of some rows of `Profile.calls`, which have these `call_kinds`."""
+    return _distinct(view.profile.calls.op[rows], kind, lambda row: call_label(view, row))
 
 
 def named_launches(view: ProfileView, rows: Ints) -> Named:
@@ -87,7 +85,7 @@ def cut(text: str) -> str:
     return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 1] + "…"
 
 
-def _call_kinds(view: ProfileView) -> Ints:
+def call_kinds(view: ProfileView) -> Ints:
     """Per row of `Profile.calls` the number of its kind."""
     calls, ops = view.profile.calls, view.profile.ops
     kind, role = ops.kind[calls.op], ops.role[calls.op]

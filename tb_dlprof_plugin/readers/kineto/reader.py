@@ -17,6 +17,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -149,11 +150,11 @@ class _Reader:
 
     def _take(self, events: list[Any]) -> None:
         self.events += len(events)
-        complete, instant = self._events.complete, self._events.instant
-        self.columns.add(
-            [event for event in events if type(event) in complete],
-            [event for event in events if type(event) in instant and event.name == "[memory]"],
+        complete, instant = (
+            list(compress(events, map(kind.__contains__, map(type, events))))
+            for kind in (self._events.complete, self._events.instant)
         )
+        self.columns.add(complete, [event for event in instant if event.name == "[memory]"])
 
     def _header(self, text: bytes) -> TraceHeader:
         try:
