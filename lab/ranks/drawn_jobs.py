@@ -15,7 +15,6 @@ import argparse
 import copy
 import math
 import pickle
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -73,7 +72,7 @@ PLANTS = {
 INCOMPLETE = ("missing", "truncated", "mixed", "lacks a step")
 WARM, TRUE_STEPS = 4, 16
 WORTH, LEAST = 0.03, 0.01
-"""Shares of the step: from the first on a delay has to be named, below the second nobody may be."""
+"""Shares of the step: from the first on a delay has to be named, below the second no rank may be."""
 WITHIN = 0.15
 
 
@@ -213,7 +212,10 @@ def draw(number: int) -> Drawn:
         ]
     facts = _incomplete(plant, profiles, name, number, late, rng)
     planted = None if cause in ("even", "stall") else late
-    said = f"world {world} window {window} jitter {jitter:.2f} depth {depth} size {size / base:.2f} {'timed' if timed else ''} {cause}"
+    said = (
+        f"{world} ranks, {window} steps, jitter {jitter:.2f}, queue of {depth}, planted {size / base:.2f} of the step"
+    )
+    said += f", {cause}, {'timed' if timed else 'not timed'}"
     return Drawn(number, name, plant, planted, step / 1e6, (step - base) / 1e6, facts, said)
 
 
@@ -434,11 +436,9 @@ def score(rows: Sequence[dict], wrong: bool) -> None:
         elif certain and row["rank"] != one.rank:
             note = "OTHER RANK"
         if wrong and note:
-            print(
-                f"{one.number:4} {one.source.split('/')[1]:16} {one.plant:12} rank {one.rank} step {one.step_ms:.1f} won {one.won_ms:.2f} "
-                f"({100 * share:.0f} %) | {note}: {row['kind']} {row['rank']} {row['cause']} won {row['won']:.2f} [{row['low']:.2f} {row['high']:.2f}] step {row['step'] or 0:.1f} "
-                f"first {row['first']} matched {row['matched']} | {one.said}"
-            )
+            planted = f"{one.plant} on rank {one.rank}, saves {one.won_ms:.2f} of {one.step_ms:.1f} ms"
+            named = f"{row['kind']} {row['rank']} {row['cause']}, {row['won']:.2f} [{row['low']:.2f} {row['high']:.2f}]"
+            print(f"{one.number:4} {one.source}: {planted} | {note}: {named}, first {row['first']} | {one.said}")
     for name, of in (
         ("named", "delays"),
         ("cause right", "delays"),
@@ -447,12 +447,12 @@ def score(rows: Sequence[dict], wrong: bool) -> None:
     ):
         print(f"{name:18} {found[name]} of {found[of]} {of}")
     if errors:
-        print(
-            f"win within {WITHIN:.0%}: {sum(e <= WITHIN for e in errors)} of {len(errors)}, median error {np.median(errors):.1%}; interval true {sum(inside)} of {len(inside)}"
-        )
+        close = sum(error <= WITHIN for error in errors)
+        print(f"saving within {WITHIN:.0%}: {close} of {len(errors)}, median error {np.median(errors):.1%}")
+        print(f"its interval true: {sum(inside)} of {len(inside)}")
     if steps:
         print(f"step: median error {np.median(np.abs(steps)):.1%}, 90 % within {np.quantile(np.abs(steps), 0.9):.1%}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -257,8 +257,12 @@ def _run_rank(
     # Of each stream the end of its last work: a time, or a meeting that has not ended yet.
     free: dict[int, float | _Meeting] = {}
     started: list[float] = []
+    # Collectives of the step before that no recorded kernel waited for: the optimizer needs all of them.
+    unawaited: list[_Meeting] = []
     for step, which in enumerate(order):
         tile = rank.tiles[which]
+        awaited_rows = {before for rows in tile.waits_for for before in rows}
+        pending, unawaited = unawaited, []
         kernels, paces = given.kernels[step], given.host[step]
         pauses = sorted(given.pauses[step])
         out.begin_ns.append(host)
@@ -310,19 +314,22 @@ def _run_rank(
                 new_knots.append(host)
                 before += 0.9 * own
             ready = host + LATENCY_NS
-            for one in (free.get(stream, 0.0), *(ends[each] for each in tile.waits_for[row])):
+            for one in (free.get(stream, 0.0), *(ends[each] for each in tile.waits_for[row]), *pending):
                 if isinstance(one, _Meeting):
                     if one.end < 0:
                         yield one
                     ready = max(ready, one.end)
                 else:
                     ready = max(ready, one)
+            pending = []
             start[row] = ready
             started.append(ready)
             if number >= 0:
                 meeting = meetings[step][number]
                 meeting.come(ready)
                 ends[row] = free[stream] = meeting
+                if row not in awaited_rows:
+                    unawaited.append(meeting)
             else:
                 stop[row] = ready + tile.gpu_ns[row] * kernels[row]
                 ends[row] = free[stream] = stop[row]

@@ -103,7 +103,7 @@ def _print(job: Job | JobComparison, limit: int) -> None:
         hosts = len({row.host for row in page.delays}) > 1
         print_rows(JobDelay, page.delays[:limit], without=() if hosts else ("host",))
         for row in page.delays[:limit]:
-            say(f"Rank {row.rank}: {row.why}", "")
+            say(f"Rank {row.rank}: {row.why}")
     if page.what_if:
         say()
         print_rows(JobWhatIf, page.what_if)

@@ -89,7 +89,7 @@ class Verdict:
 
     Attributes:
         kind: "delays": a rank does, and its repair shortens the step. "hidden": a rank is late, but the others are no
-            sooner, so that its repair saves nothing now. "none": no rank is late by more than chance. "unknown": the
+            sooner, or may not be, as fast as hosts are. "none": no rank is late beyond chance. "unknown": the
             recordings do not say.
         sentence: the verdict, with its reason and, where it is unknown, what to do.
         rank, cause: of the rank that is late.
@@ -172,8 +172,8 @@ class Efficiency:
 
     ``flops_utilization`` is what the matrix products of a step are of the GPUs' BF16 peak over the step, 0 to 1:
     Chowdhery et al., PaLM (https://arxiv.org/abs/2204.02311), call it HFU, because recomputed products count; without
-    recomputation it is MFU. ``wasted_gpu_share`` is known where the verdict names a rank; ``wasted_gpu_hours_per_day`` is
-    that share of all GPUs' hours.
+    recomputation it is MFU. ``wasted_gpu_share`` is known where the verdict names a rank, and
+    ``wasted_gpu_hours_per_day`` is that share of all GPUs' hours.
     """
 
     parallel: float | None = None

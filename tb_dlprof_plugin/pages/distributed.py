@@ -51,16 +51,6 @@ class JobDelay(msgspec.Struct, frozen=True):
     """What a rank costs the others (ns per step). What its repair saves is known where ``certain``."""
 
     rank: Annotated[int, Column("Rank", "The rank where the delay begins.")]
-    host: Annotated[str, Column("Host", "The rank's host, as its recording names it.", width=120)]
-    caused_waiting_ns: Annotated[
-        int,
-        Column("Waiting caused"),
-        Definition(
-            "jobCausedWaiting",
-            "GPU time that other ranks wait per step because of this one, charged to where the delay began. With "
-            "many ranks it is large although repairing the rank saves little.",
-        ),
-    ]
     saving_ns: Annotated[int | None, Column("Saving", "jobSaving", missing="–", bar=True)]
     saving_low_ns: Annotated[int | None, Column("At least", "Lower end of its interval.", missing="–")]
     saving_high_ns: Annotated[int | None, Column("At most", "Upper end of its interval.", missing="–")]
@@ -74,6 +64,16 @@ class JobDelay(msgspec.Struct, frozen=True):
             "differ by, and whose repair saves at least 1 % of the step.",
         ),
     ]
+    caused_waiting_ns: Annotated[
+        int,
+        Column("Waiting caused"),
+        Definition(
+            "jobCausedWaiting",
+            "GPU time that other ranks wait per step because of this one, charged to where the delay began. With "
+            "many ranks it is large although repairing the rank saves little.",
+        ),
+    ]
+    host: Annotated[str, Column("Host", "The rank's host, as its recording names it.", width=120)]
     why: Annotated[str, Column("Why", "The figures that the cause rests on.", width=460, terminal=False)]
 
 
@@ -355,7 +355,7 @@ def _places(job: Job) -> Iterable[tuple[str, list[int]]]:
 
 
 def _shown(job: Job) -> list[int]:
-    """The rank that delays most, the one that waits most, and the one in the middle."""
+    """The late rank, and those that wait least, most, and as much as most do."""
     if len(job.account) < 2:
         return [row.rank for row in job.account]
     by_waiting = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))
@@ -364,7 +364,7 @@ def _shown(job: Job) -> list[int]:
         worst = job.verdict.rank
     elif job.delays:
         worst = job.delays[0].rank
-    chosen = (worst, by_waiting[len(by_waiting) // 2].rank, by_waiting[-1].rank)
+    chosen = (worst, by_waiting[0].rank, by_waiting[len(by_waiting) // 2].rank, by_waiting[-1].rank)
     return sorted(dict.fromkeys(chosen))
 
 

@@ -92,7 +92,7 @@ def test_no_rank_delays_the_others_where_no_steps_are_marked() -> None:
     ranks = [without_steps(view) for view in opened("ranks/recorded/ddp_slow_host").ranks]
     job = job_of([facts_of_profile(view) for view in ranks])
     assert "ms recording" in job.sentence
-    assert job.sentence.endswith("which rank delays the others cannot be said.")
+    assert job.sentence.startswith("Which rank delays the others cannot be said. No steps are marked")
     assert (job.delays, job.what_if) == ([], [])
 
 

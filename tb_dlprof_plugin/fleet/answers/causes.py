@@ -32,8 +32,11 @@ EXPLAINED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A cause in a sentence. ``certain``: the recording shows the cause itself, beyond what steps vary by. ``excess_ms``:
-    by how much it makes a step of the rank longer."""
+    """A cause in a sentence.
+
+    ``certain``: the recording shows the cause itself, beyond what steps vary by. ``excess_ms``: by how much it makes a
+    step of the rank longer.
+    """
 
     cause: Cause
     why: str
@@ -60,7 +63,8 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
     alike = bool(late.alike[index])
     speed = kernel_speed(facts, index, others)
     # Where launches are not recorded, idling is no evidence against more work: the others' hosts hide where they wait.
-    of_host = host_ms > work_ms and (late.launches or work_ms * 1e6 < late.least_ns[0])
+    seen = late.launches or facts[index].on_cpu
+    of_host = host_ms > work_ms and (seen or work_ms * 1e6 < late.least_ns[0])
     # Where kernels of several streams overlap less, the same ones cover more time.
     of_host |= speed is not None and speed.alike
     certain = bool(late.beyond_chance(of_host)[index])

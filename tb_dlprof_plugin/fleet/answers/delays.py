@@ -53,7 +53,7 @@ def delays(
         return []
     scale = step.ms / max(scenarios.recorded_ns / 1e6, 1e-9)
     caused_ms = charged(calls, scenarios.order).mean(axis=0) / 1e6 * scale
-    # Links and stages have members for which nobody waits.
+    # Links and stages have members that no other rank waits for.
     linked = slow_links(facts, calls)
     most = MOST if len(calls.rank) < MANY_CALLS else FEWER
     worst = [int(index) for index in np.argsort(-caused_ms, kind="stable")[:most] if caused_ms[index] > 0]
@@ -111,7 +111,7 @@ class _Saving(NamedTuple):
 
 
 def _saving(scenarios: Scenarios, asked: Callable[[Scenarios], float | None]) -> _Saving:
-    """From the same replays with and without the change: what both have wrong is no part of the difference."""
+    """From the same replays with and without the change: what both have wrong is not part of the difference."""
     saved = scenarios.saved_ms(asked)
     return _Saving(*(one if one >= _LEAST_MS else 0.0 for one in saved)) if saved else _Saving(0.0, 0.0, 0.0)
 

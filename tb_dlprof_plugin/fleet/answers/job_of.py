@@ -104,8 +104,8 @@ def replayed_job(
         rows = account(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
         share = int(recorded.waiting.sum()) / max(int(whole.waiting.sum()), 1) or 1.0
         worst = [replace(delay, caused_waiting_ms=delay.caused_waiting_ms / share) for delay in worst]
-    changes = _what_if(scenarios, worst, stages) if steps_known and not unknown else []
-    larger, of_larger = more_gpus(compared, scenarios, growth) if steps_known else ([], [])
+    changes = [] if unknown else _what_if(scenarios, worst, stages)
+    larger, of_larger = ([], []) if unknown else more_gpus(compared, scenarios, growth)
     buckets, of_buckets = other_buckets(compared, scenarios) if changes else ([], [])
     mesh, places = _mesh(facts)
     job = Job(
@@ -223,13 +223,15 @@ def _what_if(scenarios: Scenarios, worst: Sequence[Delay], stages: Pipeline | No
     step, calls = scenarios.step, scenarios.calls
     if step is None or not calls.coupled.any():
         return []
+    # Of a delay that is not certain, what a repair saves is not known.
+    certain = [delay for delay in worst if delay.certain]
     rows: list[WhatIf | None] = [
         scenarios.stated(f"rank {delay.rank} as fast as the others", delay.saving_ms)
-        for delay in worst[:REPAIRED]
         # A rank that is faster than the others would become as slow as they are.
-        if delay.cause not in ("uneven_stage", "slow_link") and delay.saving_ms > 0
+        for delay in certain[:REPAIRED]
+        if delay.cause not in ("uneven_stage", "slow_link")
     ]
-    linked = [delay for delay in worst if delay.cause == "slow_link"]
+    linked = [delay for delay in certain if delay.cause == "slow_link"]
     if linked:
         ranks = ", ".join(str(delay.rank) for delay in linked[:8]) + (", ..." if len(linked) > 8 else "")
         rows.append(scenarios.stated(f"links of ranks {ranks} as fast as the others", linked[0].saving_ms))

@@ -141,10 +141,8 @@ def stall_note(facts: Sequence[RankFacts], numbers: Ints, stalled: int | None) -
         for number in numbers.tolist()
     }
     usual = float(np.median([length for number, length in lengths.items() if number != stalled]))
-    return [
-        f"Step {stalled} took {duration(lengths[stalled])}, the others {duration(usual)}: a stall, which is left out. A "
-        "longer recording shows whether it comes back."
-    ]
+    took = f"Step {stalled} took {duration(lengths[stalled])}, the others {duration(usual)}"
+    return [f"{took}: a stall, which is left out. A longer recording shows whether it comes back."]
 
 
 def _expert_note(facts: Sequence[RankFacts]) -> str:

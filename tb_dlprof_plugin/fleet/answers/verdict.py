@@ -64,10 +64,8 @@ def why_unknown(compared: Compared, step: JobStep | None) -> str:
         return apart
     if compared.missing:
         count, world = len(compared.missing), len(facts) + len(compared.missing)
-        return (
-            f"{count} of {world} ranks {'is' if count == 1 else 'are'} missing ({listed(compared.missing)}), and may be "
-            "what the others wait for: add their recordings."
-        )
+        lack = f"{count} of {world} ranks {'is' if count == 1 else 'are'} missing ({listed(compared.missing)})"
+        return f"{lack}, and may be what the others wait for: add their recordings."
     if step is None or not compared.steps:
         return "The ranks recorded no step in common: record the same steps on all of them."
     share = matching.matched_percent
@@ -75,12 +73,10 @@ def why_unknown(compared: Compared, step: JobStep | None) -> str:
         found = f"{matching.matched:,} of {matching.total:,} collectives were found on all of their members"
         if share is None or share < _OTHER_JOB:
             return f"{found}: are these recordings of one job? Name those of one training."
-        return (
-            f"{found}, and an answer needs {MATCHED:.0f} %: a recording is cut off or lacks steps. Record the same steps on "
-            "all ranks."
-        )
+        lack = f"{found}, and an answer needs {MATCHED:.0f} %"
+        return f"{lack}: a recording is cut off or lacks steps. Record the same steps on all ranks."
     if compared.steps < 2:
-        return "One step in common says nothing of others: record three or more."
+        return "The ranks have one step in common, and an answer needs several: record three or more."
     return ""
 
 
