@@ -33,9 +33,7 @@ from tb_dlprof_plugin.fleet.job import JobStep, WhatIf
 from tb_dlprof_plugin.fleet.matching import Matched
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
-from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.recorder_cost import JOB_SPREAD
-from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR as LEAST_STEP_ERROR
 
 UNRELIABLE_PERCENT = 5.0
 """Error of the replay as recorded from which its answers are no basis for decisions: Lin et al. (OSDI'25) leave
@@ -86,7 +84,7 @@ class Scenarios:
     Attributes:
         calls: of all ranks; ``order`` are their waves.
         replayed: those of ``calls`` that are replayed, where paths are recorded of some steps.
-        step: of the job; one that no rank timed is replaced by that of the replay where launches are recorded.
+        step: of the job, as its ranks estimate it.
         classes: of each rank the number of its class (`peers`).
         recorded_ns, simulated_ns: mean step as recorded, with the profiler, and replayed so.
         faster: with it the paths of ``replayed`` are those without the profiler (`CallPaths.between`).
@@ -123,8 +121,6 @@ class Scenarios:
             fast._launch_at(ends[0])
             slow._launch_at(ends[1])
             self.paces = (fast, self, slow)
-            if self._is_simulated:
-                self.step = self._with_ends(self.step, fast.base_ns, slow.base_ns)
 
     @property
     def error_percent(self) -> float | None:
@@ -348,20 +344,6 @@ class Scenarios:
         idle = self._recorded.idle if paths.launches else own.gpu - paths.expected.gpu
         self._job = replace(self._recorded, paths=own, idle=idle)
         self.base_ns = self._replay(self._job).step
-        if self._is_simulated and self.step is not None:
-            self.step = JobStep(self.base_ns / 1e6, self.base_ns / 1e6, self.base_ns / 1e6, self.step.source)
-
-    @property
-    def _is_simulated(self) -> bool:
-        """Whether the replay says how long the step is: no rank timed it."""
-        simulated = self.step is not None and self.step.source == "simulated"
-        return simulated and self.replayed.paths.launches and self.base_ns >= SHORTEST_STEP_NS
-
-    def _with_ends(self, step: JobStep, fast_ns: float, slow_ns: float) -> JobStep:
-        """The step with its interval. The profiler makes no step shorter."""
-        error = max(LEAST_STEP_ERROR, abs(self.error_percent or 0.0) / 100) * step.ms
-        low, high = min(step.ms, fast_ns / 1e6) - error, max(step.ms, min(slow_ns, self.recorded_ns) / 1e6) + error
-        return replace(step, low_ms=max(low, 0.0), high_ms=high)
 
     def _faster(self, pace: float) -> Floats:
         calls = self.replayed
