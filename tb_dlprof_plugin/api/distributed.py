@@ -66,7 +66,8 @@ def distributed(*sources: str | PathLike[str], gpus: Sequence[int] = (), network
     if not found.facts and found.dumps:
         return job_of_dumps(found.dumps)
     growth = Growth(tuple(gpus), network_gb_s)
-    return job_of(found.facts, [*hang_notes(found.dumps), *found.unreadable, *found.unused], found.numbers, growth)
+    notes = [*hang_notes(found.dumps), *found.unused]
+    return job_of(found.facts, notes, found.numbers, growth, found.unreadable)
 
 
 def compare_jobs(

@@ -140,4 +140,4 @@ class OpenRuns:
             RequestError: as `facts` does.
         """
         found, ref = self.facts(query)
-        return job_of(found.facts, found.unreadable, found.numbers), ref
+        return job_of(found.facts, numbers=found.numbers, unreadable=found.unreadable), ref

@@ -42,6 +42,12 @@ def test_with_a_rank_missing_none_is_accused(name: str) -> None:
     _accuses_no_rank(job_of(_facts(f"recorded/{name}")[:1]), "1 of 2 ranks is missing (1)")
 
 
+def test_with_a_rank_that_cannot_be_read_none_is_accused() -> None:
+    job = job_of(_facts("recorded/ddp_slow_host"), unreadable=["Rank 2 is damaged."])
+    _accuses_no_rank(job, "A rank's recording cannot be read")
+    assert "Rank 2 is damaged." in job.notes
+
+
 def test_ranks_of_two_trainings_are_no_job() -> None:
     first, other = _facts("recorded/ddp_slow_host")[0], _facts("recorded/tensor_slow_host")[1]
     _accuses_no_rank(job_of([first, other]), "these are different trainings")

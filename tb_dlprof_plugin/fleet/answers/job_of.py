@@ -57,9 +57,10 @@ def job_of(
     notes: Sequence[str] = (),
     numbers: Ints | None = None,
     growth: Growth = _DOUBLED,
+    unreadable: Sequence[str] = (),
 ) -> Job:
     """The job of `replayed_job`."""
-    return replayed_job(facts, notes, numbers, growth).job
+    return replayed_job(facts, notes, numbers, growth, unreadable).job
 
 
 def replayed_job(
@@ -67,14 +68,16 @@ def replayed_job(
     notes: Sequence[str] = (),
     numbers: Ints | None = None,
     growth: Growth = _DOUBLED,
+    unreadable: Sequence[str] = (),
 ) -> ReplayedJob:
     """Everything about the job of these ranks.
 
     Args:
         facts: of each rank.
-        notes: sentences about ranks that could not be read.
+        notes: sentences about what else was found.
         numbers: of the steps whose calls are among the facts, where it is not all of them.
         growth: on how many GPUs more the job is asked about.
+        unreadable: a sentence for each rank that could not be read.
 
     Raises:
         ValueError: there is no rank, or two are the same one.
@@ -95,7 +98,7 @@ def replayed_job(
     shape = stages.shape if stages is not None else None
     # Who delays whom, and what a change wins, are questions about steps.
     steps_known = step is None or step.is_step
-    basis = Compared(compared, missing, matched.matching, calls.steps)
+    basis = Compared(compared, missing, matched.matching, calls.steps, len(unreadable))
     unknown = why_unknown(basis, step)
     worst = delays(compared, scenarios, stages, sure=not unknown) if steps_known else []
     found = verdict(basis, step, worst, scenarios, unknown)
@@ -128,6 +131,7 @@ def replayed_job(
         mesh_places=places,
         notes=[
             *host_notes(facts, worst, step.ms if step else None),
+            *unreadable,
             *notes,
             *notes_on(facts, missing, calls, scenarios, shape),
             *of_buckets,

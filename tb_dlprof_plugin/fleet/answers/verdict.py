@@ -45,13 +45,14 @@ class Compared:
     Attributes:
         facts: of the compared ranks. missing: ranks that were not recorded.
         matching: of their collectives.
-        steps: in how many steps they are compared; of so many ``recorded`` ones.
+        steps: in how many steps they are compared. unreadable: recordings of ranks that cannot be read.
     """
 
     facts: Sequence[RankFacts]
     missing: Sequence[int]
     matching: MatchedShare
     steps: int
+    unreadable: int = 0
 
 
 def why_unknown(compared: Compared, step: JobStep | None) -> str:
@@ -66,6 +67,8 @@ def why_unknown(compared: Compared, step: JobStep | None) -> str:
         count, world = len(compared.missing), len(facts) + len(compared.missing)
         lack = f"{count} of {world} ranks {'is' if count == 1 else 'are'} missing ({listed(compared.missing)})"
         return f"{lack}, and may be what the others wait for: add their recordings."
+    if compared.unreadable:
+        return "A rank's recording cannot be read, and may be of what the others wait for: copy or record it again."
     if step is None or not compared.steps:
         return "The ranks recorded no step in common: record the same steps on all of them."
     share = matching.matched_percent
