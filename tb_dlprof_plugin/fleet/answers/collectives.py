@@ -89,7 +89,9 @@ def _row(
     per = 1e6 * ranks * max(calls.steps, 1)
     size = calls.bytes[here]
     transfer, waiting = float(calls.transfer[here].sum()), float((calls.duration - calls.transfer)[here].sum())
-    large = rates[here][(rates[here] > 0) & (size >= _LATENCY_BYTES)]
+    # Without another member a call's waiting is not told from its transfer.
+    alone = operation in SYNCHRONISING and not calls.coupled[here].any()
+    large = rates[here][(rates[here] > 0) & (size >= _LATENCY_BYTES) & (not alone)]
     exposed = np.clip(calls.exposed[here] - calls.waiting[here], 0, calls.transfer[here])
     hidden = transfer - float(exposed.sum())
     bus = float(np.median(large)) if len(large) else None
@@ -101,7 +103,7 @@ def _row(
         calls_per_step=len(here) / ranks / max(calls.steps, 1),
         bytes=int(size.sum() / ranks / max(calls.steps, 1)) if size.min() >= 0 else None,
         transfer_ms=transfer / per,
-        waiting_ms=None if operation in SYNCHRONISING and not calls.coupled[here].any() else waiting / per,
+        waiting_ms=None if alone else waiting / per,
         exposed_ms=float(calls.exposed[here].sum()) / per,
         bus_gb_s=bus,
         attainable_gb_s=max(float(large.max()), link or 0.0) if len(large) else None,

@@ -66,7 +66,8 @@ def why_unknown(compared: Compared, step: JobStep | None) -> str:
     if compared.missing:
         count, world = len(compared.missing), len(facts) + len(compared.missing)
         lack = f"{count} of {world} ranks {'is' if count == 1 else 'are'} missing ({listed(compared.missing)})"
-        return f"{lack}, and may be what the others wait for: add their recordings."
+        add = "its recording" if count == 1 else "their recordings"
+        return f"{lack}, and may be what the others wait for: add {add}."
     if compared.unreadable:
         return "A rank's recording cannot be read, and may be of what the others wait for: copy or record it again."
     if step is None or not compared.steps:
