@@ -252,7 +252,10 @@ class Scenarios:
             excess_ns: by how much it takes longer in a step, which is taken from a rank that has no like.
         """
         calls, job = self.replayed, self._job
-        rows, others = calls.of_rank(index), others_of(self.classes, index).tolist()
+        rows = calls.of_rank(index)
+        # Damaged recordings of ranks of one class may have paths in different steps.
+        count = np.diff(calls.first)
+        others = [other for other in others_of(self.classes, index).tolist() if count[other] == count[index]]
         columns, due = [column.copy() for column in job.paths.columns], job.due_to_waiting.copy()
         if others:
             idle = job.idle if of_gpu else np.zeros(len(due))
@@ -263,17 +266,13 @@ class Scenarios:
             columns[0][rows] += idle[rows]
             due[rows] = 0.0
         else:
+            pauses_known = not of_gpu and calls.paths.launches
+            over = self._paused if pauses_known else job.paths.gpu if of_gpu else job.idle
             less = np.zeros(len(due))
-            less[rows] = self._excess(rows, excess_ns * calls.steps, of_gpu)
-            paths = job.paths.with_less_work(less) if of_gpu else job.paths.with_shorter_pauses(less)
+            less[rows] = _spread(excess_ns * calls.steps, over[rows])
+            paths = job.paths.with_shorter_pauses(less) if pauses_known else job.paths.with_less_work(less)
             return self._step_ms(replace(job, paths=paths))
         return self._step_ms(replace(job, paths=PathTimes(*columns), due_to_waiting=due))
-
-    def _excess(self, rows: slice, excess_ns: float, of_gpu: bool) -> Floats:
-        """An excess of a rank spread over its calls: over the GPU's work, or over the host's pauses."""
-        column = np.maximum(self._job.paths.gpu[rows] if of_gpu else self._paused[rows], 0.0)
-        whole = float(column.sum())
-        return column * min(excess_ns / whole, 1.0) if whole > 0 else column
 
     def transfers_ms(self, factor: float | Floats) -> float | None:
         """The job's step if all transfers, or each call's, take this many times as long."""
@@ -395,6 +394,13 @@ def _with_paths(facts: Sequence[RankFacts], matched: Matched, calls: JobCalls) -
         return calls
     some = calls_of(facts, matched, numbers)
     return some if some.paths.launches else calls
+
+
+def _spread(excess_ns: float, over: Floats) -> Floats:
+    """An excess in proportion to a column, at most all of it."""
+    column = np.maximum(over, 0.0)
+    whole = float(column.sum())
+    return column * min(excess_ns / whole, 1.0) if whole > 0 else column
 
 
 def _to_mean(own: Floats, groups: Ints) -> Floats:
