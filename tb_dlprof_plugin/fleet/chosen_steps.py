@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,8 +79,20 @@ _EXPLAINED = 0.5
 """Part of the additional time that garbage collection or the data loader must take to be its cause."""
 
 
-def stalled_step(facts: Sequence[RankFacts], numbers: Ints) -> int | None:
-    """The number of the one step that took much longer than the others on all ranks.
+LEAST_WITH_STALL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A step that took much longer than the others on all ranks, by its number; ``usual_ns`` is their median."""
+
+    number: int
+    length_ns: float
+    usual_ns: float
+
+
+def stalled_step(facts: Sequence[RankFacts], numbers: Ints) -> Stall | None:
+    """The one step that took much longer than the others on all ranks.
 
     Such a step (a device that is paused, a first call of a library) is not like the job's usual ones, and next to two
     others it would be half of those that count. None where there is none, it is the first, which replays do not count,
@@ -105,10 +117,7 @@ def stalled_step(facts: Sequence[RankFacts], numbers: Ints) -> int | None:
         columns = [getattr(rank.steps, name)[own] for rank, own in zip(facts, chosen, strict=True)]
         if max(float(column[at]) for column in columns) >= _EXPLAINED * (length[at] - usual):
             return None
-    return int(numbers[at])
-
-
-LEAST_WITH_STALL = 3
+    return Stall(int(numbers[at]), float(length[at]), usual)
 
 
 def with_calls_of(one: RankFacts, numbers: Ints) -> RankFacts:

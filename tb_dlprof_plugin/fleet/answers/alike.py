@@ -39,6 +39,12 @@ def others_of(classes: Ints, rank: int) -> Ints:
     return np.sort(np.random.default_rng(0).choice(others, ENOUGH, replace=False))
 
 
+def compared_with(classes: Ints, rank: int) -> Ints:
+    """`others_of`; of a rank alone in its class, as a stage of a pipeline is, all the other ranks."""
+    others = others_of(classes, rank)
+    return others if len(others) else np.delete(np.arange(len(classes)), rank)
+
+
 ENOUGH = 64
 """Ranks to compare one with: the standard error of a median is then a sixth of the spread of single ones."""
 

@@ -30,6 +30,10 @@ EXPLAINED = 0.5
 """Share of a rank's additional time that a measured pause must explain to be its cause."""
 
 
+OF_HOST: tuple[Cause, ...] = ("slow_host", "slow_input", "garbage_collection")
+"""Causes in which the host is at fault, not its GPU or what that has to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explained:
     """A cause in a sentence.
@@ -43,11 +47,6 @@ class Explained:
     certain: bool
     excess_ms: float = 0.0
 
-    @property
-    def of_host(self) -> bool:
-        """Whether the host is at fault, not its GPU or what that has to do."""
-        return self.cause in ("slow_host", "slow_input", "garbage_collection")
-
 
 def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints, late: Lateness) -> Explained:
     """What makes a rank late: the larger excess, of its GPU's work or of its host.
@@ -60,44 +59,40 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
         late: of all ranks.
     """
     work_ms, host_ms = (each / 1e6 for each in late.of(index))
-    alike = bool(late.alike[index])
-    speed = kernel_speed(facts, index, others)
+    rank, speed = facts[index], kernel_speed(facts, index, others)
     # Where launches are not recorded, idling is no evidence against more work: the others' hosts hide where they wait.
-    seen = late.launches or facts[index].on_cpu
+    seen = late.launches or rank.on_cpu
     of_host = host_ms > work_ms and (seen or work_ms * 1e6 < late.least_ns[0])
     # Where kernels of several streams overlap less, the same ones cover more time.
-    of_host |= speed is not None and speed.alike
+    of_host |= speed is not None and speed.same_work
     certain = bool(late.beyond_chance(of_host)[index])
-    collector_ms, loading_ms = (_more(facts, index, others, numbers, name) for name in ("garbage_ns", "input_ns"))
-    if of_host and host_ms * 1e6 >= late.even_host_ns and collector_ms >= max(EXPLAINED * host_ms, loading_ms):
-        # Python collects garbage again and again: what one step shows comes back.
-        longer = _longer_host(host_ms, facts[index].on_cpu, late.launches)
-        why = f"Python's garbage collector runs {collector_ms:.2f} ms: {longer}."
-        return Explained("garbage_collection", why, True, host_ms)
-    if (host_ms if of_host else work_ms) * 1e6 < late.least_ns[of_host]:
-        if facts[index].on_cpu:
-            return Explained(
-                "unknown", "It computes no longer than the others, nor does it anything else longer.", False
-            )
-        return Explained(
-            "unknown",
-            f"Its GPU works {max(work_ms, 0.0):.2f} ms and its host {max(host_ms, 0.0):.2f} ms a step longer than the "
-            "others', which is within what even ranks differ by.",
-            False,
-        )
+    longer = _longer_host(host_ms, rank.on_cpu, late.launches)
     if of_host:
-        longer = _longer_host(host_ms, facts[index].on_cpu, late.launches)
-        # Stages of a pipeline have hosts with other work: of their excess only the loader's part is a fault.
-        least_ms = EXPLAINED * host_ms if alike else late.even_host_ns / 1e6
-        if loading_ms >= least_ms:
-            why = f"It waits {loading_ms:.2f} ms longer for its data loader: {longer}."
-            return Explained("slow_input", why, certain, host_ms if alike else min(host_ms, loading_ms))
-        return Explained("slow_host", f"{longer[0].upper()}{longer[1:]}.", certain and alike, host_ms)
-    if facts[index].on_cpu:
-        found = _on_cpu(facts, index, others, work_ms, numbers)
-    else:
-        found = _of_gpu(facts, index, others, work_ms, late.work[:, index], speed)
-    return Explained(found.cause, found.why, certain, work_ms)
+        collector_ms, loading_ms = (_more(facts, index, others, numbers, name) for name in ("garbage_ns", "input_ns"))
+        if host_ms * 1e6 >= late.even_host_ns and collector_ms >= max(EXPLAINED * host_ms, loading_ms):
+            # Python collects garbage again and again: what one step shows comes back.
+            why = f"Python's garbage collector runs {collector_ms:.2f} ms: {longer}."
+            return Explained("garbage_collection", why, True, host_ms)
+    if (host_ms if of_host else work_ms) * 1e6 < late.least_ns[of_host]:
+        if rank.on_cpu:
+            why = "It computes no longer than the others, nor does it anything else longer."
+        else:
+            more = f"Its GPU works {max(work_ms, 0.0):.2f} ms and its host {max(host_ms, 0.0):.2f} ms a step longer"
+            why = f"{more} than the others', which is within what even ranks differ by."
+        return Explained("unknown", why, False)
+    if not of_host:
+        cause, why = (
+            _on_cpu(facts, index, others, work_ms, numbers)
+            if rank.on_cpu
+            else _of_gpu(facts, index, others, work_ms, late.work[:, index], speed)
+        )
+        return Explained(cause, why, certain, work_ms)
+    # Stages of a pipeline have hosts with other work: of their excess only the loader's part is a fault.
+    alike = bool(late.alike[index])
+    if loading_ms >= (EXPLAINED * host_ms if alike else late.even_host_ns / 1e6):
+        why = f"It waits {loading_ms:.2f} ms longer for its data loader: {longer}."
+        return Explained("slow_input", why, certain, host_ms if alike else min(host_ms, loading_ms))
+    return Explained("slow_host", f"{longer[0].upper()}{longer[1:]}.", certain and alike, host_ms)
 
 
 def _more(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints, column: str) -> float:
@@ -117,46 +112,44 @@ def _longer_host(host_ms: float, on_cpu: bool, launches: bool) -> str:
     return f"its GPU idles {host_ms:.2f} ms a step longer than the others'"
 
 
-def _on_cpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float, numbers: Ints) -> Explained:
+def _on_cpu(facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float, numbers: Ints) -> tuple[Cause, str]:
     """Of a process without a GPU."""
     longer = f"its tensor ops take {work_ms:.2f} ms a step longer than the others'"
     own, *rest = (_by_step(facts[each], "work_hash", numbers) for each in (index, *others.tolist()))
     if own is not None and all(each is not None and np.array_equal(each, own) for each in rest):
-        return Explained("slow_host", f"Its CPU is slower, or busy with something else: {longer}, and are equal.", True)
-    return _of_experts(facts, index, others, longer) or Explained(
-        "uneven_data", f"It has more work, at other shapes or more often: {longer}.", True
-    )
+        return "slow_host", f"Its CPU is slower, or busy with something else: {longer}, and are equal."
+    return _of_experts(facts, index, others, longer) or _of_data(longer)
 
 
 def _of_gpu(
     facts: Sequence[RankFacts], index: int, others: Ints, work_ms: float, work: Floats, speed: KernelSpeed | None
-) -> Explained:
+) -> tuple[Cause, str]:
     more = f"its GPU works {work_ms:.2f} ms a step longer than the others'"
     if speed is not None and speed.slowdown is not None and _slower(speed.slowdown, facts[index], work_ms):
         slower = 100 * (speed.slowdown - 1)
-        return Explained("slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}.", True)
+        return "slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}."
     experts = _of_experts(facts, index, others, more)
     if experts is not None:
         return experts
     steady = len(work) > 1 and float(work.std()) < STEADY * abs(float(work.mean()))
     if speed is not None and speed.shared >= SAME_KERNELS and steady:
-        return Explained(
-            "slow_gpu",
-            f"Its GPU runs additional kernels in every step, while those that it shares with the others are as fast: "
-            f"{more}.",
-            True,
-        )
-    return Explained("uneven_data", f"It has more work, at other shapes or more often: {more}.", True)
+        why = "Its GPU runs additional kernels in every step, while those that it shares with the others are as fast"
+        return "slow_gpu", f"{why}: {more}."
+    return _of_data(more)
 
 
-def _of_experts(facts: Sequence[RankFacts], index: int, others: Ints, more: str) -> Explained | None:
+def _of_data(more: str) -> tuple[Cause, str]:
+    return "uneven_data", f"It has more work, at other shapes or more often: {more}."
+
+
+def _of_experts(facts: Sequence[RankFacts], index: int, others: Ints, more: str) -> tuple[Cause, str] | None:
     """Where its experts exchange more than theirs."""
     sent = [_all_to_all(facts[each]) for each in (index, *others.tolist())]
     usual = float(np.median(sent[1:]))
     if not sent[0] or (usual and sent[0] < MORE_SENT * usual):
         return None
     text = f", and exchanges {sent[0] / usual:.2f} times their bytes" if usual > 0 else ""
-    return Explained("expert_load", f"Its experts get more tokens: {more}{text}.", True)
+    return "expert_load", f"Its experts get more tokens: {more}{text}."
 
 
 def _slower(slowdown: float, rank: RankFacts, work_ms: float) -> bool:

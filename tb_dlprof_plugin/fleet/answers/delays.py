@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.answers.alike import kinds_of, others_of, rank_sets
+from tb_dlprof_plugin.fleet.answers.alike import compared_with, kinds_of, rank_sets
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
-from tb_dlprof_plugin.fleet.answers.causes import cause_of
+from tb_dlprof_plugin.fleet.answers.causes import OF_HOST, cause_of
 from tb_dlprof_plugin.fleet.answers.collectives import SlowLink, slow_links
-from tb_dlprof_plugin.fleet.answers.lateness import Lateness, lateness
+from tb_dlprof_plugin.fleet.answers.lateness import Lateness
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline
 from tb_dlprof_plugin.fleet.answers.replay import Wave
 from tb_dlprof_plugin.fleet.answers.scenarios import SAVING_ERROR, UNRELIABLE_PERCENT, Scenarios
@@ -38,26 +38,25 @@ _LEAST_MS = 1e-6
 
 
 def delays(
-    facts: Sequence[RankFacts], scenarios: Scenarios, pipeline: Pipeline | None, *, sure: bool = True
+    facts: Sequence[RankFacts], scenarios: Scenarios, late: Lateness, pipeline: Pipeline | None, *, sure: bool = True
 ) -> list[Delay]:
     """The ranks that cost most, worst first: those that do so for certain, then by the waiting that they cause.
 
     Args:
         facts: of all ranks.
         scenarios: replays of the job.
+        late: by how much each of its ranks is.
         pipeline: the job's; None without one.
         sure: whether all is there that certainty needs.
     """
     calls, step = scenarios.calls, scenarios.step
-    if step is None or calls.ranks < 2 or not calls.steps:
-        return []
+    assert step is not None
     scale = step.ms / max(scenarios.recorded_ns / 1e6, 1e-9)
     caused_ms = charged(calls, scenarios.order).mean(axis=0) / 1e6 * scale
     # Links and stages have members that no other rank waits for.
     linked = slow_links(facts, calls)
     most = MOST if len(calls.rank) < MANY_CALLS else FEWER
     worst = [int(index) for index in np.argsort(-caused_ms, kind="stable")[:most] if caused_ms[index] > 0]
-    late = lateness(scenarios)
     beyond = np.flatnonzero(late.beyond_chance(of_host=False) | late.beyond_chance(of_host=True)).tolist()
     worst += sorted(set(beyond) - set(worst), key=lambda index: -late.mean_ns(index))[:most]
     rows = [_of_rank(facts, scenarios, late, index, float(caused_ms[index])) for index in worst]
@@ -82,13 +81,10 @@ def _order(row: Delay) -> tuple[bool, float, float]:
 def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, late: Lateness, index: int, caused_ms: float) -> Delay:
     step = scenarios.step
     assert step is not None
-    others = others_of(scenarios.classes, index)
-    if not len(others):
-        # A stage of a pipeline: the other stages have other work, but the same kinds of kernels and hosts.
-        others = np.delete(np.arange(len(facts)), index)
+    others = compared_with(scenarios.classes, index)
     explained = cause_of(facts, index, others, scenarios.calls.numbers, late)
-    excess_ms = max(explained.excess_ms, 0.0)
-    saving = _saving(scenarios, lambda paced: paced.repaired_ms(index, not explained.of_host, excess_ms * 1e6))
+    of_host, excess_ms = explained.cause in OF_HOST, max(explained.excess_ms, 0.0)
+    saving = _saving(scenarios, lambda paced: paced.repaired_ms(index, not of_host, excess_ms * 1e6))
     # No repair takes more from a step than the rank has in excess.
     if explained.cause != "unknown":
         point = min(saving.ms, excess_ms)
@@ -96,7 +92,7 @@ def _of_rank(facts: Sequence[RankFacts], scenarios: Scenarios, late: Lateness, i
         saving = _Saving(point, low_ms, min(saving.high_ms, excess_ms * (1 + SAVING_ERROR)))
     # Where it depends on the hosts' pace whether anything is saved, nothing is certain.
     certain = explained.certain and saving.ms >= WORTH * step.ms and saving.low_ms > 0.1 * WORTH * step.ms
-    if explained.of_host and not late.launches:
+    if of_host and not late.launches:
         # The profiler delays each host by its own amount: what it added to the step may be all that is seen.
         certain &= saving.ms > scenarios.recorder_ms
     return Delay(facts[index].rank, caused_ms, *saving, explained.cause, explained.why, certain)

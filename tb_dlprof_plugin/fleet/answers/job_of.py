@@ -19,6 +19,7 @@ from tb_dlprof_plugin.fleet.answers.calls import JobCalls, calls_of
 from tb_dlprof_plugin.fleet.answers.collectives import collective_rows
 from tb_dlprof_plugin.fleet.answers.delays import delays
 from tb_dlprof_plugin.fleet.answers.gradient_buckets import other_buckets
+from tb_dlprof_plugin.fleet.answers.lateness import lateness
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth, more_gpus
 from tb_dlprof_plugin.fleet.answers.pipeline import Pipeline, pipeline
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
@@ -26,7 +27,14 @@ from tb_dlprof_plugin.fleet.answers.sentences import host_notes, left_out, notes
 from tb_dlprof_plugin.fleet.answers.verdict import Compared, verdict, why_unknown
 from tb_dlprof_plugin.fleet.chosen_ranks import ranks_with_room
 from tb_dlprof_plugin.fleet.chosen_steps import MOST_CALLS as MOST_OF_STEPS
-from tb_dlprof_plugin.fleet.chosen_steps import common_steps, stalled_step, steps_with_room, whole_steps, with_calls_of
+from tb_dlprof_plugin.fleet.chosen_steps import (
+    Stall,
+    common_steps,
+    stalled_step,
+    steps_with_room,
+    whole_steps,
+    with_calls_of,
+)
 from tb_dlprof_plugin.fleet.clocks import align
 from tb_dlprof_plugin.fleet.job import Delay, Efficiency, Job, JobStep, Verdict, WhatIf
 from tb_dlprof_plugin.fleet.matching import match
@@ -96,12 +104,12 @@ def replayed_job(
     rows = account(compared, recorded, calls.steps, step, calls.per_rank(calls.coupled.astype(np.int64)) > 0)
     stages = pipeline(compared, calls, recorded)
     shape = stages.shape if stages is not None else None
-    # Who delays whom, and what a change wins, are questions about steps.
-    steps_known = step is None or step.is_step
     basis = Compared(compared, missing, matched.matching, calls.steps, len(unreadable))
     unknown = why_unknown(basis, step)
-    worst = delays(compared, scenarios, stages, sure=not unknown) if steps_known else []
-    found = verdict(basis, step, worst, scenarios, unknown)
+    # Who delays whom is a question about steps.
+    late = lateness(scenarios) if step is not None and step.is_step and calls.ranks > 1 and calls.steps else None
+    worst = [] if late is None else delays(compared, scenarios, late, stages, sure=not unknown)
+    found = verdict(basis, step, worst, late, unknown)
     if chosen.ranks is not None:
         whole = recorded_account_of_all(facts, chosen.ranks, recorded, numbers)
         rows = account(facts, whole, calls.steps, step, np.ones(len(facts), dtype=np.bool_))
@@ -137,7 +145,7 @@ def replayed_job(
             *of_buckets,
             *of_larger,
             *left_out((len(chosen.common), chosen.kept, len(chosen.whole)), (len(facts), len(compared))),
-            *stall_note(compared, chosen.whole, chosen.stalled),
+            *stall_note(chosen.stall),
         ],
         pipeline=shape,
         work=job_work(facts, dict(mesh), world),
@@ -170,7 +178,7 @@ class _Chosen:
         facts: of all ranks, with the calls of some steps.
         compared: those whose calls are compared. ranks: their indices; None: all are.
         common: numbers of the steps that all ranks have. kept: of how many of them ``facts`` has the calls. whole: of
-            those the ones in which no rank lacks calls. steady: of those all but the one that ``stalled``.
+            those the ones in which no rank lacks calls. stall: one of these, which is left out.
     """
 
     facts: list[RankFacts]
@@ -179,8 +187,12 @@ class _Chosen:
     common: Ints
     kept: int
     whole: Ints
-    steady: Ints
-    stalled: int | None
+    stall: Stall | None
+
+    @property
+    def steady(self) -> Ints:
+        """``whole`` without the step that stalled."""
+        return self.whole if self.stall is None else self.whole[self.whole != self.stall.number]
 
 
 def _chosen(facts: list[RankFacts], numbers: Ints | None) -> _Chosen:
@@ -195,9 +207,7 @@ def _chosen(facts: list[RankFacts], numbers: Ints | None) -> _Chosen:
     ranks = ranks_with_room(facts, limit=MOST_OF_STEPS)
     compared = facts if ranks is None else [facts[index] for index in ranks.tolist()]
     whole = whole_steps(compared, numbers)
-    stalled = stalled_step(compared, whole)
-    steady = whole if stalled is None else whole[whole != stalled]
-    return _Chosen(facts, compared, ranks, common, len(numbers), whole, steady, stalled)
+    return _Chosen(facts, compared, ranks, common, len(numbers), whole, stalled_step(compared, whole))
 
 
 def _step(facts: Sequence[RankFacts], calls: JobCalls) -> JobStep | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import KernelTimes, RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
 SLOWER = 1.02
@@ -32,7 +32,7 @@ class KernelSpeed:
     more: float
 
     @property
-    def alike(self) -> bool:
+    def same_work(self) -> bool:
         """Whether it runs the same kernels for as long: its GPU is not at fault."""
         return self.shared >= _ALL and self.more < SLOWER
 
@@ -59,10 +59,9 @@ def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> Kernel
         if mean > 0 and key in times
     ]
     slowdown = sum(mine for mine, _ in both) / sum(expected for _, expected in both) if both else None
-    mine = float((table.count * np.maximum(table.mean_ns, 0)).sum())
-    theirs = [
-        float((one.count * np.maximum(one.mean_ns, 0)).sum())
-        for one in (facts[index].kernels for index in others.tolist())
-    ]
-    whole = float(np.median(theirs))
-    return KernelSpeed(slowdown, shared, mine / whole if whole else np.inf)
+    whole = float(np.median([_time_ns(facts[other].kernels) for other in others.tolist()]))
+    return KernelSpeed(slowdown, shared, _time_ns(table) / whole if whole else np.inf)
+
+
+def _time_ns(table: KernelTimes) -> float:
+    return float((table.count * np.maximum(table.mean_ns, 0)).sum())

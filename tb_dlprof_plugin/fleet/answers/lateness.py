@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.fleet.answers.alike import compared_with
 from tb_dlprof_plugin.fleet.answers.kernel_speed import SLOWER, kernel_speed
 from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
 from tb_dlprof_plugin.fleet.chosen_steps import among
@@ -88,7 +89,7 @@ def lateness(scenarios: Scenarios) -> Lateness:
             if len(others):
                 late_work[:, index] = work[:, index] - np.median(work[:, others], axis=1)
             else:
-                others = np.delete(np.arange(len(facts)), index)
+                others = compared_with(scenarios.classes, index)
                 late_work[:, index] = work[:, index] * _slower(facts, index, others)
             late_host[:, index] = paused[:, index] - np.median(paused[:, others], axis=1) if len(others) else 0.0
             if launches and len(members) > 1:

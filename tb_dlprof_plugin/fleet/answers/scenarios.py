@@ -256,22 +256,21 @@ class Scenarios:
         # Damaged recordings of ranks of one class may have paths in different steps.
         count = np.diff(calls.first)
         others = [other for other in others_of(self.classes, index).tolist() if count[other] == count[index]]
-        columns, due = [column.copy() for column in job.paths.columns], job.due_to_waiting.copy()
-        if others:
-            idle = job.idle if of_gpu else np.zeros(len(due))
-            # Of the others' work what their waiting for this rank costs is no part.
-            usual = job.paths.with_less_work(due + idle).columns
-            for column, of_all in zip(columns, usual, strict=True):
-                column[rows] = np.median(np.stack([of_all[calls.of_rank(other)] for other in others]), axis=0)
-            columns[0][rows] += idle[rows]
-            due[rows] = 0.0
-        else:
+        if not others:
             pauses_known = not of_gpu and calls.paths.launches
             over = self._paused if pauses_known else job.paths.gpu if of_gpu else job.idle
-            less = np.zeros(len(due))
+            less = np.zeros(len(over))
             less[rows] = _spread(excess_ns * calls.steps, over[rows])
             paths = job.paths.with_shorter_pauses(less) if pauses_known else job.paths.with_less_work(less)
             return self._step_ms(replace(job, paths=paths))
+        columns, due = [column.copy() for column in job.paths.columns], job.due_to_waiting.copy()
+        idle = job.idle if of_gpu else np.zeros(len(due))
+        # Of the others' work what their waiting for this rank costs is no part.
+        usual = job.paths.with_less_work(due + idle).columns
+        for column, of_all in zip(columns, usual, strict=True):
+            column[rows] = np.median(np.stack([of_all[calls.of_rank(other)] for other in others]), axis=0)
+        columns[0][rows] += idle[rows]
+        due[rows] = 0.0
         return self._step_ms(replace(job, paths=PathTimes(*columns), due_to_waiting=due))
 
     def transfers_ms(self, factor: float | Floats) -> float | None:

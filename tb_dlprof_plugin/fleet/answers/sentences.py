@@ -11,17 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.calls import JobCalls
+from tb_dlprof_plugin.fleet.answers.delays import WORTH
 from tb_dlprof_plugin.fleet.answers.scenarios import UNRELIABLE_PERCENT, Scenarios
+from tb_dlprof_plugin.fleet.chosen_steps import Stall
 from tb_dlprof_plugin.fleet.job import Delay, JobStep, PipelineShape, RankAccount, Verdict
 from tb_dlprof_plugin.fleet.rank_facts import Operation, RankFacts
 from tb_dlprof_plugin.model.formatting import duration, listed
-from tb_dlprof_plugin.model.profile import Ints
 
 _NAMED_PERCENT = 1.0
 _MOST_OF_IT = 2 / 3
 """Of all that ranks owe, from which the ranks of one host are what the job waits for."""
-_WORTH = 0.01
-"""Of the step: less is within what step times vary by."""
 _OF_SEVERAL = {
     "slow_gpu": "slow GPUs",
     "slow_host": "a slow host",
@@ -132,16 +131,11 @@ def left_out(recorded: Sequence[int], ranks: Sequence[int]) -> list[str]:
     return notes
 
 
-def stall_note(facts: Sequence[RankFacts], numbers: Ints, stalled: int | None) -> list[str]:
+def stall_note(stall: Stall | None) -> list[str]:
     """That one step is left out, with how long it took; nothing without one."""
-    if stalled is None:
+    if stall is None:
         return []
-    lengths = {
-        number: float(np.median([(one.steps.end_ns - one.steps.start_ns)[one.steps.number == number] for one in facts]))
-        for number in numbers.tolist()
-    }
-    usual = float(np.median([length for number, length in lengths.items() if number != stalled]))
-    took = f"Step {stalled} took {duration(lengths[stalled])}, the others {duration(usual)}"
+    took = f"Step {stall.number} took {duration(stall.length_ns)}, the others {duration(stall.usual_ns)}"
     return [f"{took}: a stall, which is left out. A longer recording shows whether it comes back."]
 
 
@@ -172,7 +166,7 @@ def host_notes(facts: Sequence[RankFacts], delays: Sequence[Delay], step_ms: flo
     """
     names = {rank_facts.rank: rank_facts.host for rank_facts in facts}
     caused_ms = sum(delay.caused_waiting_ms for delay in delays)
-    if len({*names.values()} - {""}) < 2 or step_ms is None or caused_ms < _WORTH * step_ms:
+    if len({*names.values()} - {""}) < 2 or step_ms is None or caused_ms < WORTH * step_ms:
         return []
     by_host: dict[str, list[Delay]] = {}
     for delay in delays:

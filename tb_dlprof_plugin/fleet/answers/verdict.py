@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.fleet.answers.causes import OF_HOST
 from tb_dlprof_plugin.fleet.answers.delays import WORTH
-from tb_dlprof_plugin.fleet.answers.lateness import Lateness, lateness
-from tb_dlprof_plugin.fleet.answers.scenarios import Scenarios
-from tb_dlprof_plugin.fleet.job import Cause, Delay, JobStep, MatchedShare, Verdict
+from tb_dlprof_plugin.fleet.answers.lateness import Lateness
+from tb_dlprof_plugin.fleet.job import Cause, Delay, JobStep, MatchedShare, Verdict, VerdictKind
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.formatting import duration, listed
 
@@ -36,6 +36,8 @@ _OTHER_JOB = 10.0
 _SAME_HOST_NS, _OTHER_HOST_NS = 1_000_000_000, 60_000_000_000
 """Time between the end of one rank's recording and the begin of another's, from which they are of different trainings:
 clocks of hosts differ by less than a minute."""
+_DATED_NS = 10**18
+"""Times since 1970 in this century are larger; smaller ones are since a machine's start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +106,8 @@ def _recorded_apart(facts: Sequence[RankFacts]) -> str:
     )
 
 
-_DATED_NS = 10**18
-"""Times since 1970 in this century are larger; smaller ones are since a machine's start."""
-
-
 def verdict(
-    compared: Compared, step: JobStep | None, delays: Sequence[Delay], scenarios: Scenarios, unknown: str
+    compared: Compared, step: JobStep | None, delays: Sequence[Delay], late: Lateness | None, unknown: str
 ) -> Verdict | None:
     """The verdict on a job; None for a rank alone of a job of one.
 
@@ -117,45 +115,37 @@ def verdict(
         compared: what it rests on.
         step: of the job.
         delays: the ranks that cost most.
-        scenarios: replays of the job.
+        late: by how much each rank is; None where it is not known.
         unknown: of `why_unknown`.
     """
     if len(compared.facts) + len(compared.missing) < 2:
         return None
-    if unknown or step is None:
+    if unknown or step is None or late is None:
         return Verdict("unknown", f"Which rank delays the others cannot be said. {unknown}".strip())
-    late = lateness(scenarios)
-    number_of = {rank.rank: index for index, rank in enumerate(scenarios.facts)}
-    worst = next((delay for delay in delays if delay.certain), None)
-    if worst is not None:
-        ends = f"{duration(worst.saving_low_ms * 1e6)} to {duration(worst.saving_high_ms * 1e6)}"
-        return Verdict(
-            "delays",
-            f"Rank {worst.rank} delays the others, because {CAUSES[worst.cause]}: repairing it saves "
-            f"{duration(worst.saving_ms * 1e6)} of a step ({ends}).",
-            rank=worst.rank,
-            cause=worst.cause,
-            late_ms=max(late.mean_ns(number_of[worst.rank]) / 1e6, 0.0),
-            saving_ms=worst.saving_ms,
-            saving_low_ms=worst.saving_low_ms,
-            saving_high_ms=worst.saving_high_ms,
-        )
-    hidden = next((delay for delay in delays if _is_hidden(late, delay, number_of[delay.rank])), None)
-    if hidden is not None:
-        nothing = hidden.saving_ms < WORTH * step.ms
-        saves = "nothing now" if nothing else f"0 to {duration(hidden.saving_high_ms * 1e6)}, as fast as hosts are"
-        late_ms = late.mean_ns(number_of[hidden.rank]) / 1e6
-        return Verdict(
-            "hidden",
-            f"Rank {hidden.rank} is {duration(late_ms * 1e6)} late in each step, because {CAUSES[hidden.cause]}, but "
-            f"others {'' if nothing else 'may '}hide it: repairing it saves {saves}.",
-            rank=hidden.rank,
-            cause=hidden.cause,
-            late_ms=late_ms,
-            saving_ms=hidden.saving_ms,
-            saving_low_ms=hidden.saving_low_ms,
-            saving_high_ms=hidden.saving_high_ms,
-        )
+    index_of = {rank.rank: index for index, rank in enumerate(compared.facts)}
+    for delay in delays:
+        if delay.certain:
+            ends = f"{duration(delay.saving_low_ms * 1e6)} to {duration(delay.saving_high_ms * 1e6)}"
+            return _of_delay(
+                "delays",
+                f"Rank {delay.rank} delays the others, because {CAUSES[delay.cause]}: repairing it saves "
+                f"{duration(delay.saving_ms * 1e6)} of a step ({ends}).",
+                delay,
+                late.mean_ns(index_of[delay.rank]),
+            )
+    for delay in delays:
+        index = index_of[delay.rank]
+        beyond_chance = late.beyond_chance(delay.cause in OF_HOST) & late.alike
+        if delay.cause != "unknown" and beyond_chance[index]:
+            nothing, late_ns = delay.saving_ms < WORTH * step.ms, late.mean_ns(index)
+            saves = "nothing now" if nothing else f"0 to {duration(delay.saving_high_ms * 1e6)}, as fast as hosts are"
+            return _of_delay(
+                "hidden",
+                f"Rank {delay.rank} is {duration(late_ns)} late in each step, because {CAUSES[delay.cause]}, but "
+                f"others {'' if nothing else 'may '}hide it: repairing it saves {saves}.",
+                delay,
+                late_ns,
+            )
     visible_ms = max(late.visible_ns / 1e6, WORTH * step.ms)
     return Verdict(
         "none",
@@ -165,6 +155,14 @@ def verdict(
     )
 
 
-def _is_hidden(late: Lateness, delay: Delay, index: int) -> bool:
-    of_host = delay.cause in ("slow_host", "slow_input", "garbage_collection")
-    return delay.cause != "unknown" and bool((late.beyond_chance(of_host) & late.alike)[index])
+def _of_delay(kind: VerdictKind, sentence: str, delay: Delay, late_ns: float) -> Verdict:
+    return Verdict(
+        kind,
+        sentence,
+        delay.rank,
+        delay.cause,
+        max(late_ns / 1e6, 0.0),
+        delay.saving_ms,
+        delay.saving_low_ms,
+        delay.saving_high_ms,
+    )
