@@ -1,10 +1,10 @@
 """How often the verdict on jobs is right whose delays are drawn, from real recordings of single ranks, without a GPU.
 
-    python -m lab.ranks.drawn_jobs [--jobs 330] [--unopened] [--wrong] [--only even,slow_host]
+    python -m lab.ranks.synthetic_jobs [--jobs 330] [--unopened] [--wrong]
 
 Each job is drawn by its number: a recorded job whose ranks do the same (`SOURCES`), 2 to 8 ranks, 3 to 8 recorded
 steps, jitter of 2 to 15 %, the depth of the launch queue, how much slower the profiler makes each host, and what is
-planted: a cause and its size, one stall, nothing, or an incomplete recording. `drawn_ranks.run` carries it out twice
+planted: a cause and its size, one stall, nothing, or an incomplete recording. `job_simulation.run` carries it out twice
 without the profiler, with and without the plant: the difference is what a repair wins. Every third job is unopened:
 thresholds are chosen without a look at it.
 """
@@ -26,17 +26,20 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
+from tb_dlprof_plugin.fleet.calls_of_profile import calls_on_gpu
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.matching import match
-from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import Gradients, Group, RankFacts
 from tb_dlprof_plugin.model.intervals import union
+from tb_dlprof_plugin.model.lookup import take_rows
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Profile, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
+from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.recorder_cost import unprofiled_share
 
-from .drawn_ranks import Conditions, Rank, RankTimes, cut, rank_of, recorded, run, step_ns
+from .job_simulation import Conditions, Rank, RankTimes, cut, rank_of, recorded, run, step_ns
 from .perturbed import profiles_of
 
 RECORDED = Path(__file__).parents[2] / "tests" / "data" / "ranks"
@@ -114,10 +117,6 @@ def _source(name: str) -> list[Rank]:
 
 def _launches_of(profile: Profile) -> list[int]:
     """Rows of `Profile.launches` of the calls of the facts, in their order."""
-    from tb_dlprof_plugin.fleet.calls_of_profile import calls_on_gpu
-    from tb_dlprof_plugin.fleet.rank_facts import Group
-    from tb_dlprof_plugin.model.string_table import StringTable
-
     groups = [Group(one.name, one.description, one.members) for one in profile.process_groups]
     device = profile.iterations.gpu_ids[0]
     return calls_on_gpu(ProfileView(profile), device, groups, StringTable()).launch.tolist()
@@ -157,8 +156,6 @@ def draw(number: int) -> Drawn:
     pair = any(one in name for one in _PAIRS)
     least = 3 if plant == "missing" else 2
     world = 2 if pair else int(rng.choice([one for one in (2, 2, 3, 4, 4, 6, 8) if one >= least]))
-    if plant == "mixed":
-        world = max(world, 2)
     real = _source(name)
     # Even ranks are copies of one: two recorded GPUs differ.
     copied = int(rng.integers(len(real)))
@@ -210,7 +207,7 @@ def draw(number: int) -> Drawn:
             )
             for one in profiles
         ]
-    facts = _incomplete(plant, profiles, name, number, late, rng)
+    facts = _incomplete(plant, profiles, name, rng)
     planted = None if cause in ("even", "stall") else late
     said = (
         f"{world} ranks, {window} steps, jitter {jitter:.2f}, queue of {depth}, planted {size / base:.2f} of the step"
@@ -313,9 +310,7 @@ def _with_other_shapes(rank: Rank) -> Rank:
     return Rank(replace(rank.profile, input_shapes=shapes), rank.tiles)
 
 
-def _incomplete(
-    plant: str, profiles: list[Profile], name: str, number: int, late: int, rng: np.random.Generator
-) -> list[RankFacts]:
+def _incomplete(plant: str, profiles: list[Profile], name: str, rng: np.random.Generator) -> list[RankFacts]:
     facts = [facts_of_profile(ProfileView(one)) for one in profiles]
     other = int(rng.integers(len(profiles)))
     if plant == "missing":
@@ -339,14 +334,10 @@ def _incomplete(
 
 
 def _without_step(one: RankFacts, lost: int) -> RankFacts:
-    from tb_dlprof_plugin.model.lookup import take_rows
-
     kept = np.flatnonzero(np.arange(len(one.steps)) != lost)
     rows = np.flatnonzero(one.collectives.iteration != lost)
     calls = take_rows(one.collectives, rows)
     calls = replace(calls, iteration=calls.iteration - (calls.iteration > lost))
-    from tb_dlprof_plugin.fleet.rank_facts import Gradients
-
     return replace(one, steps=take_rows(one.steps, kept), collectives=calls, gradients=Gradients())
 
 
@@ -372,11 +363,8 @@ def _said(job: Job) -> dict[str, object]:
         "won": (found.saving_ms if found else 0.0) or 0.0,
         "low": (found.saving_low_ms if found else 0.0) or 0.0,
         "high": (found.saving_high_ms if found else 0.0) or 0.0,
-        "visible": found.visible_ms if found else None,
-        "late": found.late_ms if found else None,
         "step": job.step.ms if job.step else None,
         "first": (first.rank, first.cause, round(first.saving_ms, 2), first.why) if first else None,
-        "matched": job.collectives.matched_percent,
     }
 
 

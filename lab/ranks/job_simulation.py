@@ -8,7 +8,7 @@ an event at a time, and shares nothing with the replay whose answers it judges.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -85,7 +85,6 @@ class Conditions:
 
     Attributes:
         pauses: of each step (place, length): at which share of the host's step the host pauses, and for how long (ns).
-        pause_at: rows of a tile before which pauses come, by tile, where they belong to a range; else any.
         kernels: of each step the times as long as which kernels take, by row.
         host: of each step the times as long as which the host takes, by row.
         depth: launches that fit into the queue.
@@ -249,11 +248,51 @@ def run(
     return times
 
 
+class _Host:
+    """The host in a step: its time, and knots from the recorded time in the step to it."""
+
+    def __init__(self, now: float, pauses: Sequence[tuple[float, float]]) -> None:
+        self.now, self.recorded = now, 0.0
+        self.knots: tuple[list[float], list[float]] = ([0.0], [now])
+        self._pauses = sorted(pauses)
+
+    def move(self, recorded: float, now: float) -> None:
+        """To another time, where the recording is at this one."""
+        self.recorded, self.now = recorded, now
+        self.knots[0].append(recorded)
+        self.knots[1].append(now)
+
+    def run_until(self, recorded: float, pace: float, length_ns: int) -> None:
+        """As recorded but for the pace, and for pauses, whose places are shares of a step of this length."""
+        gap = max(recorded - self.recorded, 0.0)
+        while self._pauses and self._pauses[0][0] * length_ns <= recorded:
+            at, pause = self._pauses.pop(0)
+            part = min(max(at * length_ns - self.recorded, 0.0), gap)
+            before = self.recorded + part
+            self.move(before, self.now + part * pace)
+            self.move(before + 1, self.now + pause)
+            self.recorded = before
+            gap -= part
+        self.move(max(recorded, self.recorded), self.now + gap * pace)
+
+
+def _latest(at: float, several: Iterable[float | _Meeting]) -> Generator[_Meeting, None, float]:
+    """The latest of some times and of the ends of meetings; yields one that has not ended yet."""
+    for one in several:
+        if isinstance(one, _Meeting):
+            if one.end < 0:
+                yield one
+            at = max(at, one.end)
+        else:
+            at = max(at, one)
+    return at
+
+
 def _run_rank(
     rank: Rank, order: Sequence[int], given: Conditions, meetings: list[dict[int, _Meeting]], out: RankTimes
 ) -> Generator[_Meeting, None, None]:
     """Yields a meeting whose end it needs to go on."""
-    host = 0.0
+    host = _Host(0.0, ())
     # Of each stream the end of its last work: a time, or a meeting that has not ended yet.
     free: dict[int, float | _Meeting] = {}
     started: list[float] = []
@@ -264,63 +303,25 @@ def _run_rank(
         awaited_rows = {before for rows in tile.waits_for for before in rows}
         pending, unawaited = unawaited, []
         kernels, paces = given.kernels[step], given.host[step]
-        pauses = sorted(given.pauses[step])
-        out.begin_ns.append(host)
-        old_knots, new_knots = [0.0], [host]
+        host = _Host(host.now, given.pauses[step])
+        out.begin_ns.append(host.now)
         count = len(tile.launch)
         start, stop = np.zeros(count), np.zeros(count)
         ends: list[float | _Meeting] = [0.0] * count
-        before = 0.0
         columns = (tile.launch, tile.begin_ns, tile.return_ns, tile.stream, tile.target, tile.collective)
         for row, (launch, begin, back, stream, target, number) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True)
         ):
-            gap = max(begin - before, 0.0)
-            while pauses and pauses[0][0] * tile.host_ns <= begin:
-                at, length = pauses.pop(0)
-                part = min(max(at * tile.host_ns - before, 0.0), gap)
-                host += part * paces[row]
-                old_knots += [before + part, before + part + 1]
-                new_knots += [host, host + length]
-                host += length
-                before += part
-                gap -= part
-            host += gap * paces[row]
-            before = max(begin, before)
-            old_knots.append(before)
-            new_knots.append(host)
+            host.run_until(begin, paces[row], tile.host_ns)
             if launch < 0:
-                awaited = ends[target] if target >= 0 else None
-                several = [awaited] if awaited is not None else list(free.values())
-                if target < 0 and stream != EVERYTHING:
-                    several = [free.get(stream, 0.0)]
-                until = host
-                for one in several:
-                    if isinstance(one, _Meeting):
-                        if one.end < 0:
-                            yield one
-                        until = max(until, one.end)
-                    else:
-                        until = max(until, one)
-                host = max(until + _RETURN_NS, host) if until > host else host + _RETURN_NS
-                before = max(back, before)
-                old_knots.append(before)
-                new_knots.append(host)
+                several = list(free.values()) if stream == EVERYTHING else [free.get(stream, 0.0)]
+                until = yield from _latest(host.now, [ends[target]] if target >= 0 else several)
+                host.move(max(back, host.recorded), until + _RETURN_NS)
                 continue
-            if len(started) >= given.depth and started[-given.depth] > host:
-                host = started[-given.depth]
-                own = max(back - before, 0.0)
-                old_knots.append(before + 0.9 * own)
-                new_knots.append(host)
-                before += 0.9 * own
-            ready = host + LATENCY_NS
-            for one in (free.get(stream, 0.0), *(ends[each] for each in tile.waits_for[row]), *pending):
-                if isinstance(one, _Meeting):
-                    if one.end < 0:
-                        yield one
-                    ready = max(ready, one.end)
-                else:
-                    ready = max(ready, one)
+            if len(started) >= given.depth and started[-given.depth] > host.now:
+                host.move(host.recorded + 0.9 * max(back - host.recorded, 0.0), started[-given.depth])
+            waited_for = (free.get(stream, 0.0), *(ends[each] for each in tile.waits_for[row]), *pending)
+            ready = yield from _latest(host.now + LATENCY_NS, waited_for)
             pending = []
             start[row] = ready
             started.append(ready)
@@ -333,29 +334,15 @@ def _run_rank(
             else:
                 stop[row] = ready + tile.gpu_ns[row] * kernels[row]
                 ends[row] = free[stream] = stop[row]
-        rest = max(tile.host_ns - before, 0.0)
-        for at, length in pauses:
-            part = min(max(at * tile.host_ns - before, 0.0), rest)
-            host += part
-            old_knots += [before + part, before + part + 1]
-            new_knots += [host, host + length]
-            host += length
-            before += part
-            rest -= part
-        host += rest
-        old_knots.append(float(max(tile.host_ns, before)))
-        new_knots.append(host)
+        host.run_until(tile.host_ns, 1.0, tile.host_ns)
         out.start_ns.append(start)
-        out.knots.append((np.maximum.accumulate(old_knots), np.maximum.accumulate(new_knots)))
-        waits = [one for one in ends if isinstance(one, _Meeting)]
-        for meeting in waits:
-            if meeting.end < 0:
-                yield meeting
+        old, new = (np.maximum.accumulate(side) for side in host.knots)
+        out.knots.append((old, new))
         for row, one in enumerate(ends):
             if isinstance(one, _Meeting):
-                stop[row] = one.end
+                stop[row] = yield from _latest(0.0, [one])
         out.stop_ns.append(stop)
-    out.begin_ns.append(host)
+    out.begin_ns.append(host.now)
 
 
 def step_ns(times: Sequence[RankTimes], first: int) -> float:
