@@ -6,9 +6,9 @@ training script, TensorBoard and the command line each pay only for what they us
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tb_dlprof_plugin.model.lazy_names import imported_on_use
 from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.trial import try_step
 
 _HOME = {
-    "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
-    "by_model": ("tb_dlprof_plugin.api.many_runs", "by_model"),
-    "classify_kernel": ("tb_dlprof_plugin.names", "classify_kernel"),
-    "compare": ("tb_dlprof_plugin.comparison", "compare"),
-    "compare_jobs": ("tb_dlprof_plugin.api.distributed", "compare_jobs"),
-    "distributed": ("tb_dlprof_plugin.api.distributed", "distributed"),
-    "job_table": ("tb_dlprof_plugin.api.distributed", "job_table"),
-    "import_job": ("tb_dlprof_plugin.api.import_job", "import_job"),
-    "lightning_callback": ("tb_dlprof_plugin.capture", "lightning_callback"),
-    "many_runs": ("tb_dlprof_plugin.api.many_runs", "many_runs"),
-    "page": ("tb_dlprof_plugin.api.profiles", "page"),
-    "predict": ("tb_dlprof_plugin.planning", "forecast"),
-    "profile": ("tb_dlprof_plugin.capture", "profile"),
-    "read_profiles": ("tb_dlprof_plugin.api.profiles", "read_profiles"),
-    "report": ("tb_dlprof_plugin.api.profiles", "report"),
-    "scaling": ("tb_dlprof_plugin.api.distributed", "scaling"),
-    "show": ("tb_dlprof_plugin.notebook", "show"),
-    "summarize_ranks": ("tb_dlprof_plugin.capture", "summarize_ranks"),
-    "sweep": ("tb_dlprof_plugin.api.many_runs", "sweep"),
-    "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
-    "try_step": ("tb_dlprof_plugin.trial", "try_step"),
+    "analyze": "tb_dlprof_plugin.analysis:analyze_trace",
+    "by_model": "tb_dlprof_plugin.api.many_runs",
+    "classify_kernel": "tb_dlprof_plugin.names",
+    "compare": "tb_dlprof_plugin.comparison",
+    "compare_jobs": "tb_dlprof_plugin.api.distributed",
+    "distributed": "tb_dlprof_plugin.api.distributed",
+    "job_table": "tb_dlprof_plugin.api.distributed",
+    "import_job": "tb_dlprof_plugin.api.import_job",
+    "lightning_callback": "tb_dlprof_plugin.capture",
+    "many_runs": "tb_dlprof_plugin.api.many_runs",
+    "page": "tb_dlprof_plugin.api.profiles",
+    "predict": "tb_dlprof_plugin.planning:forecast",
+    "profile": "tb_dlprof_plugin.capture",
+    "read_profiles": "tb_dlprof_plugin.api.profiles",
+    "report": "tb_dlprof_plugin.api.profiles",
+    "scaling": "tb_dlprof_plugin.api.distributed",
+    "show": "tb_dlprof_plugin.notebook",
+    "summarize_ranks": "tb_dlprof_plugin.capture",
+    "sweep": "tb_dlprof_plugin.api.many_runs",
+    "trace_handler": "tb_dlprof_plugin.capture",
+    "try_step": "tb_dlprof_plugin.trial",
 }
 
 __all__ = [
@@ -73,10 +73,4 @@ __all__ = [
     "try_step",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = home
-    return getattr(importlib.import_module(module), attribute)
+__getattr__ = imported_on_use(__name__, _HOME)

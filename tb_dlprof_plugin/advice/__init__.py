@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tb_dlprof_plugin.model.lazy_names import imported_on_use
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.advice.engine import Advice, advise
@@ -15,9 +16,4 @@ _HOME = {
 
 __all__ = ["Advice", "advise"]
 
-
-def __getattr__(name: str) -> Any:
-    # Who needs one module of the package does not wait for the others.
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+__getattr__ = imported_on_use(__name__, _HOME)

@@ -95,8 +95,8 @@ def stalled_step(facts: Sequence[RankFacts], numbers: Ints) -> Stall | None:
     """The one step that took much longer than the others on all ranks.
 
     Such a step (a device that is paused, a first call of a library) is not like the job's usual ones, and next to two
-    others it would be half of those that count. None where there is none, it is the first, which replays do not count,
-    or a rank's garbage collection or data loader shows why, which comes back.
+    others it would be half of the steps that count. None where there is none, it is the first, which replays do not
+    count, or a rank's garbage collection or data loader shows why, which comes back.
     """
     if len(numbers) < LEAST_WITH_STALL:
         return None

@@ -7,6 +7,7 @@ has. A setting that shows in none of them stays None.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ from tb_dlprof_plugin.names.parallel_ranges import (
     SEARCH_UNUSED,
 )
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
+from tb_dlprof_plugin.simulation.call_names import calls_named
 
 DATA_PARALLEL = "DataParallel"
 DDP = "DistributedDataParallel"
@@ -85,7 +87,7 @@ def parallel_settings(view: ProfileView) -> ParallelSettings:
 
 
 def _completed(read: _Settings | None, shown: _Settings | None) -> _Settings | None:
-    """The settings that the hook read, with those that it did not read as the ranges show them."""
+    """The settings that the hook read, with the others as the ranges show them."""
     if read is None or shown is None:
         return read if shown is None else shown
     missing = {name: value for name, value in msgspec.structs.asdict(shown).items() if getattr(read, name) is None}
@@ -243,11 +245,9 @@ def _with_words(names: np.ndarray, words: tuple[str, ...]) -> Bools:  # type: ig
     return np.array([any(word in name for word in words) for name in names.tolist()], dtype=np.bool_)
 
 
-def _named(view: ProfileView, beginnings: list[str] | tuple[str, ...]) -> Bools:
+def _named(view: ProfileView, beginnings: Sequence[str]) -> Bools:
     """Which calls are ranges whose names begin so."""
-    named = view.profile.ops_named(lambda name: name.startswith(tuple(beginnings)))
-    chosen: Bools = (named & (view.profile.ops.kind == CallKind.ANNOTATION))[view.profile.calls.op]
-    return chosen
+    return calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(tuple(beginnings)))
 
 
 def _within(view: ProfileView, chosen: Bools) -> Bools:

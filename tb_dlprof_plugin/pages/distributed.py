@@ -355,7 +355,7 @@ def _places(job: Job) -> Iterable[tuple[str, list[int]]]:
 
 
 def _shown(job: Job) -> list[int]:
-    """The late rank, and those that wait least, most, and as much as most do."""
+    """The late rank, and the ranks that wait least, most, and as much as most do."""
     if len(job.account) < 2:
         return [row.rank for row in job.account]
     by_waiting = sorted(job.account, key=lambda row: (row.waiting_ms or 0.0, row.rank))

@@ -129,8 +129,8 @@ def test_even_jobs_have_no_straggler(name: str, seed: int) -> None:
 def test_a_rank_that_is_late_because_another_one_was_is_not_charged() -> None:
     # Rank 4 shares its tensor group with the slow rank 5, and is as late as that in its own data group.
     job = job_of(_job(8, tensor_and_data(4, 2, slower={5: 1.2})))
-    owed = {delay.rank: delay.caused_waiting_ms for delay in job.delays}
-    assert owed.get(4, 0.0) < 0.02 * owed[5]
+    caused = {delay.rank: delay.caused_waiting_ms for delay in job.delays}
+    assert caused.get(4, 0.0) < 0.02 * caused[5]
 
 
 @pytest.mark.parametrize("name", PLANTED)

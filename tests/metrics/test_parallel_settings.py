@@ -1,4 +1,4 @@
-"""The parallel wrapper and its settings from the ranges of a recording, next to those that the hook read."""
+"""The parallel wrapper and its settings from the ranges of a recording, next to what the hook read."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _LEAST_MS = 1e-6
 def delays(
     facts: Sequence[RankFacts], scenarios: Scenarios, late: Lateness, pipeline: Pipeline | None, *, sure: bool = True
 ) -> list[Delay]:
-    """The ranks that cost most, worst first: those that do so for certain, then by the waiting that they cause.
+    """The ranks that cost most, worst first: certain ones by what a repair saves, then by the waiting that they cause.
 
     Args:
         facts: of all ranks.

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.model.profile import Ints
 SLOWER = 1.02
 """Kernels at equal shapes, from which a GPU is slower than the others: GPUs of one kind differ by about 1 %."""
 _ALL = 0.98
-"""Share of the launches from which ranks run the same kernels: only those that take most are kept."""
+"""Share of the launches from which ranks run the same kernels: only the longest ones are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class KernelSpeed:
         slowdown: time of the kernels in common over what they would take at the others' speed; 1 is as fast. None where
             none of them ran outside of collectives.
         shared: share of the others' launches that this rank makes too, at the same shapes.
-        more: time of this rank's kernels over that of the others', by those that take most.
+        more: time of this rank's kernels over that of the others', by the longest ones.
     """
 
     slowdown: float | None

@@ -42,8 +42,8 @@ LEAST_ERROR = 0.15
 """Half the interval of what a change wins, as a share of it: repaired ranks of recorded jobs won 0 to 13 % more than
 their even twins show (`lab/ranks`)."""
 SAVING_ERROR = 0.25
-"""The same of what the repair of one rank saves: of drawn delays (`lab.ranks.synthetic_jobs`), of which three steps show a
-host that varies, 85 % were within it."""
+"""The same of what the repair of one rank saves: 85 % of drawn delays (`lab.ranks.synthetic_jobs`), of which few steps
+show a host that varies, were within it."""
 PACE_WEIGHTS = (0.125, 0.75, 0.125)
 """Of the fast, the expected and the slow pace: three points, the outer ones at two standard deviations, that have the
 mean and the variance of a normal distribution."""
