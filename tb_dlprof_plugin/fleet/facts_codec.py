@@ -58,6 +58,8 @@ FORMAT = 4
 _FIELDS_OF_FORMAT_1 = 16
 """Field numbers that every format has."""
 _ZLIB_BEGINS = b"\x78"
+_LATER = ("outside_ns",)
+"""Columns that earlier versions of `FORMAT` did not store."""
 _MOST_COLUMNS = 64
 """Of a table; the largest has 25."""
 _BYTES_OF_ROW, _BYTES_OF_STEP = 4, 40
@@ -365,7 +367,10 @@ def _facts(opened: Sequence[_Opened], numbers: Container[int] | None, shared: Sh
 def _tables(name: str, opened: Sequence[_Opened], shared: SharedParts) -> list[dict[str, Ints]]:
     """The columns of a table of each rank."""
     stored = unpacked([getattr(one.stored, name) for one in opened], shared)
-    return [{column: columns[column] for column in columns_of(TABLES[name])} for columns in stored]
+    return [
+        {column: columns[column] for column in columns_of(TABLES[name]) if column in columns or column not in _LATER}
+        for columns in stored
+    ]
 
 
 def _gradients(stored: dict[str, PackedColumn]) -> Gradients:

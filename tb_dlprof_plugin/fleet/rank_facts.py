@@ -194,6 +194,8 @@ class Steps:
         garbage_ns: CPU time in Python's garbage collector; UNKNOWN where not recorded.
         work_hash: of the kernels' names and shapes, whatever their order: equal on ranks that do the same work.
         matrix_ns, matrix_flops: matrix products of the step, for speeds of GPUs at equal shapes; UNKNOWN.
+        outside_ns: CPU time in which the program's own code ran, no op, for 1 ms or more (`simulation.pauses`); UNKNOWN
+            in every row where ops were not recorded.
     """
 
     number: _Quantity
@@ -208,6 +210,12 @@ class Steps:
     work_hash: _Hash
     matrix_ns: _Quantity
     matrix_flops: _Quantity
+    outside_ns: _Quantity = field(default_factory=_unknown)
+
+    def __post_init__(self) -> None:
+        if not len(self.outside_ns):
+            # Takes no room.
+            object.__setattr__(self, "outside_ns", np.broadcast_to(np.int64(UNKNOWN), len(self.number)))
 
     def __len__(self) -> int:
         return len(self.number)

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.pauses import loading_times
+from tb_dlprof_plugin.simulation.pauses import loading_times, times_outside
 
 _MOST_KERNELS = 200
 """Kernels whose mean times are kept: they have over 95 % of the GPU time of the recorded demos."""
@@ -48,6 +48,7 @@ def steps_of(view: ProfileView, device: int | None, work: Intervals, communicati
         work_hash=_work_hash(view, device),
         matrix_ns=matrix_ns,
         matrix_flops=matrix_flops,
+        outside_ns=_outside(view),
     )
 
 
@@ -154,6 +155,14 @@ def _input(view: ProfileView) -> Ints:
         return np.full(len(iterations), UNKNOWN, dtype=np.int64)
     times = loading_times(view, view.selection())
     return covered(times, iterations.host_start_ns, iterations.host_stop_ns)
+
+
+def _outside(view: ProfileView) -> Ints:
+    """Known where the CPU's ops were recorded."""
+    iterations = view.profile.iterations
+    if not (view.profile.ops.kind == CallKind.OP).any():
+        return np.full(len(iterations), UNKNOWN, dtype=np.int64)
+    return covered(times_outside(view), iterations.host_start_ns, iterations.host_stop_ns)
 
 
 def _garbage(view: ProfileView) -> Ints:

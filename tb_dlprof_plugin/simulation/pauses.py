@@ -20,6 +20,8 @@ PAUSE_NS = 1_000_000
 Between 0.1 and 0.5 ms one of eight even jobs of two H200s would have a rank that is named (`lab/ranks`), and the
 worst error of a repaired step would be 23 to 28 % in place of 11: pauses of the profiler are of that length, too."""
 
+_COMMUNICATES = ("c10d::", "_c10d_functional::", "gloo:", "record_param_comms")
+
 
 @per_selection
 def pauses(view: ProfileView, _: Selection) -> Intervals:
@@ -42,6 +44,25 @@ def pauses(view: ProfileView, _: Selection) -> Intervals:
 def loading_times(view: ProfileView, _: Selection) -> Intervals:
     """Times of the DataLoader's ``__next__`` calls."""
     return times_of_role(view, Role.DATALOADER)
+
+
+def times_outside(view: ProfileView) -> Intervals:
+    """Times of `PAUSE_NS` or more in which no op and no call of CUDA runs on any thread, and of the DataLoader.
+
+    After an op that communicates the process may wait for others: such a time is none.
+    """
+    profile = view.profile
+    op = profile.calls.op
+    loading = loading_times(view, view.selection())
+    kind, start = profile.ops.kind[op], profile.calls.start_ns
+    stop = start + profile.calls.duration_ns
+    rows = ((kind == CallKind.OP) | (kind == CallKind.RUNTIME)) & (covered(loading, start, stop) < stop - start)
+    rows = np.flatnonzero(rows)
+    asks = profile.ops_named(lambda name: name.startswith(_COMMUNICATES))[op[rows]]
+    begin, end = union(start[rows], stop[rows])
+    waits = np.isin(end, stop[rows][asks])
+    long = (begin[1:] - end[:-1] >= PAUSE_NS) & ~waits[:-1]
+    return merge((end[:-1][long], begin[1:][long]), loading)
 
 
 def times_of_role(view: ProfileView, role: Role) -> Intervals:

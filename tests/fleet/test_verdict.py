@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lab.ranks.synthetic_jobs import draw
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.chosen_steps import stalled_step
 from tb_dlprof_plugin.fleet.job import Job, Verdict
@@ -108,6 +109,17 @@ def test_even_stages_are_not_made_more_even_by_hosts(name: str) -> None:
     assert job.step is not None
     even = next(one for one in job.what_if if one.change == "even pipeline stages")
     assert even.step_ms == pytest.approx(job.step.ms, rel=0.03)
+
+
+def test_a_stage_without_a_twin_is_named_for_its_own_code() -> None:
+    """Pauses of a sixth of the step on the host of one of two stages, which launch different layers."""
+    drawn = draw(82)
+    found = _verdict(job_of(drawn.facts))
+    assert drawn.plant == "slow_host"
+    assert (found.kind, found.rank, found.cause) == ("delays", drawn.rank, "slow_host")
+    # What an earlier version stored does not say what a stage's code takes.
+    unknown = [replace(one, steps=replace(one.steps, outside_ns=np.zeros(0, dtype=np.int64))) for one in drawn.facts]
+    assert _verdict(job_of(unknown)).kind == "none"
 
 
 def test_one_stalled_step_is_left_out() -> None:

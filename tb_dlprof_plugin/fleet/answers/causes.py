@@ -87,12 +87,10 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
             else _of_gpu(facts, index, others, work_ms, late.work[:, index], speed)
         )
         return Explained(cause, why, certain, work_ms)
-    # Stages of a pipeline have hosts with other work: of their excess only the loader's part is a fault.
-    alike = bool(late.alike[index])
-    if loading_ms >= (EXPLAINED * host_ms if alike else late.even_host_ns / 1e6):
+    if loading_ms >= EXPLAINED * host_ms:
         why = f"It waits {loading_ms:.2f} ms longer for its data loader: {longer}."
-        return Explained("slow_input", why, certain, host_ms if alike else min(host_ms, loading_ms))
-    return Explained("slow_host", f"{longer[0].upper()}{longer[1:]}.", certain and alike, host_ms)
+        return Explained("slow_input", why, certain, host_ms)
+    return Explained("slow_host", f"{longer[0].upper()}{longer[1:]}.", certain, host_ms)
 
 
 def _more(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints, column: str) -> float:

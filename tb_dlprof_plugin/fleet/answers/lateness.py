@@ -2,7 +2,8 @@
 
 Two tables: the GPU's work, and what the host does besides launching, which hides behind the GPU as long as the host is
 ahead. A rank is late beyond chance where its excess is above what the steps vary by, and no single step carries it.
-A stage of a pipeline without a twin is compared with the other stages: by kernels at equal shapes, and by pauses.
+A stage of a pipeline without a twin is compared with the other stages: by kernels at equal shapes, and by the time in
+which its program's own code runs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Lateness:
         least_ns: of ``work`` and ``host``, the mean from which a rank is late beyond chance.
         even_host_ns: the mean of ``host`` by which hosts differ by themselves.
         launches: whether launches are recorded.
-        alike: of each rank whether another one has the same work.
+        comparable: of each rank whether ``host`` is known: another one has the same work, or code outside of ops shows.
     """
 
     work: Floats
@@ -49,7 +50,7 @@ class Lateness:
     least_ns: tuple[float, float]
     even_host_ns: float
     launches: bool
-    alike: Bools
+    comparable: Bools
 
     def of(self, index: int) -> tuple[float, float]:
         """Mean excess of a rank: of its GPU's work and of its host (ns)."""
@@ -82,6 +83,8 @@ def lateness(scenarios: Scenarios) -> Lateness:
     idle = _columns([rank.steps.idle_ns for rank in facts], own)
     paused = scenarios.host_ns[0] if launches else idle
     late_work, late_host = np.zeros(work.shape), np.zeros(paused.shape)
+    outside = _columns([rank.steps.outside_ns for rank in facts], own)
+    comparable = np.bincount(scenarios.classes)[scenarios.classes] > 1
     for number in np.unique(scenarios.classes).tolist():
         members = np.flatnonzero(scenarios.classes == number)
         for index in members.tolist():
@@ -91,7 +94,13 @@ def lateness(scenarios: Scenarios) -> Lateness:
             else:
                 others = compared_with(scenarios.classes, index)
                 late_work[:, index] = work[:, index] * _slower(facts, index, others)
-            late_host[:, index] = paused[:, index] - np.median(paused[:, others], axis=1) if len(others) else 0.0
+            table = paused
+            if len(members) == 1:
+                # Stages launch other layers: only what is no launching can be compared.
+                table = outside[-len(paused) :]
+                comparable[index] = len(table) == len(paused) and bool((table[:, [index, *others]] >= 0).all())
+            if len(others) and comparable[index]:
+                late_host[:, index] = table[:, index] - np.median(table[:, others], axis=1)
             if launches and len(members) > 1:
                 late_host[:, index] += scenarios.slower_launching_ns(index, others)
     late_host = _without_outliers(late_host)
@@ -102,8 +111,7 @@ def lateness(scenarios: Scenarios) -> Lateness:
         max(STANDARD_ERRORS * _error(late_work), EVEN_WORK * usual_ns, EVEN_GPUS * step_ns),
         max(STANDARD_ERRORS * _error(late_host), even_host_ns),
     )
-    alike = np.bincount(scenarios.classes)[scenarios.classes] > 1
-    return Lateness(late_work, late_host, least, even_host_ns, launches, alike)
+    return Lateness(late_work, late_host, least, even_host_ns, launches, comparable)
 
 
 def _columns(of_ranks: Sequence[Ints], chosen: Sequence[Bools]) -> Floats:

@@ -135,7 +135,7 @@ def verdict(
             )
     for delay in delays:
         index = index_of[delay.rank]
-        beyond_chance = late.beyond_chance(delay.cause in OF_HOST) & late.alike
+        beyond_chance = late.beyond_chance(delay.cause in OF_HOST) & late.comparable
         if delay.cause != "unknown" and beyond_chance[index]:
             nothing, late_ns = delay.saving_ms < WORTH * step.ms, late.mean_ns(index)
             saves = "nothing now" if nothing else f"0 to {duration(delay.saving_high_ms * 1e6)}, as fast as hosts are"
