@@ -86,7 +86,7 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
             if rank.on_cpu
             else _of_gpu(facts, index, others, work_ms, late.work[:, index], speed)
         )
-        return Explained(cause, why, certain, work_ms)
+        return Explained(cause, why, certain and cause != "unknown", work_ms)
     if loading_ms >= EXPLAINED * host_ms:
         why = f"It waits {loading_ms:.2f} ms longer for its data loader: {longer}."
         return Explained("slow_input", why, certain, host_ms)
@@ -126,6 +126,8 @@ def _of_gpu(
     if speed is not None and speed.slowdown is not None and _slower(speed.slowdown, facts[index], work_ms):
         slower = 100 * (speed.slowdown - 1)
         return "slow_gpu", f"The same kernels take {slower:.1f} % longer: {more}."
+    if speed is not None and speed.same_kernels:
+        return "unknown", f"It runs the same kernels as the others, which differ next to communication only: {more}."
     experts = _of_experts(facts, index, others, more)
     if experts is not None:
         return experts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.fleet.rank_facts import KernelTimes, RankFacts
+from tb_dlprof_plugin.fleet.rank_facts import RankFacts
 from tb_dlprof_plugin.model.profile import Ints
 
 SLOWER = 1.02
@@ -24,17 +24,23 @@ class KernelSpeed:
         slowdown: time of the kernels in common over what they would take at the others' speed; 1 is as fast. None where
             none of them ran outside of collectives.
         shared: share of the others' launches that this rank makes too, at the same shapes.
-        more: time of this rank's kernels over that of the others', by the longest ones.
+        added: time of its launches that the others do not make over the time of the kernels in common, by the longest
+            ones.
     """
 
     slowdown: float | None
     shared: float
-    more: float
+    added: float
+
+    @property
+    def same_kernels(self) -> bool:
+        """Whether it runs what the others run, and nothing more."""
+        return self.shared >= _ALL and self.added < SLOWER - 1
 
     @property
     def same_work(self) -> bool:
         """Whether it runs the same kernels for as long: its GPU is not at fault."""
-        return self.shared >= _ALL and self.more < SLOWER
+        return self.same_kernels and self.slowdown is not None and self.slowdown < SLOWER
 
 
 def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> KernelSpeed | None:
@@ -48,20 +54,19 @@ def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> Kernel
             if mean > 0:
                 times.setdefault(key, []).append(mean)
     table = facts[index].kernels
-    own = dict(zip(table.key.tolist(), table.count.tolist(), strict=True))
+    own = {
+        key: (count, mean)
+        for key, count, mean in zip(table.key.tolist(), table.count.tolist(), table.mean_ns.tolist(), strict=True)
+    }
     if not counts or not own:
         return None
     usual = {key: float(np.median(numbers)) for key, numbers in counts.items()}
-    shared = sum(min(own.get(key, 0), count) for key, count in usual.items()) / sum(usual.values())
-    both = [
-        (count * mean, count * float(np.median(times[key])))
-        for key, count, mean in zip(own, own.values(), table.mean_ns.tolist(), strict=True)
-        if mean > 0 and key in times
-    ]
-    slowdown = sum(mine for mine, _ in both) / sum(expected for _, expected in both) if both else None
-    whole = float(np.median([_time_ns(facts[other].kernels) for other in others.tolist()]))
-    return KernelSpeed(slowdown, shared, _time_ns(table) / whole if whole else np.inf)
-
-
-def _time_ns(table: KernelTimes) -> float:
-    return float((table.count * np.maximum(table.mean_ns, 0)).sum())
+    shared = sum(min(own[key][0], count) for key, count in usual.items() if key in own) / sum(usual.values())
+    # A kernel that never ran without a collective, here or there, cannot be compared.
+    common = [key for key, (_, mean) in own.items() if mean > 0 and key in times]
+    here, there = (
+        sum(own[key][0] * own[key][1] for key in common),
+        sum(own[key][0] * float(np.median(times[key])) for key in common),
+    )
+    added = sum(max(count - usual.get(key, 0.0), 0.0) * mean for key, (count, mean) in own.items() if mean > 0)
+    return KernelSpeed(here / there if there else None, shared, added / there if there else np.inf)
