@@ -105,7 +105,7 @@ def make_logdir(folder: Path, runs: int, recorded: list[Path]) -> Logdir:
 def _write(folder: Path, run: Path) -> None:
     for stored in read_profiles(run):
         try:
-            from tb_dlprof_plugin.pages.stored_summary import write_run
+            from tb_dlprof_plugin.pages.stored_summary import write_summarized_run as write_run
         except ModuleNotFoundError:  # a version that stores no summaries
             from tb_dlprof_plugin.store.event_file import write_profile as write_run
         write_run(folder, stored.profile)

@@ -20,14 +20,15 @@ from typing import Any
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.fleet.engines import Failure, engine_for
 from tb_dlprof_plugin.fleet.world import missing_of, world_of
+from tb_dlprof_plugin.fleet.written_run import facts_beside
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError, Listed
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.pages.stored_summary import stored_with
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.trace_names import RECORDING_ENDINGS, rank_of_path, run_folder, stem_of
 from tb_dlprof_plugin.store.code_version import code_version
+from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.event_file import event_file_content, event_file_name
 from tb_dlprof_plugin.store.run_folder import RunFolderError, run_name_parts
 
@@ -312,7 +313,9 @@ def _import_one(task: _ImportTask) -> ImportedRecording:
         maker = f"rank{source.rank}of{world or 0}.import-{task.identity}-{task.key}-{number + 1}of{len(profiles)}"
         name = event_file_name(task.at_ns, maker)
         target = addresses.join(task.folder, name)
-        addresses.write(target, event_file_content(profiles[number], task.at_ns, *stored_with(profiles[number])))
+        blob = encode(profiles[number])
+        facts = facts_beside(profiles[number], blob)
+        addresses.write(target, event_file_content(profiles[number], task.at_ns, facts=facts, blob=blob))
         written.append(target)
     return ImportedRecording(
         address=task.source.address,

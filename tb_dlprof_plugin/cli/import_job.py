@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from tb_dlprof_plugin.api.import_job import ImportedRecording, ImportedRun, import_job
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Printing
-from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.fleet.engines import EngineError
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError
 from tb_dlprof_plugin.model.request import Option, Request
-from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.api.import_job import ImportedRecording, ImportedRun
 
 _MOST_NAMED = 5
 """Recordings that could not be imported, of a run."""
@@ -110,6 +110,10 @@ def is_job(named: Sequence[Path], options: ImportOptions) -> bool:
 
 def import_a_job(recordings: Sequence[Path], options: ImportOptions) -> None:
     """Imports a job and prints the result; ends the command with status 2 where a recording failed."""
+    from tb_dlprof_plugin.api.import_job import import_job
+    from tb_dlprof_plugin.cli.printing import print_page
+    from tb_dlprof_plugin.fleet.engines import EngineError
+
     without = {"--rank": options.rank, "--facts-from": options.facts_from, "--pytorch-views": options.pytorch_views}
     refused = [name for name, value in without.items() if value is not None and value is not False]
     if refused:

@@ -12,20 +12,16 @@ import typer
 
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.import_counters import add_counters
 from tb_dlprof_plugin.cli.import_job import ImportOptions, import_a_job, is_job
 from tb_dlprof_plugin.cli.options import OutputFormat, Printing
-from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import folder_summary, known_in, trace_files
-from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
-from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
+from tb_dlprof_plugin.fleet.written_run import write_runs
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-from tb_dlprof_plugin.pages.common import struct_from
-from tb_dlprof_plugin.pages.stored_summary import write_runs
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.ncu.counters_file import recognises as recognises_counters
@@ -97,6 +93,8 @@ def import_traces(
     if counters and options.run is not None and not failed:
         written = _add_counters(options.logdir, options.run, counters, options.output)
     if options.output is not OutputFormat.text:
+        from tb_dlprof_plugin.cli.printing import print_page
+
         print_page(Imported(written), Printing(output=options.output))
     elif any(path.is_dir() for path in traces):
         for line in folder_summary(traces, files, [profile.format for profile in written], reading.failures):
@@ -129,6 +127,8 @@ def _import_files(files: list[Path], options: ImportOptions, reading: _Reading) 
 
 def _add_counters(logdir: Path, run: str, files: list[Path], output: OutputFormat) -> list[ImportedProfile]:
     """The profiles of the run, with the counters."""
+    from tb_dlprof_plugin.cli.import_counters import add_counters
+
     try:
         joined = add_counters(RunFolder.named(logdir, run), files)
     except (TraceError, ProfileError, RunFolderError, OSError) as error:
@@ -172,6 +172,9 @@ def _make_run(
             with Progress(trace) as progress:
                 profiles += [_of_model(one, reading.model) for one in _analyzed(trace, reading, progress)]
             if pytorch_views and profiles[-1].source.format == kineto.NAME:
+                from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
+                from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
+
                 run.check_no_link()
                 folder.mkdir(parents=True, exist_ok=True)
                 write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))

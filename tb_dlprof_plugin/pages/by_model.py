@@ -10,7 +10,7 @@ import msgspec
 from tb_dlprof_plugin.comparison.run_table import BeforeAfter, NamedRun, before_and_after
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.speedup_change import FasterOrSlower
-from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.quantities import (
     DEVIATION,
     GPU_BUSY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import share_between, short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.profile import Role as Roles
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.quantities import RECORDED_STEP, STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, group_name, kernel_id
@@ -137,21 +138,6 @@ ROLES: dict[int, Role] = {
     Roles.OPTIMIZER: "optimizer",
     Roles.DATALOADER: "dataloader",
 }
-
-
-def struct_from(kind: type[_Struct], *sources: object, **own: Any) -> _Struct:
-    """A struct with these fields of its own, and the others from the sources that have them by the same name.
-
-    The first source that has a field counts. A source that is None is unknown: so is then what no other has.
-    """
-    for name in kind.__struct_fields__:
-        if name not in own:
-            source = next((source for source in sources if hasattr(source, name)), None)
-            if source is not None:
-                own[name] = getattr(source, name)
-            elif None in sources:
-                own[name] = None
-    return kind(**own)
 
 
 @dataclass(frozen=True, slots=True)

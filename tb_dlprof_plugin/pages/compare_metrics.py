@@ -7,14 +7,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Quantity
-from tb_dlprof_plugin.pages.common import (
-    SelectedRange,
-    Slice,
-    run_title,
-    selected_range,
-    struct_from,
-)
+from tb_dlprof_plugin.pages.common import SelectedRange, Slice, run_title, selected_range
 from tb_dlprof_plugin.pages.compare_text import (
     recorded_text,
 )

@@ -12,8 +12,9 @@ from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import shapes_text
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import ROLES, KernelText, Role, Verdict, struct_from
+from tb_dlprof_plugin.pages.common import ROLES, KernelText, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 
 How = Literal["module", "sequence", "resized", ""]

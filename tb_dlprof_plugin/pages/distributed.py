@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 
 from tb_dlprof_plugin.fleet.job import Efficiency, Heat, Job, JobStep, RankAccount, VerdictKind, WhatIf, cause_text
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _NS_PER_MS = 1e6

@@ -18,8 +18,9 @@ from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import energy, share, uncapitalized
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import SelectedRange, selected_range, struct_from
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.quantities import JOULES, JOULES_PER_SAMPLE, WATTS
 from tb_dlprof_plugin.planning import ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.energy import NoEnergy, forecast_energy

@@ -10,8 +10,9 @@ from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.advice.rules.precision import amp_not_used, tf32_off
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import OpText, struct_from
+from tb_dlprof_plugin.pages.common import OpText
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
 from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline

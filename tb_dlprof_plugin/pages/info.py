@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, KernelKind
-from tb_dlprof_plugin.pages.common import NoteItem, note_items, struct_from
+from tb_dlprof_plugin.model.struct_from import struct_from
+from tb_dlprof_plugin.pages.common import NoteItem, note_items
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.tensor_activity import measured_kernel
 from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, Ints, Profile
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import (
     NO_GPU,
@@ -27,7 +28,6 @@ from tb_dlprof_plugin.pages.common import (
     Verdict,
     coverage_of,
     selected_range,
-    struct_from,
 )
 from tb_dlprof_plugin.pages.related import GroupKind, groups_of
 from tb_dlprof_plugin.pages.sentences import TextPart, plain, share_words, text_of

@@ -10,8 +10,8 @@ from tb_dlprof_plugin.fleet.job import cause_text
 from tb_dlprof_plugin.fleet.several_jobs.comparison import JobComparison, RankChange
 from tb_dlprof_plugin.fleet.several_jobs.parts import PARTS, StepParts
 from tb_dlprof_plugin.fleet.several_jobs.scaling import ScaledJob, Scaling
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.distributed import as_percent, in_ns, whole_ns
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.pages.common import (
     Coverage,
@@ -36,7 +37,6 @@ from tb_dlprof_plugin.pages.common import (
     run_title,
     selected_range,
     step_figures,
-    struct_from,
 )
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar

@@ -12,8 +12,9 @@ from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, interval
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import OpText, struct_from
+from tb_dlprof_plugin.pages.common import OpText
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.forecast_text import LIMITS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection

@@ -11,9 +11,10 @@ from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.model.frameworks import PYTORCH, recording_of
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import OpText, SelectedRange, Verdict, selected_range, struct_from
+from tb_dlprof_plugin.pages.common import OpText, SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -10,8 +10,8 @@ import msgspec
 from tb_dlprof_plugin.comparison.run_table import RunWithBase, against_base
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.speedup_change import FasterOrSlower
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.pages.quantities import (
     DEVIATION,
     FLOPS,

@@ -10,13 +10,12 @@ import gzip
 import math
 import os
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import NamedRun
-from tb_dlprof_plugin.fleet.stored_facts import facts_to_store
+from tb_dlprof_plugin.fleet.written_run import facts_beside
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.profile import Profile
@@ -27,7 +26,6 @@ from tb_dlprof_plugin.store.code_version import code_version
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
 from tb_dlprof_plugin.store.profile_store import opened
-from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _BYTES_OF_JSON = 25
@@ -43,8 +41,10 @@ class _StoredSummary(msgspec.Struct):
 _STORED = msgspec.json.Decoder(_StoredSummary)
 
 
-def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
+def write_summarized_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
     """`write_profile` with a summary and the facts of its rank. What cannot be made of the profile is left out.
+
+    For a process that no user waits for: a summary takes as long as the rest. Without one a table opens the profile.
 
     Raises:
         OSError: the directory cannot be written.
@@ -52,24 +52,8 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
     return write_profile(directory, profile, *stored_with(profile))
 
 
-def write_runs(directory: Path, profiles: Sequence[Profile]) -> list[Path]:
-    """`write_run` of all profiles, or of none.
-
-    Raises:
-        OSError: the directory cannot be written; what was written of them is removed again.
-    """
-    written: list[Path] = []
-    try:
-        for profile in profiles:
-            written.append(write_run(directory, profile))
-    except BaseException:
-        remove_all([file for file in event_files_in(directory) if file.path in written])
-        raise
-    return written
-
-
-def write_run_to(address: str, profile: Profile) -> str:
-    """`write_run` at a remote address; the address of the event file.
+def write_summarized_run_to(address: str, profile: Profile) -> str:
+    """`write_summarized_run` at a remote address; the address of the event file.
 
     Raises:
         AddressError: it cannot be written.
@@ -84,21 +68,17 @@ def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None, bytes]:
     """The summary and the facts of a rank that are stored with a profile, None where they cannot be made of it; and the
     encoded profile, which they are made of.
 
-    Tables of many runs show the lowest rank of each. Of a job, rank 0 alone has a summary: making one takes as long as
-    reading the trace. Where rank 0 is missing, such a table opens the lowest rank's profile.
+    Tables of many runs show the lowest rank of each: of a job, rank 0 alone has a summary. Where rank 0 is missing, a
+    table opens the lowest rank's profile.
     """
-    facts = summary = None
-    blob = encode(profile)
-    # What is recorded must not be lost for the sake of a faster table.
-    with contextlib.suppress(Exception):
-        # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
-        view = ProfileView(opened(blob))
+    blob, summary = encode(profile), None
+    if profile.source.rank == 0 or (profile.facts.world_size or 1) == 1:
+        # What is recorded must not be lost for the sake of a faster table.
         with contextlib.suppress(Exception):
-            facts = facts_to_store(view)
-        if profile.source.rank == 0 or (profile.facts.world_size or 1) == 1:
+            view = ProfileView(opened(blob))
             ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
             summary = encode_summary(recorded_run(view, ref, view.selection()))
-    return summary, facts, blob
+    return summary, facts_beside(profile, blob), blob
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:

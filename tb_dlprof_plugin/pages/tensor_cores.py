@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, eligible_lau
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
 from tb_dlprof_plugin.pages.columns import Column, Definition
 from tb_dlprof_plugin.pages.common import (
@@ -27,7 +28,6 @@ from tb_dlprof_plugin.pages.common import (
     Verdict,
     possible_share,
     selected_range,
-    struct_from,
 )
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
 from tb_dlprof_plugin.pages.quantities import TENSOR_CORE_UTILIZATION

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import msgspec
 
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
 from tb_dlprof_plugin.pages.columns import Column, Definition
-from tb_dlprof_plugin.pages.common import struct_from
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 

@@ -14,13 +14,9 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import (
-    KernelText,
-    OpText,
-    Verdict,
-    struct_from,
-)
+from tb_dlprof_plugin.pages.common import KernelText, OpText, Verdict
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans
 from tb_dlprof_plugin.pages.related import SubjectKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection

@@ -7,7 +7,8 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.op_kernels import op_kernels
 from tb_dlprof_plugin.model.direction import Direction
-from tb_dlprof_plugin.pages.common import KernelText, SelectedRange, Verdict, selected_range, struct_from
+from tb_dlprof_plugin.model.struct_from import struct_from
+from tb_dlprof_plugin.pages.common import KernelText, SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, time_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -1,12 +1,14 @@
 """Finds the reader of a recording by the file's content, and the recordings of a directory.
 
-A format is a module with what `TraceFormat` lists. A new one is added to `FORMATS`; nothing above this package changes.
+A format is a module with what `TraceFormat` lists; it imports its reader when it reads. A new one is added to
+`FORMATS`; nothing above this package changes.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +21,6 @@ from tb_dlprof_plugin.readers.nvprof import trace_format as nvprof
 from tb_dlprof_plugin.readers.onnxruntime import trace_format as onnxruntime
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
-from tb_dlprof_plugin.readers.tensorrt.join import engine_layers, with_layers
 from tb_dlprof_plugin.readers.xplane import trace_format as xplane
 
 
@@ -76,6 +77,20 @@ def format_of(path: Path) -> TraceFormat:
         TraceError: the file cannot be opened, or no format recognises it; of a file of a format that is known all the
             same, the message says what it is.
     """
+    try:
+        found = path.stat()
+    except OSError:
+        return _format_of(path)
+    return _known_format_of(path, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=64)
+def _known_format_of(path: Path, _changed_ns: int, _bytes: int) -> TraceFormat:
+    """Commands ask again and again of a file: where it belongs, how its run is called, to read it."""
+    return _format_of(path)
+
+
+def _format_of(path: Path) -> TraceFormat:
     known_not_read = why_not_read(path)
     if known_not_read is not None:
         raise TraceError(known_not_read)
@@ -116,6 +131,8 @@ def read_timelines(
     timelines = format_of(source).read(source, options, progress)
     if options.engine is None:
         return timelines
+    from tb_dlprof_plugin.readers.tensorrt.join import engine_layers, with_layers
+
     layers = engine_layers(options.engine)
     return [with_layers(timeline, layers) for timeline in timelines]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.advice.finding import Confidence, EvidenceRow, FindingItem, Peer, Reading, Reference, Severity
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
-from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, struct_from
+from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MS = 1e6

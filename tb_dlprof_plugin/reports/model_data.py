@@ -14,8 +14,9 @@ import numpy as np
 from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.model.tree import nearest
-from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, KernelText, Role, Verdict, struct_from
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, KernelText, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 

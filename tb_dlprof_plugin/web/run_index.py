@@ -14,7 +14,7 @@ import msgspec
 
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.request import Option
-from tb_dlprof_plugin.pages.common import struct_from
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.readers.log_directory import sessions_below
 from tb_dlprof_plugin.store.header import parse_header
 from tb_dlprof_plugin.version import __version__

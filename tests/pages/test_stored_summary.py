@@ -13,7 +13,7 @@ import pytest
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages import stored_summary
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, recorded_run
-from tb_dlprof_plugin.pages.stored_summary import decode_summary, encode_summary, write_run
+from tb_dlprof_plugin.pages.stored_summary import decode_summary, encode_summary, write_summarized_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import event_file
 from tb_dlprof_plugin.store.codec import encode
@@ -31,7 +31,7 @@ def _recorded(run: Path, ref: RunRef = REF) -> RecordedRun:
 
 @pytest.mark.parametrize("run", ["lenet/fp32", "mlp/amp-bf16", "custom/tf32"])
 def test_a_written_run_holds_what_its_profile_says(run: str, tmp_path: Path) -> None:
-    write_run(tmp_path / "run", read_profiles(RECORDED / run)[0].profile)
+    write_summarized_run(tmp_path / "run", read_profiles(RECORDED / run)[0].profile)
     (blob,) = EventFileStore(runs_below(tmp_path)).all()
     summary = blob.read_summary()
     assert summary is not None
@@ -43,7 +43,7 @@ def test_a_profile_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     encoded: list[Profile] = []
     for module in (stored_summary, event_file):
         monkeypatch.setattr(module, "encode", lambda profile: encoded.append(profile) or encode(profile))
-    write_run(tmp_path / "run", read_profiles(RECORDED / "lenet" / "fp32")[0].profile)
+    write_summarized_run(tmp_path / "run", read_profiles(RECORDED / "lenet" / "fp32")[0].profile)
     assert len(encoded) == 1
 
 
@@ -105,7 +105,7 @@ def test_a_run_is_written_where_its_summary_fails(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(stored_summary, "recorded_run", fail)
     profile = read_profiles(RECORDED / "lenet" / "fp32")[0].profile
-    write_run(tmp_path / "run", profile)
+    write_summarized_run(tmp_path / "run", profile)
     (blob,) = EventFileStore(runs_below(tmp_path)).all()
     assert blob.read_summary() is None
     assert len(read_profiles(tmp_path)) == 1

@@ -10,7 +10,8 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.step_phases import recorded_parts
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints, Role
-from tb_dlprof_plugin.pages.common import ROLES, OpText, SelectedRange, Slice, selected_range, struct_from
+from tb_dlprof_plugin.model.struct_from import struct_from
+from tb_dlprof_plugin.pages.common import ROLES, OpText, SelectedRange, Slice, selected_range
 from tb_dlprof_plugin.pages.step_account import ROLE_LABELS, role_labels
 from tb_dlprof_plugin.pages.timeline.columns import (
     TimelineLane,

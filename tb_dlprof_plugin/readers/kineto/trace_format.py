@@ -15,7 +15,6 @@ from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.json_file import head_of
 from tb_dlprof_plugin.readers.kineto.blocks import BLOCK_BYTES, read_blocks
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.kineto.split import NO_TEXT, is_cut
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.trace_names import (
@@ -68,6 +67,8 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timeline of the process that a trace holds; of several, such as merged ranks, one for each."""
+    from tb_dlprof_plugin.readers.kineto.reader import read_kineto
+
     return read_kineto(path, progress)
 
 

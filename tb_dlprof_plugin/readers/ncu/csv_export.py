@@ -19,6 +19,7 @@ _NAME, _METRIC, _UNIT, _VALUE = "Kernel Name", "Metric Name", "Metric Unit", "Me
 _FIRST = '"ID",'
 _SIZES = re.compile(r"\(?\s*(\d{1,10}),\s*(\d{1,10}),\s*(\d{1,10})\s*\)?")
 _NOT_COUNTED = (-1, -1, -1)
+_GZIP = b"\x1f\x8b"
 _HEAD_LINES = 10_000
 _LONGEST_LINE = 1_000_000
 """A raw page with all metrics has 30 kB a row."""
@@ -30,6 +31,9 @@ def is_export(path: Path) -> bool:
     Raises:
         OSError: it cannot be read.
     """
+    with path.open("rb") as packed:
+        if packed.read(2) == _GZIP:
+            return False
     with path.open(encoding="utf-8", errors="replace") as file:
         return any(_is_header(line) for line in itertools.islice(_lines(file), _HEAD_LINES))
 

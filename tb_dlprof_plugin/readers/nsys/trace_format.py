@@ -11,10 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.readers.cupti.timelines import timelines
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, exported, is_report
-from tb_dlprof_plugin.readers.nsys.tables import read_tables
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.sqlite_file import DATABASE_ENDINGS, is_sqlite, unpacked
 from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
@@ -49,6 +47,9 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of a report's processes."""
+    from tb_dlprof_plugin.readers.cupti.timelines import timelines
+    from tb_dlprof_plugin.readers.nsys.tables import read_tables
+
     with collector_paused():
         with exported(path) if is_report(path) else unpacked(path) as file, Database(file, path, progress) as database:
             recording = read_tables(database, path)

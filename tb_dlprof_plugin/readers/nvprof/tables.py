@@ -28,6 +28,7 @@ from tb_dlprof_plugin.readers.cupti.columns import (
 from tb_dlprof_plugin.readers.cupti.occupancy import SmLimits
 from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls, CuptiRecording, ProcessFacts
 from tb_dlprof_plugin.readers.nvprof.call_names import driver_call, runtime_call
+from tb_dlprof_plugin.readers.nvprof.trace_format import STRINGS
 from tb_dlprof_plugin.readers.nvtx.ranges import NvtxRanges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, filled, integers
 
@@ -38,7 +39,7 @@ CALLS: tuple[tuple[str, Callable[[int], str]], ...] = (
     (f"{_KIND}DRIVER", driver_call),
 )
 MARKERS, DEVICES = (f"{_KIND}{kind}" for kind in ("MARKER", "DEVICE"))
-STRINGS = "StringTable"
+
 _MARKER = ("flags", "timestamp", "id", "name", "domain")
 _START, _END = 2, 4
 """CUpti_ActivityFlag: bits of ``flags`` of a marker."""

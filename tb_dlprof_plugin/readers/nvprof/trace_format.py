@@ -7,9 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.readers.cupti.timelines import timelines
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.nvprof.tables import STRINGS, read_tables
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.sqlite_file import DATABASE_ENDINGS, is_sqlite, unpacked
 from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
@@ -17,6 +15,8 @@ from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
 NAME = "nvprof"
 TITLE = "a database of nvprof (*.nvprof, *.nvvp)"
 
+STRINGS = "StringTable"
+"""Only nvprof has a table of this name."""
 _ENDINGS = (".nvprof", ".nvvp", *DATABASE_ENDINGS)
 _ENDING = re.compile(r"(\.nvprof|\.nvvp|\.prof)?(\.sqlite|\.db|\.sql)?(\.gz)?$")
 _NOTHING = (
@@ -42,6 +42,9 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of the recorded processes."""
+    from tb_dlprof_plugin.readers.cupti.timelines import timelines
+    from tb_dlprof_plugin.readers.nvprof.tables import read_tables
+
     with unpacked(path) as file, Database(file, path, progress) as database, collector_paused():
         recording = read_tables(database, path)
     return timelines(recording, options.markers, _NOTHING)

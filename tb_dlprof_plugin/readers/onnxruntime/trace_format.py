@@ -9,7 +9,6 @@ from pathlib import Path
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.json_file import head_of
-from tb_dlprof_plugin.readers.onnxruntime.reader import read_onnxruntime
 from tb_dlprof_plugin.readers.options import ReadOptions
 
 NAME = "onnxruntime"
@@ -26,6 +25,8 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timeline of the one session that a profile holds."""
+    from tb_dlprof_plugin.readers.onnxruntime.reader import read_onnxruntime
+
     return [read_onnxruntime(path)]
 
 

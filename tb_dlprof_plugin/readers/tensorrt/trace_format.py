@@ -9,7 +9,6 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.tensorrt.files import engine_files, part_of, stem_of
-from tb_dlprof_plugin.readers.tensorrt.reader import read_tensorrt
 
 NAME = "tensorrt"
 TITLE = "JSON of TensorRT's trtexec (--exportProfile, --exportTimes, --exportLayerInfo)"
@@ -22,6 +21,8 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timeline of an engine."""
+    from tb_dlprof_plugin.readers.tensorrt.reader import read_tensorrt
+
     return [read_tensorrt(path)]
 
 

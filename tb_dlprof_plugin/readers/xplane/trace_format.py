@@ -9,7 +9,6 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.log_directory import ENDINGS, in_session
 from tb_dlprof_plugin.readers.options import ReadOptions
-from tb_dlprof_plugin.readers.xplane.reader import read_xplane
 from tb_dlprof_plugin.readers.xplane.space import looks_like_space
 
 NAME = "xplane"
@@ -37,6 +36,8 @@ def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | N
     Hosts of a session are ranks of one run: the GPUs of the first host, by name, come first. All are taken to have as
     many GPUs as this one.
     """
+    from tb_dlprof_plugin.readers.xplane.reader import read_xplane
+
     return read_xplane(path, progress, _place_among_hosts(path))
 
 

@@ -1,0 +1,60 @@
+"""Writes runs: each profile with the facts of its rank, so that answers about a job open no profile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.codec import encode
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.profile_store import opened
+from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
+
+
+def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
+    """`write_profile` with the facts of the rank.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    blob = encode(profile)
+    return write_profile(directory, profile, facts=facts_beside(profile, blob), blob=blob)
+
+
+def write_runs(directory: Path, profiles: Sequence[Profile]) -> list[Path]:
+    """`write_run` of all profiles, or of none.
+
+    Raises:
+        OSError: the directory cannot be written; what was written of them is removed again.
+    """
+    written: list[Path] = []
+    try:
+        for profile in profiles:
+            written.append(write_run(directory, profile))
+    except BaseException:
+        remove_all([file for file in event_files_in(directory) if file.path in written])
+        raise
+    return written
+
+
+def facts_beside(profile: Profile, blob: bytes) -> bytes | None:
+    """The facts to store with an encoded profile; None of one that is alone, or where they cannot be made of it."""
+    if not _may_communicate(profile):
+        return None
+    # What is recorded must not be lost for the sake of a faster page.
+    with contextlib.suppress(Exception):
+        from tb_dlprof_plugin.fleet.stored_facts import facts_to_store
+
+        # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
+        return facts_to_store(ProfileView(opened(blob)))
+    return None
+
+
+def _may_communicate(profile: Profile) -> bool:
+    of_job = (profile.facts.world_size or 1) > 1
+    of_gpu = profile.kernels_where(family="communication")
+    return of_job or bool(of_gpu.any() or profile.ops_named(lambda name: name.startswith("gloo:")).any())
