@@ -37,8 +37,8 @@ def _figures(page: Overview) -> Report:
 def summary(page: Overview, sums: Sums) -> None:
     """Show where the time of a step goes.
 
-    The step by what it consists of, GPU and Tensor Core utilization, findings, parts of the step, DLProf's time
-    categories, top ops. Without a GPU what applies to the CPU alone.
+    The step by what it consists of, GPU and Tensor Core utilization, parts of the step, DLProf's time categories, top
+    ops. Without a GPU what applies to the CPU alone. What to change says ``tb-dlprof advise``.
     """
     facts = page.summary
     say(page.title, page.headline, "")
@@ -71,11 +71,9 @@ def summary(page: Overview, sums: Sums) -> None:
     say()
     left_out = ("calls", "gpu_percent", "cpu_self_ns", "precision", "shapes")
     print_rows(OpRow, page.top_ops, sums=sums, has_gpu=page.has_gpu, without=left_out, headings={"name": "Top ops"})
-    for finding in page.findings:
-        saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
-        say("", f"[{finding.severity}] {finding.title}", f"    estimated saving: {saving}")
     for note in page.notes:
         say("", f"Note: {note.text}" + (f" ({note.count})" if note.count else ""))
+    say("", "What to change, and what it saves: tb-dlprof advise")
 
 
 def _step_rows(page: Overview) -> list[tuple[str, str]]:

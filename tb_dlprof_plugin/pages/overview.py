@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.metrics.energy import step_energy
 from tb_dlprof_plugin.metrics.iterations import (
     StepTotals,
@@ -21,7 +20,6 @@ from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
-from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.pages.common import (
     Coverage,
@@ -130,27 +128,11 @@ class Category(msgspec.Struct, frozen=True):
     recorded: bool
 
 
-class FindingLine(msgspec.Struct, frozen=True):
-    """A finding in one line; the Advice page has the rest.
-
-    Its saving per step lies between ``low_ns`` and ``high_ns``; ``saving_percent`` is of the step without the profiler.
-    """
-
-    id: str
-    rule: str
-    severity: str
-    title: str
-    saving_ns: int | None
-    low_ns: int | None
-    high_ns: int | None
-    saving_percent: float | None
-
-
 class Overview(msgspec.Struct, frozen=True):
     """Everything on the Summary page. ``headline`` answers "where did the time go?" in one sentence.
 
     ``account`` is one step without the profiler by what it consists of: its times sum to the step, and are those of the
-    waterfall on the Compare page. ``findings`` by falling expected saving.
+    waterfall on the Compare page. What to change is on the Advice page, whose forecasts take longer than all of this.
 
     ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
     as recorded, by ``buckets``: those of ``account``, and what the recorder added. ``categories`` are DLProf's, with
@@ -181,7 +163,6 @@ class Overview(msgspec.Struct, frozen=True):
     bars_note: str
     top_ops: list[OpRow]
     system: list[SystemItem]
-    findings: list[FindingLine]
     coverage: Coverage
     notes: list[NoteItem]
 
@@ -235,16 +216,6 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         bars_note=bars_note(len(view.profile.iterations)),
         top_ops=op_rows(view, selection)[:_TOP_OPS],
         system=system_items(view),
-        findings=[
-            struct_from(
-                FindingLine,
-                finding,
-                finding.saving,
-                saving_ns=finding.saving.expected_ns if finding.saving else None,
-                saving_percent=finding.saving.percent if finding.saving else None,
-            )
-            for finding in advise(view, selected).findings
-        ],
         coverage=coverage_of(view),
         notes=note_items(view),
     )

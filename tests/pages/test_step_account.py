@@ -9,7 +9,6 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.step_buckets import CPU_BUCKETS, WAITING
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import compare_page
 from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.pages.launches import launches_page
@@ -95,15 +94,6 @@ def test_a_recording_that_is_not_reliable_is_not_taken_at_face_value(cpu_trace, 
     # Everything on a page without a GPU is a CPU time: 2.5 times as long is too much, and no figure is said.
     assert "2.5 times as long" in page.trust.reasons[0].text
     assert "kernels" not in page.trust.reasons[0].text
-
-
-def test_the_findings_have_the_savings_of_the_advice_page(recorded: ProfileView, ref: RunRef) -> None:
-    lines = overview(recorded, ref, recorded.selection()).findings
-    findings = advice_page(recorded, ref, recorded.selection()).findings
-    assert [(line.id, line.saving_ns, line.low_ns, line.high_ns, line.saving_percent) for line in lines] == [
-        (one.id, *((s.expected_ns, s.low_ns, s.high_ns, s.percent) if (s := one.saving) else (None,) * 4))
-        for one in findings
-    ]
 
 
 def test_a_gpu_that_is_in_a_collective_alone_is_not_said_to_work(ref: RunRef) -> None:

@@ -277,34 +277,6 @@ export const overview = filled("Overview", {
     { group: "Data", label: "Workers", value: "0" },
     { group: "Recording", label: "Iterations found by", value: "profiler step" },
   ],
-  findings: [
-    {
-      id: "f1",
-      rule: "amp",
-      severity: "high",
-      title: "Train with automatic mixed precision",
-      saving_ns: 58_000_000,
-      low_ns: 40_000_000,
-      high_ns: 62_000_000,
-      saving_percent: 58.7,
-    },
-    {
-      id: "f2",
-      rule: "dataloader_workers",
-      severity: "medium",
-      title: "Load data in worker processes",
-      saving_ns: 11_000_000,
-      low_ns: 8_000_000,
-      high_ns: 12_000_000,
-      saving_percent: 11.1,
-    },
-    {
-      id: "f3",
-      rule: "cudnn_benchmark",
-      severity: "low",
-      title: "Let cuDNN choose its algorithms by measuring",
-    },
-  ],
   coverage,
   notes: [{ code: "orphans", text: "Kernels queued before the recording began have no launch in it.", count: 412 }],
 });
@@ -345,7 +317,6 @@ export const overviewWithoutGpu = filled("Overview", {
   kernel_time: [],
   tensor_core_efficiency: [],
   top_ops: opRows.slice(0, 3).map((row) => ({ ...row, gpu_ns: null, gpu_percent: null })),
-  findings: [],
   coverage: { total_ns: 0, linked_ns: 0, orphan_ns: 0, unattributed_ns: 0, outside_ns: 0, linked_percent: null },
   notes: [],
 });

@@ -1,21 +1,40 @@
 /** The findings, one row each with a bar of what it saves on one scale; a row opens in place to the card of the Advice page. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { profileQuery } from "../../api/queries";
-import type { FindingLine, RunEntry } from "../../api/types";
+import type { AdvicePage, FindingItem, RunEntry } from "../../api/types";
 import { useResource } from "../../api/useResource";
 import { Card } from "../../components/Card";
 import { SeverityBadge } from "../../components/Severity";
+import { ResourceView } from "../../features/ResourceView";
 import { formatNs } from "../../format/duration";
 import { profileParam, rangeParam } from "../../state/sharedParams";
 import { FindingCard, findingElementId } from "../advice/FindingCard";
 import { Notice } from "../advice/Notice";
-import { type Interval, type Scale, SavingLine, scaleOf } from "../advice/SavingLine";
-import { type Aside, asideOf, namesSetAside, setAside } from "../advice/setAside";
+import { type Scale, SavingLine, scaleOf } from "../advice/SavingLine";
+import { type Aside, asideOf, setAside } from "../advice/setAside";
 
 /** The other findings are one click away. */
 const SHOWN = 3;
 
-export function Findings({ findings, entries }: { findings: FindingLine[]; entries: RunEntry[] }) {
+/** They follow the figures: their forecasts take longer. */
+export function Findings({ entries }: { entries: RunEntry[] }) {
+  const advice = useResource("advice", profileQuery(profileParam.value, rangeParam.value), "findings");
+  return (
+    <Card class="summary-findings" title="What to change" testId="overview-findings">
+      {advice.data === null && advice.error === null && (
+        <p class="muted" role="status">
+          The rules look at the recording …
+        </p>
+      )}
+      {(advice.data !== null || advice.error !== null) && (
+        <ResourceView resource={advice}>{(data) => <List data={data} entries={entries} />}</ResourceView>
+      )}
+    </Card>
+  );
+}
+
+function List({ data, entries }: { data: AdvicePage; entries: RunEntry[] }) {
+  const { findings } = data;
   const [opened, setOpened] = useState<string | null>(null);
   const [all, setAll] = useState(false);
   /** The finding set aside last: the way back stands in its place until the next action. */
@@ -23,19 +42,19 @@ export function Findings({ findings, entries }: { findings: FindingLine[]; entri
   const open = findings.filter((finding) => asideOf(finding.rule) === null);
   const listed = findings.filter((finding) => open.includes(finding) || finding.id === last);
   const shown = all ? listed : listed.slice(0, SHOWN);
-  const scale = scaleOf(findings.map(savingOf));
+  const scale = scaleOf(findings.map(({ saving }) => saving));
 
   const toggle = (id: string | null): void => {
     setLast(null);
     setOpened(id);
   };
-  const putAside = (finding: FindingLine, aside: Aside): void => {
+  const putAside = (finding: FindingItem, aside: Aside): void => {
     setOpened(null);
     setLast(finding.id);
     setAside(finding.rule, aside);
   };
   return (
-    <Card class="summary-findings" title="What to change" testId="overview-findings">
+    <>
       {listed.length === 0 && (
         <p class="muted">
           {findings.length === 0 ? "No rule found anything to change." : "All findings are dismissed or done."}
@@ -58,6 +77,7 @@ export function Findings({ findings, entries }: { findings: FindingLine[]; entri
               ) : (
                 <Finding
                   finding={finding}
+                  rule={data.rules.find(({ rule }) => rule === finding.rule)}
                   number={findings.indexOf(finding) + 1}
                   scale={scale}
                   entries={entries}
@@ -75,17 +95,13 @@ export function Findings({ findings, entries }: { findings: FindingLine[]; entri
           {listed.length - shown.length} more
         </button>
       )}
-    </Card>
+    </>
   );
 }
 
-function savingOf({ saving_ns, low_ns, high_ns }: FindingLine): Interval | null {
-  if (saving_ns === null) return null;
-  return { expected_ns: saving_ns, low_ns: low_ns ?? saving_ns, high_ns: high_ns ?? saving_ns };
-}
-
 interface FindingProps {
-  finding: FindingLine;
+  finding: FindingItem;
+  rule: AdvicePage["rules"][number] | undefined;
   /** Its place in the list, from 1. */
   number: number;
   scale: Scale;
@@ -95,27 +111,20 @@ interface FindingProps {
   onSetAside: (aside: Aside) => void;
 }
 
-function Finding({ finding, number, scale, entries, open, onToggle, onSetAside }: FindingProps) {
+function Finding({ finding, rule, number, scale, entries, open, onToggle, onSetAside }: FindingProps) {
   const row = useRef<HTMLButtonElement>(null);
   /** Whether it was open before: the focus follows from the row to the card and back. */
   const before = useRef(open);
-  const query = {
-    ...profileQuery(profileParam.value, rangeParam.value),
-    set_aside: namesSetAside().join(",") || null,
-  };
-  const { data, error } = useResource("advice", open ? query : null, "findings");
-  const item = open ? data?.findings.find(({ id }) => id === finding.id) : undefined;
-  const ready = item !== undefined;
   useEffect(() => {
-    if (open && ready) document.getElementById(findingElementId(finding.id))?.focus();
-    if (!open && before.current) row.current?.focus();
+    if (open) document.getElementById(findingElementId(finding.id))?.focus();
+    else if (before.current) row.current?.focus();
     before.current = open;
-  }, [open, ready, finding.id]);
-  if (item) {
+  }, [open, finding.id]);
+  if (open) {
     return (
       <FindingCard
-        finding={item}
-        rule={data?.rules.find((rule) => rule.rule === finding.rule)}
+        finding={finding}
+        rule={rule}
         number={number}
         scale={scale}
         entries={entries}
@@ -125,38 +134,34 @@ function Finding({ finding, number, scale, entries, open, onToggle, onSetAside }
       />
     );
   }
-  const saving = savingOf(finding);
+  const { saving } = finding;
   return (
-    <>
-      <button
-        ref={row}
-        type="button"
-        class="finding-line"
-        aria-expanded={open}
-        aria-busy={open && error === null}
-        data-testid={`finding-line-${finding.rule}`}
-        onClick={onToggle}
-      >
-        <SeverityBadge severity={finding.severity} />
-        <span class="finding-line-title">{finding.title}</span>
-        <span class="finding-line-bar">{saving && <SavingLine saving={saving} scale={scale} />}</span>
-        {saving ? (
-          <span
-            class="finding-line-saving num"
-            title={`between ${formatNs(saving.low_ns)} and ${formatNs(saving.high_ns)} of each step without the profiler`}
-          >
-            saves {formatNs(saving.expected_ns)} ({Math.round(finding.saving_percent ?? 0)} %)
-          </span>
-        ) : (
-          <span class="finding-line-saving missing" title="Its saving is unknown">
-            unknown
-          </span>
-        )}
-        <span class="finding-line-open muted" aria-hidden="true">
-          ▸
+    <button
+      ref={row}
+      type="button"
+      class="finding-line"
+      aria-expanded={false}
+      data-testid={`finding-line-${finding.rule}`}
+      onClick={onToggle}
+    >
+      <SeverityBadge severity={finding.severity} />
+      <span class="finding-line-title">{finding.title}</span>
+      <span class="finding-line-bar">{saving && <SavingLine saving={saving} scale={scale} />}</span>
+      {saving ? (
+        <span
+          class="finding-line-saving num"
+          title={`between ${formatNs(saving.low_ns)} and ${formatNs(saving.high_ns)} of each step without the profiler`}
+        >
+          saves {formatNs(saving.expected_ns)} ({Math.round(saving.percent ?? 0)} %)
         </span>
-      </button>
-      {open && error && <p class="muted small">{error.message}</p>}
-    </>
+      ) : (
+        <span class="finding-line-saving missing" title="Its saving is unknown">
+          unknown
+        </span>
+      )}
+      <span class="finding-line-open muted" aria-hidden="true">
+        ▸
+      </span>
+    </button>
   );
 }

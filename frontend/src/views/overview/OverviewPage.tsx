@@ -19,7 +19,7 @@ export function OverviewPage({ data, entries }: { data: Overview; entries: RunEn
       <PageHead title="Summary" headline={data.headline} range={data.range} trust={data.trust} />
       <StepBar data={data} />
       <KeyFigures summary={data.summary} hasGpu={data.has_gpu} />
-      <Findings findings={data.findings} entries={entries} />
+      <Findings entries={entries} />
       <Iterations data={data} />
       <More data={data} />
     </>
