@@ -196,18 +196,14 @@ class _Walk:
         self._parameters = self.flow.parameter_shapes = self._accumulated(rows)
         votes: dict[tuple[int, int], list[bool]] = {}
         until = -1
-        role, kind = self._ops.role, self._ops.kind
-        for row in rows.tolist():
+        forward = np.isin(self._ops.role, (Role.FORWARD, Role.OTHER)) & (self._ops.kind == CallKind.OP)
+        forward &= profile.ops_named(lambda name: name.startswith("aten::"))
+        for row in rows[forward[self._calls.op[rows]]].tolist():
             op = int(self._calls.op[row])
-            if kind[op] != CallKind.OP or role[op] not in (Role.FORWARD, Role.OTHER):
-                continue
             start = int(self._calls.start_ns[row])
             if start < until:
                 continue
-            name = self._strings[self._ops.name[op]]
-            if not name.startswith("aten::"):
-                continue
-            plain = name.removeprefix("aten::")
+            plain = self._strings[self._ops.name[op]].removeprefix("aten::")
             if rule_of(plain) == "follow" and self._is_composite(row):
                 continue
             until = start + int(self._calls.duration_ns[row])
@@ -220,10 +216,10 @@ class _Walk:
 
     def _accumulated(self, rows: np.ndarray) -> frozenset[Shape]:  # type: ignore[type-arg]
         shapes: list[Shape] = []
-        for row in rows.tolist():
-            op = int(self._calls.op[row])
-            if self._strings[self._ops.name[op]] == ACCUMULATE_GRAD:
-                shapes += self._inputs(op)[:1]
+        accumulates = self._profile.ops_named(lambda name: name == ACCUMULATE_GRAD)
+        op = self._calls.op[rows]
+        for each in op[accumulates[op]].tolist():
+            shapes += self._inputs(each)[:1]
         self.flow.parameters = len(shapes)
         self.flow.parameter_elements = sum(math.prod(shape) for shape in shapes)
         return frozenset(shapes)
