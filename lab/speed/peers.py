@@ -11,9 +11,9 @@ Compared, each as a whole process from start to end:
     python lab/speed/peers.py tests/traces/*.json.gz --sizes 10,50,400
 
 Each TRACE is measured as it is; of the first one, traces of the given sizes are made besides (``big_trace.py``). The
-programs alternate, and so does which goes first. The time is the shortest of the repeats, that on a shared machine is
-the least disturbed one (medians are given with it); how memory is measured says ``process_cost.py``. The peers live in
-an environment of their own, which the first run makes.
+programs alternate, and so does which goes first. The time is that of the CPU in the repeat that took least, the least
+disturbed one (the median by the clock is given with it); how memory is measured says ``process_cost.py``. The peers
+live in an environment of their own, which the first run makes. ``--write`` puts the figures into docs/measured.md.
 
 A figure that misses its target is a MISS; the script ends with 0 all the same, unless with ``--strict``.
 """
@@ -46,10 +46,12 @@ LINEAR_SIZES = (10.0, 30.0, 100.0, 300.0, 1000.0)
 FASTER_THAN_TTP = 10.0
 SHARE_OF_TTP_MEMORY = 0.25
 FASTER_THAN_HTA = 4.0
-TIMES_BARE = 3.0
+TIMES_BARE, START_S = 2.0, 0.15
 KILOBYTES_PER_EVENT = 1.0
 LARGE_MEGABYTES = 350.0
 """Memory per event is held to its target from this size on: below, the interpreter itself outweighs the events."""
+MARKS = "<!-- peers -->", "<!-- end of peers -->"
+"""In docs/measured.md."""
 GROWTH = 1.1
 """Time may grow with at most this power of the number of events."""
 
@@ -68,17 +70,18 @@ class Cost:
     """What a program cost on a file; no seconds where it failed, and why."""
 
     seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
     peak_bytes: int = 0
     failed: str = ""
 
     @property
     def best(self) -> float:
-        """The least disturbed run (s)."""
-        return min(self.seconds)
+        """CPU time of the least disturbed run (s)."""
+        return min(self.cpu_seconds)
 
     @property
     def median(self) -> float:
-        """The middle run (s)."""
+        """The middle run by the clock (s)."""
         return statistics.median(self.seconds)
 
 
@@ -162,6 +165,7 @@ def measure(trace: Path, compared: list[Program], repeats: int, json_bytes: int 
             cost.peak_bytes = max(cost.peak_bytes, ended.peak_bytes)
             if number:
                 cost.seconds.append(ended.seconds)
+                cost.cpu_seconds.append(ended.cpu_seconds)
     size = trace.stat().st_size
     return Measured(trace.name, json_bytes or size, size, events, costs)
 
@@ -201,8 +205,9 @@ def verdicts(measured: Measured) -> list[Verdict]:
         times = costs["hta"].best / ours.best
         hold(f"{{:.1f}} times as fast as HTA's loading (at least {FASTER_THAN_HTA:g})", times, times >= FASTER_THAN_HTA)
     if "bare" in costs:
-        times = ours.best / costs["bare"].best
-        hold(f"{{:.2f}} times the time of a bare decode (at most {TIMES_BARE:g})", times, times <= TIMES_BARE)
+        most, times = TIMES_BARE * costs["bare"].best + START_S, ours.best / costs["bare"].best
+        text = f"{{:.2f}} times the time of a bare decode (at most {TIMES_BARE:g} and {START_S:g} s)"
+        hold(text, times, ours.best <= most)
     if measured.json_bytes >= LARGE_MEGABYTES * MEGABYTE:
         each = ours.peak_bytes / measured.events / 1000
         hold(f"{{:.2f}} KB of memory an event (at most {KILOBYTES_PER_EVENT:g})", each, each <= KILOBYTES_PER_EVENT)
@@ -234,7 +239,7 @@ def describe(measured: Measured, compared: list[Program]) -> list[str]:
     lines = [
         "",
         f"{measured.file}: {measured.json_bytes / MEGABYTE:.1f} MB of JSON{stored}, {measured.events:,} events",
-        f"  {'':28}{'s':>9}{'median s':>10}{'MB':>8}{'KB/event':>10}{'time':>8}{'memory':>8}  (ours = 1)",
+        f"  {'':28}{'CPU s':>9}{'median s':>10}{'MB':>8}{'KB/event':>10}{'time':>8}{'memory':>8}  (ours = 1)",
     ]
     for program in compared:
         cost = measured.costs[program.name]
@@ -247,6 +252,33 @@ def describe(measured: Measured, compared: list[Program]) -> list[str]:
             + (f"{cost.best / ours.best:8.2f}{cost.peak_bytes / ours.peak_bytes:8.2f}" if ours.seconds else "")
         )
     return lines
+
+
+def write(page: Path, system: dict[str, str], files: list[Measured], compared: list[Program]) -> None:
+    """Puts the figures between the page's marks."""
+    begin, end = MARKS
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        sys.exit(f"{page} lacks the lines {begin} and {end}")
+    date = system["date"].partition(" ")[0]
+    named = ", ".join(f"{name} {system[name]}" for name in ("pandas", "numpy", "msgspec"))
+    cpus = system["machine"].partition(", Linux")[0]
+    head = [f"{one.json_bytes / MEGABYTE:.0f} MB" for one in files]
+    lines = [
+        f"`lab/speed/peers.py --write`, {date}, {cpus}, Python {system['python']}, {named}.",
+        "CPU time of the whole process and peak memory, from a trace's JSON of so many MB:",
+        "",
+        f"| | {' | '.join(head)} |",
+        f"|---|{'--:|' * len(head)}",
+    ]
+    for program in compared:
+        costs = [one.costs[program.name] for one in files]
+        cells = [
+            "failed" if cost.failed else f"{cost.best:.2f} s, {cost.peak_bytes / MEGABYTE:.0f} MB" for cost in costs
+        ]
+        lines.append(f"| {program.title} | {' | '.join(cells)} |")
+    page.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}")
 
 
 def machine(peers: Path) -> dict[str, str]:
@@ -280,6 +312,7 @@ def main(argv: list[str] | None = None) -> None:
         "--peers-python", type=Path, help="a Python with the peers; else one is made in lab/speed/.peers"
     )
     parser.add_argument("--strict", action="store_true", help="end with 1 where a target is missed")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/measured.md")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     args = parser.parse_args(argv)
 
@@ -315,6 +348,8 @@ def main(argv: list[str] | None = None) -> None:
             files += line
             report([text for file in line for text in describe(file, compared[:1])], linearity(line))
 
+    if args.write:
+        write(HERE.parents[1] / "docs" / "measured.md", system, files, compared)
     if args.json:
         text = json.dumps({"system": system, "files": [asdict(f) for f in files], "held": [asdict(v) for v in held]})
         args.json.write_text(text)

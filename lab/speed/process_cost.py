@@ -1,4 +1,4 @@
-"""What a command costs as a whole process: wall time and peak memory, its children included.
+"""What a command costs as a whole process: wall time, CPU time and peak memory, its children included.
 
 Time and memory are measured in different runs. A timed run is not watched. In a watched run the proportional set size
 (PSS: private memory, and shared pages divided by how many share them) of all processes of the tree is read from
@@ -34,6 +34,7 @@ class Ended:
     """A command that ended well."""
 
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
     output: str
 
@@ -64,7 +65,7 @@ def run(command: Sequence[str | Path], env: Mapping[str, str] | None = None, *, 
             said = (output.read() + errors.read())[-2000:].decode(errors="replace")
             raise CommandFailed(f"{' '.join(map(str, command))} ended with {process.returncode}:\n{said}")
         peak = max(usage.ru_maxrss * _MAXRSS_UNIT, watcher.peak if watcher else 0)
-        return Ended(seconds, peak, output.read().decode(errors="replace"))
+        return Ended(seconds, usage.ru_utime + usage.ru_stime, peak, output.read().decode(errors="replace"))
 
 
 class _Watcher(threading.Thread):

@@ -7,6 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.tree import parents
+
+_NEVER = np.iinfo(np.int64).max
 
 
 class HostSpans(Protocol):
@@ -27,17 +30,32 @@ def depths(host: HostSpans) -> Ints:
     ``torch.autograd.profiler_util.EventList`` builds its tree, so that self times agree with ``key_averages()``.
     """
     bounds = np.flatnonzero(np.diff(host.thread, prepend=-1, append=-1))
-    starts = host.start_ns.tolist()
-    stops = (host.start_ns + host.duration_ns).tolist()
-    depth: list[int] = []
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        depth += _depths_of_thread(starts[first:last], stops[first:last])
-    return np.array(depth, dtype=np.int64)
+    starts, stops = host.start_ns, host.start_ns + host.duration_ns
+    depth = [
+        _depths_of_thread(starts[first:last], stops[first:last])
+        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    ]
+    return np.concatenate(depth) if depth else np.zeros(0, dtype=np.int64)
 
 
-def _depths_of_thread(starts: list[int], stops: list[int]) -> list[int]:
-    """The one loop over all events of the analysis: a plain stack, because nesting of crossing events cannot be
-    computed column-wise."""
+def _depths_of_thread(starts: Ints, stops: Ints) -> Ints:
+    """By columns where the events nest, which the result shows; one by one where any cross."""
+    ended = np.searchsorted(np.sort(stops), starts, side="right")
+    empty = starts == stops
+    if empty.any():
+        # Events without a length: those that come later at the same moment have not ended before it.
+        of_moment = np.searchsorted(starts, starts, side="right") - 1
+        count = np.cumsum(empty)
+        ended -= count[of_moment] - count + empty
+    depth: Ints = np.arange(len(starts)) - ended
+    if (np.diff(starts) >= 0).all() and (depth >= 0).all():
+        parent = parents(depth)
+        if (stops <= np.where(parent >= 0, stops[parent], _NEVER)).all():
+            return depth
+    return np.array(_depths_one_by_one(starts.tolist(), stops.tolist()), dtype=np.int64)
+
+
+def _depths_one_by_one(starts: list[int], stops: list[int]) -> list[int]:
     depth: list[int] = []
     # The sentinel contains everything.
     around = [1 << 63]
