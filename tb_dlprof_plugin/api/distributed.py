@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from tb_dlprof_plugin.fleet.answers.hang import hang_notes, job_of_dumps
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.answers.more_gpus import Growth
+from tb_dlprof_plugin.fleet.engines import engine_for
 from tb_dlprof_plugin.fleet.job import CollectiveRow, Delay, Job, RankAccount, WhatIf
 from tb_dlprof_plugin.fleet.job_files import read_job
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs as comparison_of
@@ -49,7 +50,9 @@ _TABLES: dict[type, dict[str, type]] = {
 """Of each answer its tables, the main one first, with the kind of their rows."""
 
 
-def distributed(*sources: str | PathLike[str], gpus: Sequence[int] = (), network_gb_s: float | None = None) -> Job:
+def distributed(
+    *sources: str | PathLike[str], gpus: Sequence[int] = (), network_gb_s: float | None = None, engine: Any = "here"
+) -> Job:
     """Where the step of a job goes, who delays whom and why, and what repairs would win.
 
     Args:
@@ -58,11 +61,12 @@ def distributed(*sources: str | PathLike[str], gpus: Sequence[int] = (), network
         gpus: numbers of GPUs, multiples of the job's, on which its step is forecast; by default twice and four times as
             many, where the recording shows the links.
         network_gb_s: bus bandwidth of collectives across hosts (GB/s), for a job that was recorded on one host.
+        engine: where eight traces or more are read: in this process, in "processes", on Dask; as `import_job` has it.
 
     Raises:
         ValueError: a path does not exist or holds no recording, a recording cannot be read, or a rank is there twice.
     """
-    found = read_job([fspath(source) for source in sources])
+    found = read_job([fspath(source) for source in sources], engine_for(engine))
     if not found.facts and found.dumps:
         return job_of_dumps(found.dumps)
     growth = Growth(tuple(gpus), network_gb_s)

@@ -72,10 +72,10 @@ def distributed(
     """
     check_printing(printing)
     try:
-        found = job_of_sources(*job, gpus=gpus or (), network_gb_s=network_gb_s)
+        found = job_of_sources(*job, gpus=gpus or (), network_gb_s=network_gb_s, engine="processes")
         said: Job | JobComparison = found
         if against is not None:
-            said = compare_jobs(job_of_sources(*against), found, names_of_two(against, job))
+            said = compare_jobs(job_of_sources(*against, engine="processes"), found, names_of_two(against, job))
     except (ProfileError, TraceError, ValueError) as error:
         refuse(error)
     print_page(said, printing, lambda: _print(said, limit))

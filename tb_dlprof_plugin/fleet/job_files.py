@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_dlprof_plugin.analysis import analyze_ranks
+from tb_dlprof_plugin.fleet.engines import Engine, Failure
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.flight_recorder import FlightRecord, dumps_beside, with_sequences
 from tb_dlprof_plugin.fleet.inspected_calls import with_logs
@@ -17,6 +18,7 @@ from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers import registry
+from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.trace_names import rank_of_path
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import read_blobs
@@ -24,6 +26,8 @@ from tb_dlprof_plugin.store.logdir import no_such_path, runs_below
 from tb_dlprof_plugin.store.remote_copies import path_here
 
 _MAGIC = "*?["
+_LEAST_ON_ENGINE = 8
+"""Traces: a process starts in the time that a few small ones take."""
 _UNNAMED = " A recording that names no rank has that of its name, as rank1.json.gz or rank1/trace.json.gz, or else 0."
 _NO_LOG_FITS = (
     "The files of NCCL Inspector are of no recorded rank: no line is of the time of the recording, or none is of the "
@@ -52,19 +56,24 @@ class JobFiles:
     unused: list[str] = field(default_factory=list)
 
 
-def read_job(sources: Iterable[str | Path]) -> JobFiles:
+def read_job(sources: Iterable[str | Path], engine: Engine | None = None) -> JobFiles:
     """Everything below these paths, which are one job: a run's directory, or traces, as files, folders and globs.
 
     Sequence numbers that a recording lacks come from dumps of the flight recorder and files of NCCL Inspector, bytes
     and groups from the latter.
 
+    Args:
+        sources: the paths.
+        engine: where traces are read; by default in this process, one after the other.
+
     Raises:
         ProfileError: a path does not exist or holds no recording, or there are several runs; one sentence.
         TraceError: a trace cannot be read.
     """
-    files = JobFiles()
-    for path in _paths(sources):
-        _read(path, files)
+    files, paths = JobFiles(), _paths(sources)
+    of_trace = _of_trace if engine is None else _read_on(engine, paths)
+    for path in paths:
+        _read(path, files, of_trace)
     dumps = {dump.rank: dump for dump in files.dumps}
     files.facts = sorted(
         (with_sequences(rank, dumps[rank.rank]) if rank.rank in dumps else rank for rank in files.facts),
@@ -91,11 +100,11 @@ def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _read(path: Path, found: JobFiles) -> None:
+def _read(path: Path, found: JobFiles, of_trace: Callable[[Path], list[RankFacts]]) -> None:
     if not path.exists():
         raise ProfileError(no_such_path(path))
-    if path.is_file() and "tfevents" not in path.name:
-        found.facts += _of_trace(path)
+    if _is_trace(path):
+        found.facts += of_trace(path)
         return
     if path.is_dir():
         found.dumps += dumps_beside(path)
@@ -117,7 +126,7 @@ def _read(path: Path, found: JobFiles) -> None:
         raise ProfileError(f"{path} holds neither profiles nor traces.")
     of_rank: dict[int, Path] = {}
     for trace in traces:
-        facts = _of_trace(trace)
+        facts = of_trace(trace)
         for one in facts:
             other = of_rank.setdefault(one.rank, trace)
             if other != trace:
@@ -131,6 +140,39 @@ def _read(path: Path, found: JobFiles) -> None:
                     f"{'' if what == 'folders' else ' for each rank'}.{_UNNAMED if unnamed else ''}"
                 )
         found.facts += facts
+
+
+def _is_trace(path: Path) -> bool:
+    return path.is_file() and "tfevents" not in path.name
+
+
+def _read_on(engine: Engine, paths: Iterable[Path]) -> Callable[[Path], list[RankFacts]]:
+    """`_of_trace` of the traces among the paths and below them, which an engine has read by now."""
+    traces: list[Path] = []
+    for path in paths:
+        if _is_trace(path):
+            traces.append(path)
+        elif path.is_dir() and not runs_below(path):
+            traces += registry.files_below(path)
+    if len(traces) < _LEAST_ON_ENGINE:
+        return _of_trace
+    results = dict(engine.map_unordered(_result, traces))
+
+    def of_trace(path: Path) -> list[RankFacts]:
+        result = results[path]
+        if isinstance(result, list):
+            return result
+        raise TraceError(f"{path} cannot be read: {result.why}." if isinstance(result, Failure) else result)
+
+    return of_trace
+
+
+def _result(path: Path) -> list[RankFacts] | str:
+    """In a worker: the facts of all ranks that a recording holds, or why it cannot be read."""
+    try:
+        return _of_trace(path)
+    except TraceError as error:
+        return str(error)
 
 
 def _of_trace(path: Path) -> list[RankFacts]:
