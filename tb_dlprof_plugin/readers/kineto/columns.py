@@ -67,10 +67,47 @@ _LARGEST_COORDINATE = 2**62 - 1
 _LARGEST_MEMORY = 2**52  # bytes, 4 PiB: what an x86-64 processor can address at most (52 bits)
 _MOST_DIGITS = 19  # of a number below 2**63; int() of thousands raises
 _K = TypeVar("_K", bound=Hashable)
-_Columns = dict[str, list[npt.NDArray[Any]]]
+_FIRST_ROWS, _CHUNK_ROWS = 2**14, 2**22
+"""Of a column's first chunk, and of the others. 32 MiB are what the C library takes from the system by themselves, and
+gives back: thousands of small pieces would leave holes that no larger column fits into, a third of the peak of a trace
+of 2 GB."""
 
 _collective = attrgetter("collective")
 _name, _cat, _pid, _tid, _ts, _dur, _args = map(attrgetter, ("name", "cat", "pid", "tid", "ts", "dur", "args"))
+
+
+class _GrowingColumn:
+    """A column that grows at its end."""
+
+    __slots__ = ("_chunks", "_filled")
+
+    def __init__(self) -> None:
+        self._chunks: list[npt.NDArray[Any]] = []
+        self._filled = 0
+
+    def append(self, piece: npt.NDArray[Any]) -> None:
+        """All pieces have one type."""
+        done = 0
+        while done < len(piece):
+            if not self._chunks or self._filled == len(self._chunks[-1]):
+                rows = _CHUNK_ROWS if self._chunks else _FIRST_ROWS
+                self._chunks.append(np.empty(rows, dtype=piece.dtype))
+                self._filled = 0
+            count = min(len(piece) - done, len(self._chunks[-1]) - self._filled)
+            self._chunks[-1][self._filled : self._filled + count] = piece[done : done + count]
+            self._filled += count
+            done += count
+
+    def whole(self) -> npt.NDArray[Any]:
+        """The column; nothing is left here."""
+        chunks, self._chunks = self._chunks, []
+        if not chunks:
+            return np.zeros(0, dtype=np.int64)
+        chunks[-1] = chunks[-1][: self._filled]
+        return np.concatenate(chunks)
+
+
+_Columns = dict[str, _GrowingColumn]
 
 
 class _Numbered(dict[_K, int], Generic[_K]):
@@ -261,14 +298,16 @@ class ColumnBuilder:
         if _has_ties([key[order] for key in keys]):
             # Times in whole microseconds: what was called first has the lower id, and launches nothing itself.
             order = np.lexsort([columns["kind"] == HostKind.RUNTIME, columns["external_id"], *keys])
-        return HostEvents(**{name: column[order] for name, column in columns.items()})
+        del keys
+        return HostEvents(**_taken(columns, order))
 
     def device_events(self) -> DeviceEvents:
         """The device events in the order of `DeviceEvents`."""
         columns = _joined(self._device, [*DeviceEvents.__slots__, "place"])
         order = np.argsort(columns["start_ns"], kind="stable")
         place = columns.pop("place")[order]
-        columns = {name: column[order] for name, column in columns.items() if name not in ("device", "stream")}
+        del columns["device"], columns["stream"]
+        columns = _taken(columns, order)
         table = np.array(self._device_stream, dtype=np.int64).reshape(-1, 2)
         return DeviceEvents(**columns, device=table[place, 0], stream=table[place, 1])
 
@@ -276,7 +315,7 @@ class ColumnBuilder:
         """The memory events in order of time."""
         columns = _joined(self._memory, MemoryEvents.__slots__)
         order = np.argsort(columns["time_ns"], kind="stable")
-        return MemoryEvents(**{name: column[order] for name, column in columns.items()})
+        return MemoryEvents(**_taken(columns, order))
 
     def frames(self) -> PythonFrames:
         """The Python frames that name a place in the user's files."""
@@ -338,13 +377,17 @@ def _without_overload(name: str) -> str:
 
 
 def _append(columns: _Columns, **values: npt.NDArray[Any]) -> None:
-    for name, column in values.items():
-        columns.setdefault(name, []).append(column)
+    for name, piece in values.items():
+        columns.setdefault(name, _GrowingColumn()).append(piece)
 
 
 def _joined(columns: _Columns, names: Iterable[str]) -> dict[str, Ints]:
-    nothing: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
-    return {name: np.concatenate(columns.pop(name, nothing)) for name in names}
+    return {name: columns.pop(name, _GrowingColumn()).whole() for name in names}
+
+
+def _taken(columns: dict[str, Ints], order: Ints) -> dict[str, Ints]:
+    """The columns in another order, one after the other: of millions of events there is no room for both."""
+    return {name: columns.pop(name)[order] for name in list(columns)}
 
 
 def _ints(args: list[Any], key: str) -> Ints:
