@@ -93,7 +93,9 @@ def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: s
     assert violations(page) == []
     assert page.evaluate(_UNDEFINED) == []
     assert _too_wide(page) == []
-    assert re.search(r"\d.*\.$", page.get_by_test_id("headline").inner_text())
+    # The demo's recordings have no energy, which has no figure then.
+    says = r"\.$" if address == "energy" else r"\d.*\.$"
+    assert re.search(says, page.get_by_test_id("headline").inner_text())
 
 
 @pytest.mark.parametrize(

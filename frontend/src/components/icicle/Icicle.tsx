@@ -81,7 +81,7 @@ export function Icicle(props: IcicleProps) {
             aria-label={
               cell.merged > 0
                 ? mergedText(cell, kinds, format(cell.ns, iterations))
-                : `${cell.node.label}, ${format(cell.ns, iterations)}`
+                : `${shownName(cell)}, ${format(cell.ns, iterations)}`
             }
             class={`icicle-cell${cell.merged > 0 ? " icicle-merged" : cell.node.hatched ? " icicle-unknown" : ""}`}
             tabIndex={index === focused ? 0 : -1}
@@ -97,14 +97,17 @@ export function Icicle(props: IcicleProps) {
             onFocus={() => setFocused(index)}
             onClick={() => onSelect(cell.key)}
           >
-            {cell.width * pixels >= TEXT_FROM && (
-              <span>{cell.merged > 0 ? "…" : cell.level === 0 ? cell.node.name : cell.node.label}</span>
-            )}
+            {cell.width * pixels >= TEXT_FROM && <span>{cell.merged > 0 ? "…" : shownName(cell)}</span>}
           </button>
         ))}
       </div>
     </div>
   );
+}
+
+/** The outermost cell says in whole what all the others are of. */
+function shownName({ level, node }: Cell): string {
+  return level === 0 ? node.name : node.label;
 }
 
 /** The cell that an arrow key leads to; null for other keys and at the edges. */
