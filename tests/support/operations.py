@@ -39,9 +39,11 @@ def elements(work: Callable[[], Any]) -> int:
     def profiled(frame: FrameType, event: str, _: Any) -> None:
         nonlocal count
         if event == "call":
+            code = frame.f_code
             # A generator is called once more for each of its values, with what it was given at first.
-            given = () if frame.f_code.co_flags & inspect.CO_GENERATOR else frame.f_locals.values()
-            count += 1 + sum(one.size for one in given if isinstance(one, np.ndarray))
+            arguments = () if code.co_flags & inspect.CO_GENERATOR else code.co_varnames[: code.co_argcount]
+            known = frame.f_locals
+            count += 1 + sum(known[one].size for one in arguments if isinstance(known.get(one), np.ndarray))
 
     before = sys.getprofile()
     sys.setprofile(profiled)
