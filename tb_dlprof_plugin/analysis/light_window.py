@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import launch_calls
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import (
     Bools,
     CallKind,
@@ -80,7 +80,6 @@ class _Light:
         launch_rows: rows of its device events, in order of start.
         call_step: per call its step.
         launch_call: per launch the position in ``call_rows``, -1 where the call came before the window.
-        launch_step: per launch its step, by its call; -1 without one.
     """
 
     def __init__(self, timeline: Timeline, shift_ns: int, boundary_ns: Ints) -> None:
@@ -102,11 +101,16 @@ class _Light:
         self.launch_call: Ints = call[self.launch_rows]
         self.launch_start_ns: Ints = device_start[self.launch_rows]
         self.launch_duration_ns: Ints = device.duration_ns[self.launch_rows]
-        self.launch_step: Ints = take_or(self.call_step, self.launch_call, -1)
+        self._launches_of = dict(rows_of_each(take_or(self.call_step, self.launch_call, -1)))
+        self._calls_of = dict(rows_of_each(self.call_step))
+
+    def calls(self, step: int) -> Ints:
+        """Rows of the calls of a step."""
+        return self._calls_of.get(step, np.zeros(0, dtype=np.int64))
 
     def order(self, step: int) -> Ints:
         """Launches of a step in the order of their calls, those of one call by stream."""
-        mine = np.flatnonzero(self.launch_step == step)
+        mine = self._launches_of.get(step, np.zeros(0, dtype=np.int64))
         stream = self.timeline.device.stream[self.launch_rows[mine]]
         return mine[np.lexsort((self.launch_start_ns[mine], stream, self.launch_call[mine]))]
 
@@ -122,11 +126,13 @@ class _Full:
         iterations = profile.iterations
         self.sequences: list[Ints] = []
         self.calls: list[Ints] = []
-        for begin, end in zip(iterations.host_start_ns.tolist(), iterations.host_stop_ns.tolist(), strict=True):
-            mine = np.flatnonzero((launches.call >= 0) & (start >= begin) & (start < end))
-            self.sequences.append(mine[np.lexsort((launches.start_ns[mine], launches.stream[mine], start[mine]))])
-            called = np.flatnonzero(self.is_runtime & (calls.start_ns >= begin) & (calls.start_ns < end))
-            self.calls.append(called[np.argsort(calls.start_ns[called], kind="stable")])
+        rows, called = np.flatnonzero(launches.call >= 0), np.flatnonzero(self.is_runtime)
+        rows = rows[np.lexsort((launches.start_ns[rows], launches.stream[rows], start[rows]))]
+        called = called[np.argsort(calls.start_ns[called], kind="stable")]
+        begun, started = start[rows], calls.start_ns[called]
+        for window in zip(iterations.host_start_ns.tolist(), iterations.host_stop_ns.tolist(), strict=True):
+            self.sequences.append(rows[slice(*np.searchsorted(begun, window).tolist())])
+            self.calls.append(called[slice(*np.searchsorted(started, window).tolist())])
 
 
 def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
@@ -244,7 +250,7 @@ def _match_calls(light: _Light, full: _Full, step: int, iteration: int, launch: 
     call[ours] = theirs_sorted
     our_marks, their_marks = light.call_start_ns[ours], np.sort(calls.start_ns[theirs_sorted])
     light_strings, host = light.timeline.strings, light.timeline.host
-    mine = np.flatnonzero(light.call_step == step)
+    mine = light.calls(step)
     between: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     place = np.searchsorted(our_marks, light.call_start_ns[mine])
     for position, where in zip(mine.tolist(), place.tolist(), strict=True):

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.fleet.rank_facts import (
     Gradients,
     Steps,
 )
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Ints
 
 DIFFERENCES = ("iteration", "sequence")
@@ -114,8 +115,7 @@ def _whole_paths(columns: dict[str, Ints]) -> None:
 def _since(iteration: Ints, begin: Ints, stop: Ints) -> Ints:
     """For each call the latest end of those before it in its iteration, else where the iteration begins."""
     result = np.empty_like(stop)
-    for own in np.unique(iteration).tolist():
-        rows = np.flatnonzero(iteration == own)
+    for own, rows in rows_of_each(iteration):
         result[rows] = np.r_[begin[own], np.maximum.accumulate(stop[rows])[:-1]]
     return result
 

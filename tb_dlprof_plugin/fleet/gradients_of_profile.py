@@ -14,6 +14,7 @@ from tb_dlprof_plugin.fleet.calls_of_profile import CommunicationCalls
 from tb_dlprof_plugin.fleet.paths_of_profile import Moments, RankGpuWork, paths_between
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Gradients, Operation
 from tb_dlprof_plugin.metrics.communication import input_bytes
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.names.parallel_ranges import DDP_FORWARD, INTO_BUCKET
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -70,9 +71,10 @@ def _all_buckets(view: ProfileView, calls: CommunicationCalls, names: tuple[str,
     kept: list[_Bucket] = []
     if marks is None or not len(forward):
         return kept
-    for iteration in np.unique(calls.iteration)[::-1].tolist():
-        here = marks[0] == iteration
-        own = _buckets(calls, iteration, marks[1][here], marks[2][here], forward)
+    marks_of, nothing = dict(rows_of_each(marks[0])), np.zeros(0, dtype=np.int64)
+    for iteration, rows in reversed(list(rows_of_each(calls.iteration))):
+        here = marks_of.get(iteration, nothing)
+        own = _buckets(calls, rows, marks[1][here], marks[2][here], forward)
         if sum(len(bucket.bytes) for bucket in (*kept, *own)) > _MOST_ROWS:
             break
         kept = own + kept
@@ -100,9 +102,10 @@ def _marks(view: ProfileView, names: tuple[str, ...]) -> tuple[Ints, Ints, Ints]
     return None if not len(rows) or (size < 0).any() else (view.call_iteration[rows], end, size)
 
 
-def _buckets(calls: CommunicationCalls, iteration: int, end: Ints, size: Ints, forward: Ints) -> list[_Bucket]:
-    """The buckets of an iteration; none where one of its exchanges has gradients that no all-reduce fits."""
-    rows = np.flatnonzero((calls.iteration == iteration) & (calls.operation == Operation.ALL_REDUCE))
+def _buckets(calls: CommunicationCalls, rows: Ints, end: Ints, size: Ints, forward: Ints) -> list[_Bucket]:
+    """The buckets of an iteration, whose calls ``rows`` are; none where one of its exchanges has gradients that no
+    all-reduce fits."""
+    rows = rows[calls.operation[rows] == Operation.ALL_REDUCE]
     rows = rows[np.argsort(calls.launched_ns[rows], kind="stable")]
     exchange = np.searchsorted(forward, calls.launched_ns[rows], side="right")
     of_mark = np.searchsorted(forward, end, side="right")
@@ -157,8 +160,7 @@ def _table(view: ProfileView, work: RankGpuWork, calls: CommunicationCalls, buck
         row_at += [row] * len(moments)
     paths = paths_between(view, work, Moments(np.array(start), np.array(launched)))
     place = np.zeros(len(calls.iteration), dtype=np.int64)
-    for iteration in np.unique(calls.iteration).tolist():
-        own = np.flatnonzero(calls.iteration == iteration)
+    for _, own in rows_of_each(calls.iteration):
         place[own] = np.arange(len(own))
     at = np.array(row_at)
     chosen = np.isin(at, list(of_row))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.frameworks import PYTORCH
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import has_sizes
 from tb_dlprof_plugin.model.tree import inherit
@@ -59,8 +59,9 @@ def scaler_calls(view: ProfileView) -> Bools:
         return np.zeros(len(calls), dtype=np.bool_)
     scaling = amp | _scalings(view)
     neighbours = calls_named(view, CallKind.OP, _UNSCALE_NEIGHBOURS.__contains__) & _scalar_inputs(view)
-    for thread in np.unique(calls.thread[amp]).tolist():
-        rows = np.flatnonzero(_tops(view) & (calls.thread == thread))
+    tops = np.flatnonzero(_tops(view))
+    for _, rows in rows_of_each(calls.thread[tops]):
+        rows = tops[rows]
         scaling[rows] |= _touching(amp[rows], neighbours[rows])
     return inherit(scaling, scaling, view.call_parent)
 

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.metrics.duration_stats import figure, sums
 from tb_dlprof_plugin.metrics.unattributed_ops import selected_activities
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
-from tb_dlprof_plugin.model.tree import climb, inherit, self_time
+from tb_dlprof_plugin.model.tree import climb, inherit, self_time, sum_in_subtree
 from tb_dlprof_plugin.names.ops import PROFILER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -60,7 +60,8 @@ def operator_averages(view: ProfileView, selection: Selection | None = None) -> 
     outside = _named(view, _ASYNC_PREFIXES) & (kind == CallKind.ANNOTATION)
     parent = _parents_in_tree(view, frames | outside)
     device_self = _device_self_ns(view, (kind == CallKind.OP) | ((kind == CallKind.MODULE) & ~frames))
-    device_total = _with_children(view, device_self, parent)
+    # Of what is not in torch's tree no call is a child.
+    device_total = np.where(frames | outside, device_self, sum_in_subtree(device_self, view.call_parent))
     merged = _merged_calls(name, parent)
     own = np.where(outside, 0, self_time(calls.duration_ns, parent))
     cpu_self = _hand_up(own, merged, parent)
@@ -138,15 +139,6 @@ def _device_self_ns(view: ProfileView, is_op: Bools) -> Ints:
     return result
 
 
-def _with_children(view: ProfileView, own: Ints, parent: Ints) -> Ints:
-    total = own.copy()
-    depth = view.profile.calls.depth
-    for level in range(int(depth.max(initial=0)), 0, -1):
-        here = np.flatnonzero((depth == level) & (parent >= 0))
-        np.add.at(total, parent[here], total[here])
-    return total
-
-
 def _merged_calls(name: Ints, parent: Ints) -> Bools:
     """Calls that are the only child of a call of the same name."""
     children = np.bincount(parent[parent >= 0], minlength=len(name))
@@ -158,12 +150,8 @@ def _merged_calls(name: Ints, parent: Ints) -> Bools:
 
 def _hand_up(values: Ints, merged: Bools, parent: Ints) -> Ints:
     """Adds a merged call's own value to the call that it is merged into."""
-    result = values.copy()
-    for row in np.flatnonzero(merged).tolist():
-        keeper = int(parent[row])
-        while merged[keeper]:
-            keeper = int(parent[keeper])
-        result[keeper] += result[row]
+    result, rows = values.copy(), np.flatnonzero(merged)
+    np.add.at(result, climb(rows, merged, parent), values[rows])
     return result
 
 

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Ints, Verdict
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.kernel_groups import kernel_group
@@ -101,8 +102,9 @@ def roofline(view: ProfileView, selection: Selection) -> Roofline:
     group = view.call_group[work.call]
     kernels = _Kernels(view, work, group)
     rows = []
+    calls_of, none = dict(rows_of_each(group)), np.zeros(0, dtype=np.int64)
     for which in np.flatnonzero(kernels.time_ns).tolist():
-        rows.append(_row(view, work, np.flatnonzero(group == which), which, kernels, ceilings))
+        rows.append(_row(view, work, calls_of.get(which, none), which, kernels, ceilings))
     rows.sort(key=lambda row: -row.time_ns)
     impossible = frozenset(row.group for row in rows if row.impossible)
     counted = (work.flops != UNKNOWN) & ~np.isin(group, list(impossible))

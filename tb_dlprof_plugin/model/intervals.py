@@ -51,6 +51,42 @@ def covered(intervals: Intervals, window_start_ns: Ints, window_stop_ns: Ints) -
     return _covered_until(intervals, window_stop_ns) - _covered_until(intervals, window_start_ns)
 
 
+def covered_by_others(group: Ints, start_ns: Ints, stop_ns: Ints, rows: Ints, begin_ns: Ints, end_ns: Ints) -> Ints:
+    """How much of a window of each of ``rows`` intervals of other groups than its own cover (ns).
+
+    As `covered` by the union of all others for each group, in one pass over time however many groups there are.
+
+    Args:
+        group: of each interval.
+        start_ns: of each interval.
+        stop_ns: of each interval.
+        rows: intervals whose group does not count.
+        begin_ns: of the window of each of them.
+        end_ns: of the window of each of them.
+    """
+    if not len(start_ns):
+        return np.zeros(len(rows), dtype=np.int64)
+    number = np.unique(group, return_inverse=True)[1].reshape(-1)
+    first, last = int(start_ns.min()), int(stop_ns.max())
+    # Each group's time follows on that of the group before: so one call is about all groups.
+    shift = number * (last - first + 1) - first
+    of_groups = union(start_ns + shift, stop_ns + shift)
+    one, begins = np.divmod(of_groups[0], last - first + 1)
+    time = np.concatenate((begins, begins + of_groups[1] - of_groups[0]))
+    opens = np.repeat([1, -1], len(one))
+    order = np.argsort(time, kind="stable")
+    time, running = time[order] + first, np.cumsum(opens[order])
+    # Where one group runs, the sum of the numbers of those that run is its number.
+    which = np.cumsum((opens * np.concatenate((one, one)))[order])
+    alone = np.flatnonzero(running[:-1] == 1)
+    alone = alone[np.argsort(which[alone], kind="stable")]
+    moved = which[alone] * (last - first + 1) - first
+    own = (time[alone] + moved, time[alone + 1] + moved)
+    begin_ns, end_ns = np.clip(begin_ns, first, last), np.clip(end_ns, first, last)
+    every = covered(union(start_ns, stop_ns), begin_ns, end_ns)
+    return every - covered(own, begin_ns + shift[rows], end_ns + shift[rows])
+
+
 def exclusive(layers: Sequence[Intervals], window_start_ns: Ints, window_stop_ns: Ints) -> Ints:
     """How much of each window each layer covers that no earlier one does (ns), shape (windows, layers)."""
     result = np.zeros((len(window_start_ns), len(layers)), dtype=np.int64)

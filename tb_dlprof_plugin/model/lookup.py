@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -32,6 +32,14 @@ def rows_with(keys: Ints, wanted: Ints) -> Ints:
     order = np.argsort(keys, kind="stable")
     row = order[np.minimum(np.searchsorted(keys[order], wanted), len(order) - 1)]
     return np.where(keys[row] == wanted, row, -1)
+
+
+def rows_of_each(keys: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each key, ascending, and its rows in their order: one sort, however many keys there are."""
+    order = np.argsort(keys, kind="stable")
+    if len(order):
+        for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+            yield int(keys[rows[0]]), rows
 
 
 def take_rows(table: _Table, rows: npt.NDArray[Any]) -> _Table:

@@ -77,6 +77,13 @@ def any_in_subtree(flags: Bools, parent: Ints) -> Bools:
     return before[subtree_ends(parent)] > before[:-1]
 
 
+def sum_in_subtree(values: Ints, parent: Ints) -> Ints:
+    """The call's value and those of all calls below it."""
+    before = np.concatenate(([0], np.cumsum(values)))
+    result: Ints = before[subtree_ends(parent)] - before[:-1]
+    return result
+
+
 def self_time(duration_ns: Ints, parent: Ints) -> Ints:
     """Duration less that of the direct children (ns), at least 0: those of the profiler's own work may overlap."""
     inner = np.zeros(len(duration_ns), dtype=np.int64)

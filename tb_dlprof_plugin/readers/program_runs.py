@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.timeline import Ints
 
 
@@ -50,12 +51,12 @@ def gpu_of_runs(
     result = np.full(len(start_ns), -1, dtype=np.int64)
     if not len(launch_start_ns):
         return result
-    for one in np.unique(thread).tolist():
-        calls = np.flatnonzero(launch_thread == one)
-        if not len(calls):
+    calls_of = dict(rows_of_each(launch_thread))
+    for one, runs in rows_of_each(thread):
+        if one not in calls_of:
             continue
+        calls = calls_of[one]
         calls = calls[np.argsort(launch_start_ns[calls], kind="stable")]
-        runs = np.flatnonzero(thread == one)
         at = np.searchsorted(launch_start_ns[calls], start_ns[runs])
         first = calls[np.minimum(at, len(calls) - 1)]
         inside = (at < len(calls)) & (launch_start_ns[first] < stop_ns[runs])

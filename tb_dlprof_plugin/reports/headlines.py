@@ -43,7 +43,8 @@ def report_headline(name: str, report: Report, view: ProfileView, ref: RunRef, s
         return str(_PAGES[name](view, ref, selection).headline)
     if not report.rows:
         return _EMPTY[name]
-    return _LEADS[name]([dict(zip(report.json_keys(), row, strict=True)) for row in report.rows])
+    keys = report.json_keys()
+    return _LEADS[name]([dict(zip(keys, row, strict=True)) for row in report.rows])
 
 
 def _number(cell: Cell) -> float:

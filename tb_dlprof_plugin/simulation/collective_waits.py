@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import rows_of_each, rows_with
 from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
@@ -58,24 +59,27 @@ def _shortest(view: ProfileView, rows: Ints, others: Sequence[ProfileView]) -> F
     launches, numbers = view.profile.launches, view.profile.iterations.number
     result = np.zeros(len(rows))
     step = numbers[view.launch_iteration[rows]]
-    for number in np.unique(step).tolist():
-        mine = np.flatnonzero(step == number)
+    theirs = [_durations(other) for other in others]
+    for number, mine in rows_of_each(step):
         mine = mine[np.argsort(launches.start_ns[rows[mine]], kind="stable")]
         found = [launches.duration_ns[rows[mine]]]
-        found += [same for other in others if len(same := _durations(other, number)) == len(mine)]
+        found += [same for of_step in theirs if len(same := of_step.get(number, found[0][:0])) == len(mine)]
         if len(found) > 1:
             result[mine] = np.min(found, axis=0)
     return result
 
 
-def _durations(view: ProfileView, number: int) -> Ints:
-    """Of the collectives that a step launched, in order of their start."""
-    launches = view.profile.launches
-    iteration = np.flatnonzero(view.profile.iterations.number == number)
-    if not len(iteration):
-        return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(view.launch_is_collective & (view.launch_iteration == iteration[0]))
-    return launches.duration_ns[rows[np.argsort(launches.start_ns[rows], kind="stable")]]
+def _durations(view: ProfileView) -> dict[int, Ints]:
+    """By number of the step, of the collectives that it launched in order of their start."""
+    launches, numbers = view.profile.launches, view.profile.iterations.number
+    rows = np.flatnonzero(view.launch_is_collective & (view.launch_iteration >= 0))
+    rows = rows[np.argsort(launches.start_ns[rows], kind="stable")]
+    first = rows_with(numbers, numbers)
+    return {
+        int(numbers[iteration]): launches.duration_ns[rows[mine]]
+        for iteration, mine in rows_of_each(view.launch_iteration[rows])
+        if first[iteration] == iteration
+    }
 
 
 def _per_step(view: ProfileView) -> dict[int, int]:

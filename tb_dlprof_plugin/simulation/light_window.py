@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import union
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import (
     CallKind,
     Calls,
@@ -190,10 +190,11 @@ class _LightRunBuilder:
     def _mapped(self, full: Ints, step: Ints, what: str) -> Ints:
         """Rows of the full recording, from the substitute iterations if there are any."""
         result = full.copy()
-        for number, substitute in enumerate(self._substitutes):
+        matched = np.flatnonzero((step >= 0) & (step < len(self._substitutes)) & (full >= 0))
+        for number, mine in rows_of_each(step[matched]):
+            substitute, mine = self._substitutes[number], matched[mine]
             pairs = None if substitute is None else getattr(substitute, what)
-            mine = np.flatnonzero((step == number) & (full >= 0))
-            if pairs is None or not len(mine):
+            if pairs is None:
                 continue
             table = dict(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True))
             result[mine] = [table.get(row, -1) for row in full[mine].tolist()]

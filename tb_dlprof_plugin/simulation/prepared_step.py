@@ -125,8 +125,10 @@ class Replays:
         resumes = self._whole.resumes[self._rows]
         gpu_ns = self._gpu_ns * keep
         steps = []
-        for number in self.iterations.tolist():
-            rows = np.flatnonzero((self._iteration == number) & runs)
+        # Rows are in order of their iterations.
+        begins, ends = (np.searchsorted(self._iteration, self.iterations, side) for side in ("left", "right"))
+        for number, first, stop in zip(self.iterations.tolist(), begins.tolist(), ends.tolist(), strict=True):
+            rows = first + np.flatnonzero(runs[first:stop])
             own = np.maximum.accumulate(np.maximum(at[rows] - begin[number], 0.0))
             last = max(float(end[number] - begin[number]), float(own[-1]) if len(own) else 0.0)
             step = Step(

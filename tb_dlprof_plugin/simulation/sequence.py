@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.intervals import covered_by_others
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -123,22 +123,18 @@ def _in_parallel(view: ProfileView, call: Ints, thread: Ints) -> bool:
     """Whether calls of one thread begin inside those of another again and again."""
     calls = view.profile.calls
     start, stop = calls.start_ns[call], calls.start_ns[call] + calls.duration_ns[call]
-    for which in np.unique(thread).tolist():
-        mine, others = thread == which, thread != which
-        inside = covered(union(start[others], stop[others]), start[mine], start[mine] + 1) > 0
-        if inside.sum() >= max(_ENOUGH, _AT_ONCE * mine.sum()):
-            return True
-    return False
+    inside = covered_by_others(thread, start, stop, np.arange(len(call)), start, start + 1) > 0
+    of_thread = np.bincount(thread)
+    enough = np.maximum(_ENOUGH, _AT_ONCE * of_thread)
+    return bool((np.bincount(thread[inside], minlength=len(of_thread)) >= enough).any())
 
 
 def _resumes(view: ProfileView, call: Ints, thread: Ints) -> Bools:
     calls = view.profile.calls
     result = np.zeros(len(call), dtype=np.bool_)
-    for which in np.unique(thread).tolist():
-        mine = np.flatnonzero(thread == which)
-        mine = mine[np.argsort(calls.start_ns[call[mine]], kind="stable")]
-        start, stop = calls.start_ns[call[mine]], calls.start_ns[call[mine]] + calls.duration_ns[call[mine]]
-        result[mine[1:]] = start[1:] - stop[:-1] > _JOINED_NS
+    order = np.lexsort((calls.start_ns[call], thread))
+    start, stop = calls.start_ns[call[order]], calls.start_ns[call[order]] + calls.duration_ns[call[order]]
+    result[order[1:]] = (np.diff(thread[order]) == 0) & (start[1:] - stop[:-1] > _JOINED_NS)
     return result
 
 

@@ -8,14 +8,13 @@ alternated is known.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import defaultdict, deque
+from collections import defaultdict
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import covered, union
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.intervals import covered_by_others
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -72,18 +71,20 @@ def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joine
         events = _changes(launch, stream)
     waits_for = _dependencies(launch, stream, starts, stops, events)
     ready = _ready(view, launch, stops, waits_for, calls.start_ns[call])
-    for which in np.unique(stream[launch >= 0]).tolist():
-        mine = np.flatnonzero((launch >= 0) & (stream == which) & (starts > ready))
-        others = np.flatnonzero((launch >= 0) & (stream != which))
-        others = others[device[stream[others]] == device[which]]
-        late = starts[mine] - ready[mine]
-        shared = covered(union(starts[others], stops[others]), ready[mine], starts[mine])
-        lag[mine] = np.where((shared >= _CAUSE_SHARE * late) | in_graph[mine], late, 0)
+    launched = np.flatnonzero(launch >= 0)
+    for _, rows in rows_of_each(device[stream[launched]]):
+        rows = launched[rows]
+        late = np.flatnonzero(starts[rows] > ready[rows])
+        mine = rows[late]
+        shared = covered_by_others(stream[rows], starts[rows], stops[rows], late, ready[mine], starts[mine])
+        by = starts[mine] - ready[mine]
+        lag[mine] = np.where((shared >= _CAUSE_SHARE * by) | in_graph[mine], by, 0)
     return Joined(waits_for, lag)
 
 
 def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events: Ints) -> dict[int, tuple[int, ...]]:
-    groups: deque[_EventWaits] = deque(maxlen=_REMEMBERED)
+    # Those that may still find a dependency, by their numbers.
+    groups: dict[int, _EventWaits] = {}
     made = 0
     seen: dict[int, int] = defaultdict(int)
     last_row: dict[int, int] = {}
@@ -96,12 +97,16 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
         if activity < 0:
             continue
         if waited:
-            groups.append(_EventWaits(waited, last_rows))
+            groups[made] = _EventWaits(waited, last_rows)
+            groups.pop(made - _REMEMBERED, None)
             made += 1
         found: list[int] = []
-        for group in islice(reversed(groups), made - seen[mine]):
+        for number in list(reversed(groups)):
+            if number < seen[mine]:
+                break
+            group = groups[number]
             # The one that ended last is the one that was waited for.
-            place = bisect_left(group.last_rows, (start + _CLOCK_ERROR_NS + 1,)) if group.left else 0
+            place = bisect_left(group.last_rows, (start + _CLOCK_ERROR_NS + 1,))
             while group.left and place:
                 place -= 1
                 _, other, before = group.last_rows[place]
@@ -109,10 +114,12 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
                     latest[mine, other] = before
                     group.left -= 1
                     found.append(before)
+            if not group.left:
+                del groups[number]
         if found:
             result[at] = tuple(found)
-        if waited and groups[-1].left:
-            groups[-1].last_rows = last_rows.copy()
+        if waited and made - 1 in groups:
+            groups[made - 1].last_rows = last_rows.copy()
         seen[mine] = made
         if mine in last_row:
             del last_rows[bisect_left(last_rows, (ended[last_row[mine]], mine))]
@@ -127,8 +134,7 @@ def _ready(view: ProfileView, launch: Ints, stops: Ints, waits_for: dict[int, tu
     launches = view.profile.launches
     free = np.full(len(launches), np.iinfo(np.int64).min)
     _, stream = np.unique(np.stack((launches.device, launches.stream)), axis=1, return_inverse=True)
-    for which in range(int(stream.max(initial=-1)) + 1):
-        mine = np.flatnonzero(stream.reshape(-1) == which)
+    for _, mine in rows_of_each(stream.reshape(-1)):
         mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
         free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
     ready: Ints = np.maximum(called, take_or(free, launch, called))
@@ -149,9 +155,10 @@ def _events_before(view: ProfileView, known: Ints, launch: Ints, at: Ints, threa
     """How many waits for events each row's thread has called since its launch before."""
     calls = view.profile.calls
     result = np.zeros(len(launch), dtype=np.int64)
-    for which in np.unique(thread[launch >= 0]).tolist():
-        mine = np.flatnonzero((launch >= 0) & (thread == which))
-        called = np.sort(calls.start_ns[known[calls.thread[known] == which]])
-        until = np.searchsorted(called, at[mine])
+    launched = np.flatnonzero(launch >= 0)
+    waits_of = {which: np.sort(calls.start_ns[known[rows]]) for which, rows in rows_of_each(calls.thread[known])}
+    for which, rows in rows_of_each(thread[launched]):
+        mine = launched[rows]
+        until = np.searchsorted(waits_of[which], at[mine]) if which in waits_of else np.zeros(len(mine), dtype=np.int64)
         result[mine] = np.diff(until, prepend=0)
     return result

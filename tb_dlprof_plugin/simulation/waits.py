@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, merge, union, union_of
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -94,18 +94,23 @@ def waits(view: ProfileView, _: Selection) -> Waits:
     stream = np.where(alone[rows], _last_stream(view, rows), EVERYTHING)
     until, launch = start.copy(), np.full(len(rows), -1)
     pending = np.zeros(len(rows), dtype=np.bool_)
+    # A copy is launched by the call that waits for it; a scalar read by a call inside it.
+    since, latest = np.where(kind[rows] == SyncKind.SCALAR, stop, start), stop + CLOCK_ERROR_NS
+    waits_of = dict(rows_of_each(stream))
+    for_all = waits_of.pop(EVERYTHING, np.zeros(0, dtype=np.int64))
     for which, called, ended, activity in _streams(view):
-        mine = (stream == EVERYTHING) | (stream == which)
-        # A copy is launched by the call that waits for it; a scalar read by a call inside it.
-        before = np.searchsorted(called, np.where(kind[rows] == SyncKind.SCALAR, stop, start), side="right") - 1
+        mine = np.concatenate((for_all, waits_of[which])) if which in waits_of else for_all
+        if not len(mine):
+            continue
+        before = np.searchsorted(called, since[mine], side="right") - 1
         reach = np.maximum.accumulate(ended)
-        more = mine & (before >= 0) & (reach[np.maximum(before, 0)] > stop + CLOCK_ERROR_NS)
-        pending |= more
-        last = np.where(more, np.searchsorted(reach, stop + CLOCK_ERROR_NS, side="right") - 1, before)
+        more = (before >= 0) & (reach[np.maximum(before, 0)] > latest[mine])
+        pending[mine] |= more
+        last = np.where(more, np.searchsorted(reach, latest[mine], side="right") - 1, before)
         done = reach[np.maximum(last, 0)]
-        later = mine & (last >= 0) & (done > until)
-        launch = np.where(later, activity[np.maximum(last, 0)], launch)
-        until = np.where(later, done, until)
+        later = (last >= 0) & (done > until[mine])
+        launch[mine[later]] = activity[last[later]]
+        until[mine[later]] = done[later]
     # With work left it waited for one activity: the last that was done. If that was before the call, for none.
     nothing = pending & (launch < 0)
     return Waits(rows, stream, np.where(pending, launch, -1), np.minimum(until, stop), nothing)
@@ -153,10 +158,9 @@ def _streams(view: ProfileView) -> list[tuple[int, Ints, Ints, Ints]]:
     called[known] = calls.start_ns[launches.call[known]]
     ended = launches.start_ns + launches.duration_ns
     result = []
-    for which in np.unique(number).tolist():
-        rows = np.flatnonzero(number == which)
+    for which, rows in rows_of_each(number):
         rows = rows[np.argsort(called[rows], kind="stable")]
-        result.append((int(which), called[rows], ended[rows], rows))
+        result.append((which, called[rows], ended[rows], rows))
     return result
 
 
@@ -167,11 +171,11 @@ def _last_stream(view: ProfileView, rows: Ints) -> Ints:
     launched = np.flatnonzero(launches.call >= 0)
     number = stream_numbers(view)[launched]
     call = launches.call[launched]
-    for thread in np.unique(calls.thread[rows]).tolist():
-        mine = np.flatnonzero(calls.thread[rows] == thread)
-        own = np.flatnonzero(calls.thread[call] == thread)
-        if not len(own):
+    of_thread = dict(rows_of_each(calls.thread[call]))
+    for thread, mine in rows_of_each(calls.thread[rows]):
+        if thread not in of_thread:
             continue
+        own = of_thread[thread]
         own = own[np.argsort(calls.start_ns[call[own]], kind="stable")]
         before = np.searchsorted(calls.start_ns[call[own]], calls.start_ns[rows[mine]], side="right") - 1
         result[mine] = take_or(number[own], before, EVERYTHING)

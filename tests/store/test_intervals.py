@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, covered_by_others, merge, union
 
 _INTERVALS = st.lists(st.tuples(st.integers(-30, 60), st.integers(-5, 30)), max_size=12)
 
@@ -44,3 +44,19 @@ def test_coverage_of_a_window_counts_its_covered_moments(
 ) -> None:
     found = covered(union(*_columns(intervals)), *_columns(windows))
     assert found.tolist() == [len(_moments(intervals) & set(range(start, start + length))) for start, length in windows]
+
+
+def test_what_other_groups_cover_is_what_the_union_of_all_others_does() -> None:
+    source = np.random.default_rng(0)
+    for _ in range(300):
+        count = int(source.integers(1, 12))
+        group, start = 7 * source.integers(0, 4, count), source.integers(-20, 30, count)
+        stop = start + source.integers(0, 10, count)
+        rows = source.integers(0, count, 5)
+        begin = source.integers(-30, 40, 5)
+        end = begin + source.integers(0, 15, 5)
+        found = covered_by_others(group, start, stop, rows, begin, end).tolist()
+        others = [group != group[row] for row in rows]
+        assert found == [
+            int(covered(union(start[other], stop[other]), begin[[at]], end[[at]])[0]) for at, other in enumerate(others)
+        ]

@@ -16,6 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import share
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, cause_labels, largest_causes
@@ -153,10 +154,8 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Tra
     for place, gpu in enumerate(gpus):
         parts.append(_idle_track(view, gaps, place, gpu))
         here = ran[launches.device[ran] == gpu]
-        streams, time = np.unique(launches.stream[here], return_inverse=True)
-        busy = np.bincount(time.reshape(-1), weights=launches.duration_ns[here], minlength=len(streams))
-        for stream in streams[np.argsort(-busy, kind="stable")].tolist():
-            rows = here[launches.stream[here] == stream]
+        streams = [(stream, here[rows]) for stream, rows in rows_of_each(launches.stream[here])]
+        for stream, rows in sorted(streams, key=lambda one: -int(launches.duration_ns[one[1]].sum())):
             kernel = int(view.launch_is_kernel[rows].sum())
             level = _levels(launches.start_ns[rows], launches.duration_ns[rows])
             track = Track(

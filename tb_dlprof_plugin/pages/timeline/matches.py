@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
@@ -130,8 +131,8 @@ def _longest(events: TimelineEvents, rows: Ints) -> int:
 
 def _lanes(events: TimelineEvents, rows: Ints) -> list[MatchLane]:
     lanes = []
-    for track in np.unique(events.track[rows]).tolist():
-        mine = rows[events.track[rows] == track]
+    for track, mine in rows_of_each(events.track[rows]):
+        mine = rows[mine]
         mine = mine[np.argsort(events.start_ns[mine], kind="stable")]
         lanes.append(
             MatchLane(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.model.lookup import rows_with
+from tb_dlprof_plugin.model.lookup import rows_of_each, rows_with
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import HostKind, Ints
 from tb_dlprof_plugin.readers.cupti.recording import Activities, CudaCalls
@@ -61,10 +61,11 @@ def launched_by_programs(
     call = rows_with(calls.correlation, device.correlation)
     launched = np.flatnonzero(call >= 0)
     call = call[launched]
-    for thread in np.unique(ranges.thread[rows]).tolist():
-        modules = rows[ranges.thread[rows] == thread]
+    calls_of, nothing = dict(rows_of_each(calls.thread[call])), np.zeros(0, dtype=np.int64)
+    for thread, modules in rows_of_each(ranges.thread[rows]):
+        modules = rows[modules]
         modules = modules[np.argsort(ranges.start_ns[modules], kind="stable")]
-        mine = np.flatnonzero(calls.thread[call] == thread)
+        mine = calls_of.get(thread, nothing)
         at_ns = calls.start_ns[call[mine]]
         position = np.searchsorted(ranges.start_ns[modules], at_ns, side="right") - 1
         target = modules[np.maximum(position, 0)]

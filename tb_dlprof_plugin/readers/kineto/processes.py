@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from tb_dlprof_plugin.model.grouping import group_rows
-from tb_dlprof_plugin.model.lookup import rows_with, take_or, take_rows
+from tb_dlprof_plugin.model.lookup import rows_of_each, rows_with, take_or, take_rows
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import (
     CommunicationEvents,
@@ -111,8 +111,7 @@ def _process_of_work(timeline: Timeline, of_thread: Ints, count: int) -> Ints:
     launched_at = np.array([_launch_times(host, device, of_thread[host.thread] == one) for one in range(count)])
     fits = (launched_at >= 0) & (launched_at <= device.start_ns)
     _, stream = group_rows(device.device, device.stream)
-    for one in np.unique(stream).tolist():
-        rows = np.flatnonzero(stream == one)
+    for _, rows in rows_of_each(stream):
         numbers = device.correlation[rows][fits[:, rows].any(axis=0)]
         shares = fits[:, rows].sum(axis=1) / max(1, len(numbers))
         likely = np.flatnonzero(shares >= _USUAL)

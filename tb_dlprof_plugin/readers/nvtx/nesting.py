@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.call_tree import depths
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.model.tree import parents
@@ -55,13 +55,13 @@ def anything_around(marked: Bools, parent: Ints) -> Bools:
 def inside_any(thread: Ints, start_ns: Ints, stop_ns: Ints, rows: Ints, around: Ints) -> Bools:
     """Which of ``rows`` lie in one of the ranges ``around`` on their thread."""
     result = np.zeros(len(rows), dtype=np.bool_)
-    for one in np.unique(thread[rows]).tolist():
-        outer = around[thread[around] == one]
-        if not len(outer):
+    outer_of = dict(rows_of_each(thread[around]))
+    for one, mine in rows_of_each(thread[rows]):
+        if one not in outer_of:
             continue
+        outer = around[outer_of[one]]
         outer = outer[np.argsort(start_ns[outer], kind="stable")]
         reach = np.maximum.accumulate(stop_ns[outer])
-        mine = np.flatnonzero(thread[rows] == one)
         last = np.searchsorted(start_ns[outer], start_ns[rows[mine]], side="right") - 1
         result[mine] = (last >= 0) & (stop_ns[rows[mine]] <= reach[np.maximum(last, 0)])
     return result

@@ -34,6 +34,7 @@ from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -167,8 +168,11 @@ def index_loops(view: ProfileView, selection: Selection) -> IndexLoops:
     outermost = (view.call_top == np.arange(len(calls))) & view.selected_calls(selection)
     takes = calls_named(view, CallKind.OP, _takes_a_row)
     loops: list[IndexLoop] = []
-    for thread in np.unique(calls.thread[outermost & takes]).tolist():
-        rows = np.flatnonzero(outermost & (calls.thread == thread))
+    chosen = np.flatnonzero(outermost)
+    for _, rows in rows_of_each(calls.thread[chosen]):
+        rows = chosen[rows]
+        if not takes[rows].any():
+            continue
         loops += _in_thread(view, rows[np.argsort(calls.start_ns[rows], kind="stable")], takes)
     loops.sort(key=lambda loop: int(calls.start_ns[loop.calls[0]]))
     first = np.array([calls.start_ns[loop.calls[0]] for loop in loops], dtype=np.int64)

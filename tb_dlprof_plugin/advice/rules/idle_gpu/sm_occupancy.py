@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.intervals import covered_by_others
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -62,15 +62,9 @@ def _alone(view: ProfileView, computes: Bools) -> tuple[Bools, int]:
     alone = np.ones(len(launches), dtype=np.bool_)
     most = 0
     for device in np.unique(launches.device).tolist():
-        here = computes & (launches.device == device)
-        streams = np.unique(launches.stream[here]).tolist()
-        most = max(most, len(streams))
-        for stream in streams if len(streams) > 1 else ():
-            mine = np.flatnonzero(here & (launches.stream == stream))
-            others = here & (launches.stream != stream)
-            start = launches.start_ns[others]
-            overlapping = union(start, start + launches.duration_ns[others])
-            begin = launches.start_ns[mine]
-            inside = covered(overlapping, begin, begin + launches.duration_ns[mine])
-            alone[mine] = inside < _ALONE * np.maximum(launches.duration_ns[mine], 1)
+        here = np.flatnonzero(computes & (launches.device == device))
+        most = max(most, len(np.unique(launches.stream[here])))
+        start, stop = launches.start_ns[here], launches.start_ns[here] + launches.duration_ns[here]
+        inside = covered_by_others(launches.stream[here], start, stop, np.arange(len(start)), start, stop)
+        alone[here] = inside < _ALONE * np.maximum(stop - start, 1)
     return alone, most

@@ -45,6 +45,7 @@ from tb_dlprof_plugin.metrics.communication import CollectiveKernels, collective
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.parallel_settings import DATA_PARALLEL, DDP, FULLY_SHARDED, parallel_settings
 from tb_dlprof_plugin.model.frameworks import JAX, TENSORFLOW
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.names.parallel_ranges import DDP_FORWARD
@@ -226,10 +227,9 @@ def _rounds(view: ProfileView, found: CollectiveKernels) -> int | None:
     if updates != iterations:
         return None
     after = np.searchsorted(np.sort(profile.calls.start_ns[forward]), profile.calls.start_ns[call[gradients]], "right")
-    counts = []
-    for iteration in np.unique(found.iteration[gradients]).tolist():
-        rows = found.iteration[gradients] == iteration
-        size = np.bincount(after[rows], weights=found.bytes[gradients][rows])
+    counts, summed = [], found.bytes[gradients]
+    for _, rows in rows_of_each(found.iteration[gradients]):
+        size = np.bincount(after[rows], weights=summed[rows])
         counts.append(int((size >= _ALL_GRADIENTS * size.max()).sum()))
     return int(np.median(counts))
 
@@ -250,8 +250,9 @@ def _reductions(view: ProfileView, found: CollectiveKernels) -> Bools:
 def _not_last(found: CollectiveKernels, gradients: Bools, rounds: int) -> Bools:
     """Which collectives belong to any but the last exchange of their iteration; the launches are in order."""
     result = np.zeros(len(found), dtype=np.bool_)
-    for iteration in np.unique(found.iteration).tolist():
-        rows = np.flatnonzero(gradients & (found.iteration == iteration))
+    among = np.flatnonzero(gradients)
+    for _, rows in rows_of_each(found.iteration[among]):
+        rows = among[rows]
         result[rows[: len(rows) - len(rows) // rounds]] = True
     return result
 
