@@ -83,7 +83,7 @@ def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
     served: dict[tuple[int, bool], int] = {}
     for parts in _by_matrix_op(view, rows, owner, eligible):
         on_tensor_cores = any(_verdict(view, part) == Verdict.YES for part in parts)
-        products = [part for part in parts if _computes(view, part)] or parts
+        products = {part for part in parts if _computes(view, part)} or set(parts)
         reasons: dict[int, Reason] = {}
         for part in sorted(parts, key=lambda part: (part not in products, -part.time_ns)):
             verdict = _verdict(view, part)

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTota
 from tb_dlprof_plugin.metrics.share_range import share_range
 from tb_dlprof_plugin.metrics.tensor_activity import measured_kernel
 from tb_dlprof_plugin.model.formatting import share
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, Ints, Profile
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.struct_from import struct_from
@@ -170,11 +171,13 @@ def _page(
     view: ProfileView, ref: RunRef, selection: Selection, selected: Bools, scope: KernelScope | None
 ) -> KernelsPage:
     profile, strings, kernels = view.profile, view.profile.strings, view.profile.kernels
-    totals = totals_of(view, np.flatnonzero(selected))
+    launched = np.flatnonzero(selected)
+    totals = totals_of(view, launched)
+    rows_of = {kernel: launched[rows] for kernel, rows in rows_of_each(profile.launches.kernel[launched])}
     whole = int(totals.total_ns.sum())
     called = np.flatnonzero(totals.calls > 0)
     called = called[np.argsort(-totals.total_ns[called], kind="stable")]
-    rows = _told_apart([_row(view, selected, totals, int(kernel), whole) for kernel in called])
+    rows = _told_apart([_row(view, rows_of[kernel], totals, kernel, whole) for kernel in called.tolist()])
     families = sums(kernels.family, totals.total_ns, len(strings))
     by_family = [
         Slice(strings[i], strings[i], int(families[i]), percent(int(families[i]), whole))
@@ -196,9 +199,8 @@ def _page(
     )
 
 
-def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, whole: int) -> KernelRow:
+def _row(view: ProfileView, mine: Ints, totals: KernelTotals, kernel: int, whole: int) -> KernelRow:
     profile, launches = view.profile, view.profile.launches
-    mine = np.flatnonzero(selected & (launches.kernel == kernel))
     measured = measured_kernel(view, mine)
     achieved = None if measured is None else measured.occupancy_percent
     usual = int(np.bincount(launches.config[mine]).argmax())

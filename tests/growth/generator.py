@@ -31,6 +31,8 @@ class Layer:
     annotation: str = ""
     wrapped: int = 0
     """Ops around the op, each with a kernel of its own before the next one begins."""
+    recursion: int = 0
+    """Ops of one name around the op, each the only one in the one before."""
     bytes: int = 0
     """Allocated in the op and freed at once."""
     graph: bool = False
@@ -88,8 +90,8 @@ class Training(TraceBuilder):
         self._gpu_free = start + _KERNEL_US + 1
 
     def _forward(self, layer: Layer) -> int:
-        at, around = self._cpu, 10 * layer.wrapped + 2
-        length, sequence = 42 + 11 * layer.wrapped, next(self._sequence)
+        at, around = self._cpu, 10 * layer.wrapped + layer.recursion + 2
+        length, sequence = 42 + 11 * layer.wrapped + 2 * layer.recursion, next(self._sequence)
         shapes = [[layer.rows, 512], [512, 512]]
         if layer.annotation:
             self.annotation(layer.annotation, at, length + 4, tid=layer.thread)
@@ -99,6 +101,8 @@ class Training(TraceBuilder):
             self.op("mine::wrap", at + 2 + 10 * level, length - 2 - 11 * level, tid=layer.thread)
             self.op("aten::mul", at + 3 + 10 * level, 8, tid=layer.thread, dims=[shapes[0]] * 2, types=["float"] * 2)
             self._kernel(_POINTWISE, at + 4 + 10 * level, tid=layer.thread)
+        for level in range(layer.recursion):
+            self.op("mine::recurse", at + 2 + level, length - 2 - 2 * level, tid=layer.thread)
         inner = at + around
         self.op(layer.op, inner, 38, tid=layer.thread, seq=sequence, dims=shapes, types=["float", "float"])
         if layer.op == "aten::linear":
@@ -203,6 +207,7 @@ DIMENSIONS: dict[str, Callable[[int, Path], list[Path]]] = {
     "collectives without bytes": _collectives(0),
     "modules": _layers(lambda i: Layer(f"layers.{i}")),
     "depth": lambda n, folder: _one(folder, [[*_few(), Layer(wrapped=n)]] * _STEPS),
+    "recursion": lambda n, folder: _one(folder, [[*_few(), Layer(recursion=n)]] * _STEPS),
     "streams": _layers(lambda i: Layer(f"layers.{i % _MODULES}", stream=7 + i)),
     "threads": _layers(lambda i: Layer(thread=100 + i, op="mine::op", kernel=_POINTWISE)),
     "memory events": _layers(lambda i: Layer(f"layers.{i % _MODULES}", bytes=512 * (1 + i % 50))),

@@ -31,7 +31,7 @@ from support.all_answers import Question, ask
 MOST_SLOPE = 1.15
 _FIRST = {
     "events": 500, "steps": 100, "ops": 250, "shapes": 200, "kernels": 250, "op names": 250, "collectives": 500,
-    "collectives without bytes": 500, "modules": 100, "depth": 250, "streams": 100, "threads": 200,
+    "collectives without bytes": 500, "modules": 200, "depth": 500, "recursion": 1_000, "streams": 300, "threads": 400,
     "memory events": 500, "annotations": 500, "graph launches": 400, "ranks": 4,
 }  # fmt: skip
 """The n of each dimension."""

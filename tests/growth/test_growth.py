@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from growth.generator import DIMENSIONS
 from growth.measure import MOST_SLOPE, Growth, grow, table
-from growth.questions import recording
+from growth.questions import questions, recording
+from support.all_answers import ask
 from support.operations import elements
 
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import filling
@@ -29,6 +30,7 @@ _NOISE = 0.1
         ("streams", 60, sequence),
         ("streams", 60, filling),
         ("depth", 100, operator_averages),
+        ("recursion", 100, operator_averages),
         ("modules", 60, roofline),
     ],
 )
@@ -42,6 +44,18 @@ def test_four_times_as_much_is_four_times_the_work(
         return elements(lambda: getattr(function, "__wrapped__", function)(view, view.selection()))
 
     assert work(4 * n) <= 4**MOST_SLOPE * work(n)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_no_answer_does_more_work_than_a_recording_has(dimension: str, tmp_path: Path) -> None:
+    n = {"steps": 25, "ranks": 3}.get(dimension, 60)
+    less, more = (dict(questions(recording(dimension, count, tmp_path))) for count in (n, 4 * n))
+    for name in more.keys() & less.keys():
+        few, many = (elements(lambda of=of, name=name: ask((name, of[name]))) for of in (less, more))
+        assert many <= 4**MOST_SLOPE * few, name
 
 
 @pytest.mark.slow

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
+import os
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import numpy as np
+
+_NUMPY = os.path.dirname(np.__file__)
 
 
 def operations(work: Callable[[], Any]) -> int:
@@ -30,7 +32,7 @@ def operations(work: Callable[[], Any]) -> int:
 
 
 def elements(work: Callable[[], Any]) -> int:
-    """Calls of Python functions, numpy's among them, and the elements of the arrays that each is given.
+    """Calls of Python functions, and the elements of the arrays that numpy's are given.
 
     So a pass over a whole table counts as such, however fast numpy makes it.
     """
@@ -40,8 +42,7 @@ def elements(work: Callable[[], Any]) -> int:
         nonlocal count
         if event == "call":
             code = frame.f_code
-            # A generator is called once more for each of its values, with what it was given at first.
-            arguments = () if code.co_flags & inspect.CO_GENERATOR else code.co_varnames[: code.co_argcount]
+            arguments = code.co_varnames[: code.co_argcount] if _NUMPY in code.co_filename else ()
             known = frame.f_locals
             count += 1 + sum(known[one].size for one in arguments if isinstance(known.get(one), np.ndarray))
 
