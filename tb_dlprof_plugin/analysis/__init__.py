@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tb_dlprof_plugin.model.lazy_names import imported_on_use
+from tb_dlprof_plugin.model.lazy_imports import imported_on_use
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis.build import analyze_ranks, analyze_trace, build_profile

@@ -19,8 +19,8 @@ from typing import Any
 
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.fleet.engines import Failure, engine_for
+from tb_dlprof_plugin.fleet.run_writer import facts_beside
 from tb_dlprof_plugin.fleet.world import missing_of, world_of
-from tb_dlprof_plugin.fleet.written_run import facts_beside
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError, Listed
 from tb_dlprof_plugin.model.profile import Profile

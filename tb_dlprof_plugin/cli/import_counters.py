@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches
-from tb_dlprof_plugin.fleet.written_run import write_runs
+from tb_dlprof_plugin.fleet.run_writer import write_runs
 from tb_dlprof_plugin.model.profile import KernelKind, Profile
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.ncu.counters_file import as_columns, read_counters

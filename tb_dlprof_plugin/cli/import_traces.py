@@ -18,7 +18,7 @@ from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import folder_summary, known_in, trace_files
-from tb_dlprof_plugin.fleet.written_run import write_runs
+from tb_dlprof_plugin.fleet.run_writer import write_runs
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.struct_from import struct_from

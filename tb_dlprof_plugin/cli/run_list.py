@@ -13,7 +13,7 @@ from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
-from tb_dlprof_plugin.pages.stored_summary import decode_summary
+from tb_dlprof_plugin.pages.stored_summary import stored_summary
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.choice import NoSuchProfile
@@ -108,8 +108,8 @@ def _read(name: str, files: Sequence[Path]) -> RecordedRun:
             blob = EventFileStore({name: files}).find(name)
         except NoSuchProfile:
             raise ProfileError("its event files hold no profile") from None
-        stored = blob.read_summary()
-        if stored is not None and (found := decode_summary(stored, blob.ref)) is not None:
+        found = stored_summary(blob)
+        if found is not None:
             return found
         profile, ref = read_profile(blob), blob.ref
     view = ProfileView(profile)

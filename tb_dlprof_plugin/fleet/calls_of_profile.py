@@ -16,12 +16,12 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.tree import nearest
-from tb_dlprof_plugin.names.ops import NCCL_CALL
+from tb_dlprof_plugin.names.ops import NCCL_CALL, PROCESS_GROUP_OPS
 from tb_dlprof_plugin.names.parallel_ranges import fsdp_unit
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
-_RANGES = ("nccl:", NCCL_CALL, "gloo:", "c10d::", "_c10d_functional::", "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
+_RANGES = ("nccl:", NCCL_CALL, "gloo:", *PROCESS_GROUP_OPS, "symm_mem::", "ucc:", "mpi:", "xccl:", "hccl:")
 """Of calls of a process group, and ops that run in one: a name that says the operation."""
 _BEFORE_ALL = -(2**62)
 

@@ -70,10 +70,11 @@ def read_job(sources: Iterable[str | Path], engine: Engine | None = None) -> Job
         ProfileError: a path does not exist or holds no recording, or there are several runs; one sentence.
         TraceError: a trace cannot be read.
     """
-    files, paths = JobFiles(), _paths(sources)
-    of_trace = _of_trace if engine is None else _read_on(engine, paths)
-    for path in paths:
-        _read(path, files, of_trace)
+    files, below = JobFiles(), {path: _below(path) for path in _paths(sources)}
+    every = [trace for _, traces in below.values() for trace in traces]
+    of_trace = _of_trace if engine is None else _read_on(engine, every)
+    for path, (runs, traces) in below.items():
+        _read(path, runs, traces, files, of_trace)
     dumps = {dump.rank: dump for dump in files.dumps}
     files.facts = sorted(
         (with_sequences(rank, dumps[rank.rank]) if rank.rank in dumps else rank for rank in files.facts),
@@ -100,16 +101,26 @@ def _paths(sources: Iterable[str | Path]) -> Sequence[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _read(path: Path, found: JobFiles, of_trace: Callable[[Path], list[RankFacts]]) -> None:
+def _below(path: Path) -> tuple[dict[str, list[Path]], list[Path]]:
+    """The runs of a path; its traces where it holds none."""
     if not path.exists():
         raise ProfileError(no_such_path(path))
-    if _is_trace(path):
-        found.facts += of_trace(path)
-        return
+    if path.is_file() and "tfevents" not in path.name:
+        return {}, [path]
+    runs = runs_below(path)
+    return runs, [] if runs else registry.files_below(path)
+
+
+def _read(
+    path: Path,
+    runs: dict[str, list[Path]],
+    traces: Sequence[Path],
+    found: JobFiles,
+    of_trace: Callable[[Path], list[RankFacts]],
+) -> None:
     if path.is_dir():
         found.dumps += dumps_beside(path)
         found.logs += logs_beside(path)
-    runs = runs_below(path)
     if runs:
         if len(runs) > 1:
             names = sorted(runs)
@@ -121,7 +132,6 @@ def _read(path: Path, found: JobFiles, of_trace: Callable[[Path], list[RankFacts
         found.unreadable += stored.unreadable
         found.numbers = stored.numbers
         return
-    traces = registry.files_below(path)
     if not traces and not found.dumps:
         raise ProfileError(f"{path} holds neither profiles nor traces.")
     of_rank: dict[int, Path] = {}
@@ -142,18 +152,8 @@ def _read(path: Path, found: JobFiles, of_trace: Callable[[Path], list[RankFacts
         found.facts += facts
 
 
-def _is_trace(path: Path) -> bool:
-    return path.is_file() and "tfevents" not in path.name
-
-
-def _read_on(engine: Engine, paths: Iterable[Path]) -> Callable[[Path], list[RankFacts]]:
-    """`_of_trace` of the traces among the paths and below them, which an engine has read by now."""
-    traces: list[Path] = []
-    for path in paths:
-        if _is_trace(path):
-            traces.append(path)
-        elif path.is_dir() and not runs_below(path):
-            traces += registry.files_below(path)
+def _read_on(engine: Engine, traces: Sequence[Path]) -> Callable[[Path], list[RankFacts]]:
+    """`_of_trace` of traces that an engine has read by now; few are read when they are asked for."""
     if len(traces) < _LEAST_ON_ENGINE:
         return _of_trace
     results = dict(engine.map_unordered(_result, traces))

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.model.intervals import Intervals, covered, exclusive, unio
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import any_in_subtree
+from tb_dlprof_plugin.names.ops import PROCESS_GROUP_OPS
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.pauses import loading_times, times_outside
 
@@ -185,7 +186,7 @@ def _aten(view: ProfileView) -> Bools:
     """Calls of tensor ops in which nothing communicates."""
     profile, op = view.profile, view.profile.calls.op
     tensor = profile.ops_named(lambda name: name.startswith("aten::"))[op]
-    waits = profile.ops_named(lambda name: name.startswith(("c10d::", "_c10d_functional::")))[op]
+    waits = profile.ops_named(lambda name: name.startswith(PROCESS_GROUP_OPS))[op]
     return tensor & ~any_in_subtree(waits, view.call_parent)
 
 

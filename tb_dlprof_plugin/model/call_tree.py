@@ -39,11 +39,11 @@ def depths(host: HostSpans) -> Ints:
 
 
 def _depths_of_thread(starts: Ints, stops: Ints) -> Ints:
-    """By columns where the events nest, which the result shows; one by one where any cross."""
+    """By columns where the events nest, which the result shows; with a stack where any cross."""
     ended = np.searchsorted(np.sort(stops), starts, side="right")
     empty = starts == stops
     if empty.any():
-        # Events without a length: those that come later at the same moment have not ended before it.
+        # Events without a length: later ones of the same moment have not ended before it.
         of_moment = np.searchsorted(starts, starts, side="right") - 1
         count = np.cumsum(empty)
         ended -= count[of_moment] - count + empty
@@ -52,10 +52,10 @@ def _depths_of_thread(starts: Ints, stops: Ints) -> Ints:
         parent = parents(depth)
         if (stops <= np.where(parent >= 0, stops[parent], _NEVER)).all():
             return depth
-    return np.array(_depths_one_by_one(starts.tolist(), stops.tolist()), dtype=np.int64)
+    return np.array(_depths_by_stack(starts.tolist(), stops.tolist()), dtype=np.int64)
 
 
-def _depths_one_by_one(starts: list[int], stops: list[int]) -> list[int]:
+def _depths_by_stack(starts: list[int], stops: list[int]) -> list[int]:
     depth: list[int] = []
     # The sentinel contains everything.
     around = [1 << 63]

@@ -76,7 +76,7 @@ def covered_by_others(group: Ints, start_ns: Ints, stop_ns: Ints, rows: Ints, be
     opens = np.repeat([1, -1], len(one))
     order = np.argsort(time, kind="stable")
     time, running = time[order] + first, np.cumsum(opens[order])
-    # Where one group runs, the sum of the numbers of those that run is its number.
+    # Where one group runs, the sum of the numbers of running groups is its number.
     which = np.cumsum((opens * np.concatenate((one, one)))[order])
     alone = np.flatnonzero(running[:-1] == 1)
     alone = alone[np.argsort(which[alone], kind="stable")]

@@ -19,6 +19,8 @@ TRITON_KERNEL = "triton_"
 """Before the name of a kernel that torch.compile made, and of the op that launches it."""
 NCCL_CALL = "NCCL:nccl"
 """Before the name of a call in NCCL's own ranges, as Nsight Systems records them."""
+PROCESS_GROUP_OPS = ("c10d::", "_c10d_functional::")
+"""Before the names of PyTorch's ops that ask a process group for a call."""
 _PREFIXES = (AUTOGRAD_NODE, "torch::autograd::", "aten::")
 
 

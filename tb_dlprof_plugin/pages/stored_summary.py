@@ -15,17 +15,17 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import NamedRun
-from tb_dlprof_plugin.fleet.written_run import facts_beside
+from tb_dlprof_plugin.fleet.run_writer import as_read, facts_beside
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, RunAdvice, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.allowance import GZIP, Allowance
+from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.code_version import code_version
-from tb_dlprof_plugin.store.codec import encode
+from tb_dlprof_plugin.store.codec import ProfileError, encode
 from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
-from tb_dlprof_plugin.store.profile_store import opened
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _BYTES_OF_JSON = 25
@@ -72,19 +72,29 @@ def stored_with(profile: Profile) -> tuple[bytes | None, bytes | None, bytes]:
     table opens the lowest rank's profile.
     """
     blob, summary = encode(profile), None
+    view: ProfileView | None = None
     if profile.source.rank == 0 or (profile.facts.world_size or 1) == 1:
         # What is recorded must not be lost for the sake of a faster table.
         with contextlib.suppress(Exception):
-            view = ProfileView(opened(blob))
+            view = as_read(blob)
             ref = RunRef("", profile.source.session, profile.source.rank, profile.source.cycle)
             summary = encode_summary(recorded_run(view, ref, view.selection()))
-    return summary, facts_beside(profile, blob), blob
+    return summary, facts_beside(profile, blob, view), blob
 
 
 def encode_summary(recorded: RecordedRun) -> bytes:
     """The bytes to store."""
     stored = _StoredSummary(code_version(), recorded.run.figures, recorded.advice)
     return gzip.compress(msgspec.json.encode(stored), compresslevel=6, mtime=0)
+
+
+def stored_summary(blob: StoredBlob) -> RecordedRun | None:
+    """What tables show of a stored profile; None where that is not stored, or cannot be read: the profile says why."""
+    try:
+        data = blob.read_summary()
+    except ProfileError:
+        return None
+    return None if data is None else decode_summary(data, blob.ref)
 
 
 def decode_summary(data: bytes, ref: RunRef) -> RecordedRun | None:

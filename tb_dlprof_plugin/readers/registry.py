@@ -6,6 +6,7 @@ A format is a module with what `TraceFormat` lists; it imports its reader when i
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from functools import lru_cache
@@ -77,20 +78,15 @@ def format_of(path: Path) -> TraceFormat:
         TraceError: the file cannot be opened, or no format recognises it; of a file of a format that is known all the
             same, the message says what it is.
     """
-    try:
-        found = path.stat()
-    except OSError:
-        return _format_of(path)
-    return _known_format_of(path, found.st_mtime_ns, found.st_size)
+    state: os.stat_result | None = None
+    with contextlib.suppress(OSError):
+        state = path.stat()
+    return _format_of(path, None if state is None else (state.st_mtime_ns, state.st_size))
 
 
 @lru_cache(maxsize=64)
-def _known_format_of(path: Path, _changed_ns: int, _bytes: int) -> TraceFormat:
-    """Commands ask again and again of a file: where it belongs, how its run is called, to read it."""
-    return _format_of(path)
-
-
-def _format_of(path: Path) -> TraceFormat:
+def _format_of(path: Path, _state: tuple[int, int] | None) -> TraceFormat:
+    """Kept: commands ask again and again of a file, where it belongs, how its run is called, to read it."""
     known_not_read = why_not_read(path)
     if known_not_read is not None:
         raise TraceError(known_not_read)

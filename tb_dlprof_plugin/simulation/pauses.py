@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union, union_of
 from tb_dlprof_plugin.model.profile import CallKind, Role
+from tb_dlprof_plugin.names.ops import PROCESS_GROUP_OPS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.waits import waiting_times
 
@@ -20,7 +21,7 @@ PAUSE_NS = 1_000_000
 Between 0.1 and 0.5 ms one of eight even jobs of two H200s would have a rank that is named (`lab/ranks`), and the
 worst error of a repaired step would be 23 to 28 % in place of 11: pauses of the profiler are of that length, too."""
 
-_COMMUNICATES = ("c10d::", "_c10d_functional::", "gloo:", "record_param_comms")
+_COMMUNICATES = (*PROCESS_GROUP_OPS, "gloo:", "record_param_comms")
 
 
 @per_selection

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, ProcessStatus, RunRequest, read_statuses
-from tb_dlprof_plugin.fleet.written_run import write_runs
+from tb_dlprof_plugin.fleet.run_writer import write_runs
 from tb_dlprof_plugin.model.trial_result import TrialResult
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError

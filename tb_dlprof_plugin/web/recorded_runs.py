@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
-from tb_dlprof_plugin.pages.stored_summary import decode_summary
+from tb_dlprof_plugin.pages.stored_summary import stored_summary
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -77,7 +77,7 @@ class RecordedRuns:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             for at in range(0, len(unknown), _CHUNK):
                 chunk = unknown[at : at + _CHUNK]
-                for latest, summary in zip(chunk, pool.map(_summary, chunk), strict=True):
+                for latest, summary in zip(chunk, pool.map(stored_summary, chunk), strict=True):
                     if summary is None:
                         opened.append(latest)
                     else:
@@ -91,15 +91,6 @@ class RecordedRuns:
             self._kept.keep(latest.key, figures)
             if time.monotonic() > stop:
                 return
-
-
-def _summary(blob: StoredBlob) -> RecordedRun | None:
-    try:
-        stored = blob.read_summary()
-    except ProfileError:
-        # The profile says why it cannot be read.
-        return None
-    return None if stored is None else decode_summary(stored, blob.ref)
 
 
 def _figures(store: ProfileStore[StoredBlob], blob: StoredBlob) -> RecordedRun | FailedRun:

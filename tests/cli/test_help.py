@@ -47,7 +47,7 @@ def test_the_list_imports_no_subcommand_and_nothing_heavy() -> None:
         "tb_dlprof_plugin.cli.options_behind",
         "tb_dlprof_plugin.cli.terminal",
         "tb_dlprof_plugin.model",
-        "tb_dlprof_plugin.model.lazy_names",
+        "tb_dlprof_plugin.model.lazy_imports",
         "tb_dlprof_plugin.model.visible",
         "tb_dlprof_plugin.version",
     }

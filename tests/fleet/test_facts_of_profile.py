@@ -17,8 +17,8 @@ from tb_dlprof_plugin.fleet.calls_of_profile import notes_of_launches
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.matching import match
 from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
+from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
-from tb_dlprof_plugin.fleet.written_run import write_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import profile_store
 from tb_dlprof_plugin.store.choice import of_common_cycle

@@ -61,7 +61,7 @@ def test_the_plugin_starts_without_pages_queries_or_profiles() -> None:
         "tb_dlprof_plugin",
         "tb_dlprof_plugin.loader",
         "tb_dlprof_plugin.model",
-        "tb_dlprof_plugin.model.lazy_names",
+        "tb_dlprof_plugin.model.lazy_imports",
         "tb_dlprof_plugin.plugin",
         "tb_dlprof_plugin.store",
         "tb_dlprof_plugin.store.tags",

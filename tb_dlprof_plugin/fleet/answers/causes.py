@@ -133,7 +133,7 @@ def _of_gpu(
         return experts
     steady = len(work) > 1 and float(work.std()) < STEADY * abs(float(work.mean()))
     if speed is not None and speed.shared >= SAME_KERNELS and steady:
-        why = "Its GPU runs additional kernels in every step, while those that it shares with the others are as fast"
+        why = "Its GPU runs additional kernels in every step, while the kernels that all ranks run are as fast"
         return "slow_gpu", f"{why}: {more}."
     return _of_data(more)
 

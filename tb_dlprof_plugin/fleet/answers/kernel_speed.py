@@ -64,9 +64,7 @@ def kernel_speed(facts: Sequence[RankFacts], index: int, others: Ints) -> Kernel
     shared = sum(min(own[key][0], count) for key, count in usual.items() if key in own) / sum(usual.values())
     # A kernel that never ran without a collective, here or there, cannot be compared.
     common = [key for key, (_, mean) in own.items() if mean > 0 and key in times]
-    here, there = (
-        sum(own[key][0] * own[key][1] for key in common),
-        sum(own[key][0] * float(np.median(times[key])) for key in common),
-    )
+    here = sum(own[key][0] * own[key][1] for key in common)
+    there = sum(own[key][0] * float(np.median(times[key])) for key in common)
     added = sum(max(count - usual.get(key, 0.0), 0.0) * mean for key, (count, mean) in own.items() if mean > 0)
     return KernelSpeed(here / there if there else None, shared, added / there if there else np.inf)

@@ -88,16 +88,13 @@ def lateness(scenarios: Scenarios) -> Lateness:
     for number in np.unique(scenarios.classes).tolist():
         members = np.flatnonzero(scenarios.classes == number)
         for index in members.tolist():
-            others = members[members != index]
-            if len(others):
+            if len(members) > 1:
+                others, table = members[members != index], paused
                 late_work[:, index] = work[:, index] - np.median(work[:, others], axis=1)
             else:
-                others = compared_with(scenarios.classes, index)
-                late_work[:, index] = work[:, index] * _slower(facts, index, others)
-            table = paused
-            if len(members) == 1:
                 # Stages launch other layers: only what is no launching can be compared.
-                table = outside[-len(paused) :]
+                others, table = compared_with(scenarios.classes, index), outside[-len(paused) :]
+                late_work[:, index] = work[:, index] * _slower(facts, index, others)
                 comparable[index] = len(table) == len(paused) and bool((table[:, [index, *others]] >= 0).all())
             if len(others) and comparable[index]:
                 late_host[:, index] = table[:, index] - np.median(table[:, others], axis=1)

@@ -23,6 +23,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
+from tb_dlprof_plugin.names.ops import PROCESS_GROUP_OPS
 from tb_dlprof_plugin.planning.memory.allocator import MIB, OWN_SEGMENT, SEGMENT_ROUND, SMALL, rounded
 from tb_dlprof_plugin.planning.memory.op_calls import ITEM_SIZES, OpCallShapes, elements
 from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, Slot
@@ -136,7 +137,7 @@ HOLDERS: tuple[Holder, ...] = (
 
 CASTS = ("aten::to", "aten::_to_copy")
 """Ops that copy a tensor in another data type."""
-_COMMUNICATION = ("c10d::", "_c10d_functional::", "nccl:", "record_param_comms", "FSDP::")
+_COMMUNICATION = (*PROCESS_GROUP_OPS, "nccl:", "record_param_comms", "FSDP::")
 """How the names of ops and ranges begin that gather or reduce over ranks."""
 _MOST_CALLERS = 6
 _INDEX = {name: at for at, name in enumerate(HOLDERS)}

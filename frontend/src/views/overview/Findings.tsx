@@ -21,12 +21,11 @@ export function Findings({ entries }: { entries: RunEntry[] }) {
   const advice = useResource("advice", profileQuery(profileParam.value, rangeParam.value), "findings");
   return (
     <Card class="summary-findings" title="What to change" testId="overview-findings">
-      {advice.data === null && advice.error === null && (
+      {advice.data === null && advice.error === null ? (
         <p class="muted finding-lines-awaited" role="status">
           The rules look at the recording …
         </p>
-      )}
-      {(advice.data !== null || advice.error !== null) && (
+      ) : (
         <ResourceView resource={advice}>{(data) => <List data={data} entries={entries} />}</ResourceView>
       )}
     </Card>

@@ -41,16 +41,24 @@ def write_runs(directory: Path, profiles: Sequence[Profile]) -> list[Path]:
     return written
 
 
-def facts_beside(profile: Profile, blob: bytes) -> bytes | None:
-    """The facts to store with an encoded profile; None of one that is alone, or where they cannot be made of it."""
+def as_read(blob: bytes) -> ProfileView:
+    """An encoded profile as it will be read: one that was just made differs from it where verdicts depend on what is
+    stored."""
+    return ProfileView(opened(blob))
+
+
+def facts_beside(profile: Profile, blob: bytes, view: ProfileView | None = None) -> bytes | None:
+    """The facts to store with an encoded profile; None of one that is alone, or where they cannot be made of it.
+
+    ``view`` is `as_read` of it, where the caller has that.
+    """
     if not _may_communicate(profile):
         return None
     # What is recorded must not be lost for the sake of a faster page.
     with contextlib.suppress(Exception):
         from tb_dlprof_plugin.fleet.stored_facts import facts_to_store
 
-        # As it will be read: a profile that was just made differs from it where verdicts depend on what is stored.
-        return facts_to_store(ProfileView(opened(blob)))
+        return facts_to_store(view or as_read(blob))
     return None
 
 
