@@ -1,4 +1,4 @@
-"""Recordings in archives that are small enough to travel: traces are compressed with bzip2, which takes a third less.
+"""Recordings in archives that are small enough to travel: traces are compressed with xz, which takes less than half.
 
 python -m lab.ranks.archives unpack DIRECTORY ARCHIVE ...     # back as they were, traces gzip'd
 """
@@ -6,21 +6,21 @@ python -m lab.ranks.archives unpack DIRECTORY ARCHIVE ...     # back as they wer
 from __future__ import annotations
 
 import argparse
-import bz2
 import gzip
 import io
+import lzma
 import os
 import tarfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from .subjects import Subject
+from .subjects import BARE, Subject
 
 ARCHIVE_BYTES = 15 << 20
-ARCHIVES = 3
+ARCHIVES = 2
 """Of each kind; what does not fit is left out, traces before event files and of the last jobs first."""
-_GZIP, _BZIP = ".json.gz", ".json.bz2"
+_GZIP, _XZ = ".json.gz", ".json.xz"
 
 
 def pack(recordings: Path, folder: Path, subjects: Sequence[Subject]) -> list[str]:
@@ -33,14 +33,15 @@ def pack(recordings: Path, folder: Path, subjects: Sequence[Subject]) -> list[st
                 path
                 for subject in subjects
                 if subject.held_out == held_out
-                for path in sorted((recordings / subject.name).glob("*"))
+                for folder_of in (recordings / subject.name, recordings / BARE / subject.name)
+                for path in sorted(folder_of.glob("*"))
                 if path.is_file() and not path.name.startswith(".")
             ]
             # A stable order: traces last, each kind in the order of the jobs.
             files.sort(key=lambda path: path.name.endswith(_GZIP))
             members: list[list[tuple[str, bytes]]] = [[] for _ in range(ARCHIVES)]
             room = [ARCHIVE_BYTES] * ARCHIVES
-            for name, content in pool.map(_member, files):
+            for name, content in pool.map(_member, files, [recordings] * len(files)):
                 taken = len(content) + 1024
                 at = next((index for index, free in enumerate(room) if free >= taken), None)
                 if at is None:
@@ -65,16 +66,16 @@ def unpack(folder: Path, archives: list[Path]) -> None:
                     continue
                 path, content = folder / member.name, file.read()
                 path.parent.mkdir(parents=True, exist_ok=True)
-                if path.name.endswith(_BZIP):
-                    path = path.with_name(path.name.removesuffix(_BZIP) + _GZIP)
-                    content = gzip.compress(bz2.decompress(content), 6, mtime=0)
+                if path.name.endswith(_XZ):
+                    path = path.with_name(path.name.removesuffix(_XZ) + _GZIP)
+                    content = gzip.compress(lzma.decompress(content), 6, mtime=0)
                 path.write_bytes(content)
 
 
-def _member(path: Path) -> tuple[str, bytes]:
-    name, content = f"{path.parent.name}/{path.name}", path.read_bytes()
+def _member(path: Path, recordings: Path) -> tuple[str, bytes]:
+    name, content = str(path.relative_to(recordings)), path.read_bytes()
     if name.endswith(_GZIP):
-        return name.removesuffix(_GZIP) + _BZIP, bz2.compress(gzip.decompress(content))
+        return name.removesuffix(_GZIP) + _XZ, lzma.compress(gzip.decompress(content))
     return name, content
 
 

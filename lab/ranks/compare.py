@@ -1,6 +1,6 @@
 """What the answers say about recorded jobs with a planted cause, next to what was planted and what the even twin took.
 
-    python -m lab.ranks.compare DIRECTORY [--untimed]
+    python -m lab.ranks.compare DIRECTORY
 
 DIRECTORY has a folder for each job, as `lab.ranks.record` writes it: event files or traces, and `truth.N.json`.
 A row per job: the planted rank and cause, the first one that is named, whether it is certain, the job's step, the
@@ -12,13 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.job_files import read_job
+
+RECORDINGS = ("*.tfevents.*", "*.pt.trace.json*")
+"""An even twin may be there with its truth alone."""
 
 
 @dataclass(frozen=True)
@@ -100,16 +103,6 @@ def row_of(folder: Path, job: Job | None = None) -> Row:
     )
 
 
-def untimed_job(folder: Path) -> Job:
-    """The answers without any step that was timed without the profiler: as ``torch.profiler`` alone records a job."""
-    return job_of(
-        [
-            replace(one, step_length=one.step_length and replace(one.step_length, source="simulated"))
-            for one in read_job([folder]).facts
-        ]
-    )
-
-
 def _layers(planted: dict[str, Any]) -> float:
     """Layers of a job over those of its even twin: stages made even keep all of them."""
     return 1 + planted["options"].get("extra", 0) / planted["size"]["layers"]
@@ -156,12 +149,12 @@ def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--untimed", action="store_true", help="without the steps that were timed without the profiler")
     arguments = parser.parse_args()
-    folders = sorted({file.parent for file in arguments.directory.glob("*/truth.*.json")})
+    recorded = {file.parent for pattern in RECORDINGS for file in arguments.directory.glob(f"*/{pattern}")}
+    folders = sorted(folder for folder in recorded if truths(folder))
     if not folders:
-        parser.error("no job with truth.N.json in the directory")
-    _print([row_of(folder, untimed_job(folder) if arguments.untimed else None) for folder in folders])
+        parser.error("no recorded job with truth.N.json in the directory")
+    _print([row_of(folder) for folder in folders])
 
 
 if __name__ == "__main__":

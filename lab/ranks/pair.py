@@ -30,7 +30,7 @@ import torch.distributed as dist
 import tb_dlprof_plugin
 
 from .plants import PLANTS, SharedGpu
-from .subjects import Subject
+from .subjects import BARE, Subject
 from .trainings import Training
 
 WARM, NATURAL, TURN = 4, 5, 10
@@ -41,6 +41,7 @@ _NEW_UTS_NAMESPACE = 0x04000000
 """CLONE_NEWUTS of Linux: names of hosts of its own."""
 LIMIT_S = 30.0
 """Of one subject."""
+COMPILING_S = 120.0
 FIRST_LIMIT_S = 45.0
 """Of a pair's first subject, which loads libraries."""
 ENDING_S = 12.0
@@ -81,6 +82,8 @@ class Pair:
         try:
             for index, subject in enumerate(self._subjects):
                 limit_s = LIMIT_S if index else FIRST_LIMIT_S
+                if subject.options.get("compiled", False):
+                    limit_s = COMPILING_S
                 began = time.monotonic()
                 found = self._wait_for(subject.name, min(began + limit_s, self._until_s))
                 if found is None:
@@ -201,12 +204,13 @@ def record(
     with ExitStack() as planted:
         # All ranks begin to be measured together, once the plant is there.
         if guilty:
-            planted.enter_context(
-                plants[subject.plant](training, subject.share * statistics.median(natural) / 1e3, said)
-            )
+            planted.enter_context(plants[subject.plant](training, _delay_s(subject, natural), said))
         dist.barrier()
         _steps(training, 2)
         turns = [_steps(training, TURN)]
+        if subject.bare:
+            _record_bare(training, subject, out)
+            turns.append(_steps(training, TURN))
         session = tb_dlprof_plugin.profile(
             folder,
             training.model,
@@ -216,6 +220,8 @@ def record(
             schedule={**SCHEDULE, "active": subject.steps},
             worker_name=f"rank{rank}",
             pytorch_views=False,
+            # Its own trace lies in the other folder.
+            keep_trace=not subject.bare,
             quiet=True,
             wait=False,
         )
@@ -240,14 +246,40 @@ def record(
         "gpu": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "seconds": round(time.monotonic() - began, 1),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"truth.{rank}.json").write_text(json.dumps(truth, indent=1) + "\n")
+    for to in (folder, *([out / BARE / subject.name] if subject.bare else [])):
+        to.mkdir(parents=True, exist_ok=True)
+        (to / f"truth.{rank}.json").write_text(json.dumps(truth, indent=1) + "\n")
     _write_flight_record(folder / f"nccl_trace_rank_{rank}.pickle.gz")
     del training, session
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
     return float(truth["step_ms"])
+
+
+def _delay_s(subject: Subject, natural: list[float]) -> float:
+    return (subject.share * statistics.median(natural) if subject.delay_ms is None else subject.delay_ms) / 1e3
+
+
+def _record_bare(training: Training, subject: Subject, out: Path) -> None:
+    """As users without the hook record: torch.profiler with a schedule, its trace by rank."""
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if training.device.type == "cuda":
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
+    wait, warm = 2, 2
+    with torch.profiler.profile(
+        activities=kinds,
+        schedule=torch.profiler.schedule(wait=wait, warmup=warm, active=subject.steps, repeat=1),
+        on_trace_ready=torch.profiler.tensorboard_trace_handler(
+            str(out / BARE / subject.name), f"rank{training.rank}", use_gzip=True
+        ),
+        record_shapes=subject.shapes,
+    ) as profiler:
+        for _ in range(wait + warm + subject.steps):
+            training()
+            profiler.step()
+    # A rank that still writes its trace would be late for the next turn.
+    dist.barrier()
 
 
 def _steps(training: Training, count: int) -> list[float]:

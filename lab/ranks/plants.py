@@ -44,6 +44,14 @@ def busy_host(training: Training, delay_s: float, said: dict[str, Any]) -> Itera
 
 
 @contextmanager
+def sleep(training: Training, delay_s: float, said: dict[str, Any]) -> Iterator[None]:
+    """The host sleeps before the backward pass; a pipeline's before its schedule."""
+    training.before_backward = lambda: time.sleep(delay_s)
+    said["what"] = f"{1e3 * delay_s:.2f} ms of sleep before the backward pass"
+    yield
+
+
+@contextmanager
 def slow_input(training: Training, delay_s: float, said: dict[str, Any]) -> Iterator[None]:
     """The data set takes ``delay_s`` longer for each batch."""
     training.data.delay_s = delay_s
@@ -237,6 +245,7 @@ def _wait(device: torch.device) -> None:
 
 PLANTS: dict[str, Any] = {
     "": none,
+    "sleep": sleep,
     "busy_host": busy_host,
     "slow_input": slow_input,
     "garbage": garbage,

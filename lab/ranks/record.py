@@ -1,6 +1,6 @@
 """Records jobs of two ranks (four where there are as many GPUs) with the hook, and measures each without a profiler.
 
-    python -m lab.ranks.record --out DIRECTORY [--device cpu] [--jobs settings] [--subjects NAME ...]
+    python -m lab.ranks.record --out DIRECTORY [--device cpu] [--jobs users] [--subjects NAME ...]
 
 DIRECTORY/<job>/ gets each rank's trace and event file, and `truth.<rank>.json`: the planted cause, its rank, and every
 step of two turns without a profiler, one before the recording and one after it. All jobs run in the same processes, one
@@ -14,6 +14,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from .archives import pack
 from .pair import ENDING_S, Pair
 from .settings import GLOO, SETTINGS
 from .subjects import SUBJECTS, Subject
+from .user_jobs import SCALING, USER_JOBS
 
+_JOBS = {"causes": SUBJECTS, "settings": SETTINGS, "gloo": GLOO, "users": USER_JOBS, "scaling": SCALING}
 LATER_S = 14
 """Kept for each group of jobs that needs processes of its own."""
 
@@ -34,19 +37,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--jobs", choices=("causes", "settings", "gloo"), default="causes")
+    parser.add_argument("--jobs", choices=tuple(_JOBS), default="causes")
     parser.add_argument("--subjects", nargs="*", help="instead of all that are not set apart")
     parser.add_argument("--trial", action="store_true", help="the jobs that are set apart")
     parser.add_argument("--seconds", type=float, default=120, help="of all jobs together; those left are not begun")
     parser.add_argument("--pack", type=Path, help="directory for archives of the recordings")
     given = parser.parse_args()
     began = time.monotonic()
+    # What is not installed fails here, not in each job.
+    import_module("tb_dlprof_plugin.capture.analysis_process")
+    import_module("tb_dlprof_plugin.store.event_file")
     # NVLink multicast is of no use between two GPUs, and not every machine allows it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     os.environ.setdefault("TORCH_FR_BUFFER_SIZE", "500")
     given.out.mkdir(parents=True, exist_ok=True)
     gpus = _gpus() if given.device == "cuda" else 4
-    known = {"causes": SUBJECTS, "settings": SETTINGS, "gloo": GLOO}[given.jobs]
+    known = _JOBS[given.jobs]
     asked = given.subjects or [one.name for one in known if one.set_apart == given.trial]
     chosen = [one for one in known if one.name in asked and one.ranks <= gpus]
     rows: list[dict[str, Any]] = []

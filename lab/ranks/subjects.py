@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+BARE = "bare"
+"""Folder of the jobs as torch.profiler alone records them."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -25,16 +28,17 @@ class Subject:
     """A job.
 
     Attributes:
-        parallelism: "ddp", "fsdp", "fsdp1", "hsdp", "tensor", "pipeline" or "experts".
+        parallelism: "single" (one rank), "ddp", "fsdp", "fsdp1", "hsdp", "tensor", "pipeline" or "experts".
         cause: "" where even; else as the product names causes, or what is wrong with the whole job.
         rank: that has the cause; None where all have it.
         plant: in `plants`; "" where the cause is in how the job is built (``options``).
-        share: of the natural step, by which the plant delays its rank.
+        share: of the natural step, by which the plant delays its rank. delay_ms: instead, the delay itself.
         set_apart: recorded only when it is asked for by name or `--trial`.
         reads_loss: the training reads its loss after every step, so that the CPU cannot run ahead.
         environment: of the processes; jobs with another one get processes of their own.
         hosts: that the ranks believe to be on (Linux, as root): each block of ranks has a host's name of its own.
         steps: that are recorded.
+        bare: whether torch.profiler alone records it too, in a window of its own. shapes: whether with shapes.
     """
 
     name: str
@@ -45,6 +49,7 @@ class Subject:
     rank: int | None = None
     plant: str = ""
     share: float = 0.35
+    delay_ms: float | None = None
     twin: str = ""
     held_out: bool = False
     set_apart: bool = False
@@ -54,6 +59,8 @@ class Subject:
     environment: tuple[tuple[str, str], ...] = ()
     hosts: int = 1
     steps: int = 3
+    bare: bool = False
+    shapes: bool = False
 
 
 _A = Size(width=1024, layers=8, batch=16, length=1024)

@@ -45,18 +45,20 @@ class Training:
     Attributes:
         model: for the hook; of a pipeline this rank's stage.
         blocks: the model's larger parts, in order.
-        before_update: called in every step before the optimizer's.
+        before_backward, before_update: called in every step before its (last) backward pass and before the optimizer's.
     """
 
     def __init__(self, subject: Subject, device: torch.device) -> None:
         torch.manual_seed(0)
         self.subject, self.device = subject, device
         self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        self.before_backward: Callable[[], None] = lambda: None
         self.before_update: Callable[[], None] = lambda: None
         self.size = subject.size
         if device.type == "cpu" and not subject.options.get("cpu", False):
             self.size = replace(_CPU, length=16) if subject.model in ("images", "patches") else _CPU
         build: dict[str, Callable[[], nn.Module]] = {
+            "single": self._single,
             "ddp": self._ddp,
             "fsdp": self._fsdp,
             "hsdp": self._fsdp,
@@ -99,11 +101,14 @@ class Training:
             with self.model.no_sync() if quiet else contextlib.nullcontext():  # type: ignore[operator]
                 with torch.autocast(self.device.type, torch.bfloat16, enabled=self._autocast):
                     loss = self._loss(self.model(inputs), targets) / times
+                if turn + 1 == times:
+                    self.before_backward()
                 loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def _pipeline_step(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor | None:
         losses: list[torch.Tensor] = []
+        self.before_backward()
         if self.rank == 0:
             self.schedule.step(inputs)
         elif self.rank == self.world - 1:
@@ -119,7 +124,7 @@ class Training:
 
     @property
     def _autocast(self) -> bool:
-        return self.subject.parallelism in ("ddp", "experts")
+        return self.subject.parallelism in ("single", "ddp", "experts")
 
     def _loss(self, output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         if self.subject.model in ("images", "patches"):
@@ -161,13 +166,14 @@ class Training:
             return Transformer([Residual(size.width) for _ in range(count)]).to(self.device)
         return Transformer([Block(self.size.width) for _ in range(count)]).to(self.device)
 
+    def _single(self) -> nn.Module:
+        images = self.subject.model == "images"
+        return Convolutions(self.size.width, self.size.layers).to(self.device) if images else self._transformer()
+
     def _ddp(self) -> nn.Module:
-        model: nn.Module
-        if self.subject.model == "images":
-            model = Convolutions(self.size.width, self.size.layers).to(self.device)
-        else:
-            model = self._transformer()
-        options = self.subject.options
+        model, options = self._single(), self.subject.options
+        if options.get("compiled", False):
+            model.compile()
         wrapped = DistributedDataParallel(
             model,
             device_ids=[self.device] if self.device.type == "cuda" else None,

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, coverage, time_split
 from tb_dlprof_plugin.metrics.outlier_steps import (
     FEWEST_ITERATIONS,
@@ -24,6 +23,7 @@ from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.names.gpu_power import HEAT
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import basis
+from tb_dlprof_plugin.simulation.clock_drift import clock_drift
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.simulation.step_detection import unmarked
 

@@ -14,6 +14,7 @@ from typing import Literal
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import Basis, basis
 from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.clock_drift import clock_drift
 from tb_dlprof_plugin.simulation.collective_waits import compared, without_waiting
 from tb_dlprof_plugin.simulation.step_detection import unmarked
 from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR, LEAST_STEPS, timed_step
@@ -170,7 +171,9 @@ def _replayed(view: ProfileView, selection: Selection, recorded: float) -> StepE
     at_gpu_pace = low >= _SAME * recorded
     # A step that the CPU paces is another one in the next run.
     least = LEAST_ERROR if known.light is not None else RECORDED_ERROR if at_gpu_pace else PACE_ERROR
-    error = max(least, abs(off) / 100.0) * middle
+    # Kernels that became faster or slower while they were recorded may go on so.
+    drift = (clock_drift(view, selection).kernels or 0.0) if known.light is None else 0.0
+    error = max(least, abs(off) / 100.0, abs(drift) / 100.0) * middle
     low, high = max(min(low, middle) - error, 0.0), max(high, middle) + error
     if known.light is not None:
         return StepEstimate(middle, low, high, "light", recorded, len(known.replays.iterations))

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.trial.experiment import Bench, Measured, least_s
 from tb_dlprof_plugin.trial.inside.remedy import Changes, Remedy, environment_of
 from tb_dlprof_plugin.trial.protocol import Checks, Ready
 from tb_dlprof_plugin.trial.statistics import WORTH, Gain
-from tb_dlprof_plugin.trial.variant import Laboratory, Variant, VariantError
+from tb_dlprof_plugin.trial.variant import Laboratory, PortTakenError, Variant, VariantError
 from tb_dlprof_plugin.trial.verdict import compare
 
 _START_FACTOR, _START_MORE_S = 4.0, 60.0
@@ -109,11 +109,7 @@ class Measuring:
             needed = _MARGIN * (first.memory_bytes or 0) + _CONTEXT_BYTES
             self.fitting = int(first.free_memory_bytes / (_ROOM * needed))
             if first.free_memory_bytes < needed:
-                self.bench.exclusive = True
-                self.notes.append(
-                    "The GPU has no memory for two processes of this training: they take turns as fresh processes, and "
-                    "the same interval takes longer."
-                )
+                self._one_at_a_time("The GPU has no memory for two processes of this training")
             elif not first.measures_kernels:
                 cpus_each = _CPUS_EACH * max(1, first.world_size)
                 self.at_once = max(1, min(_MOST_AT_ONCE, first.cpu_count // cpus_each, self.fitting))
@@ -142,9 +138,17 @@ class Measuring:
         try:
             self._seeds.append(variant.arrived()[0].checks)
         except VariantError as error:
+            if isinstance(error, PortTakenError) and not self.bench.exclusive:
+                self._one_at_a_time("The command names the port at which its ranks meet")
+                self.measure_seed()
+                return
             self.notes.append(f"With another seed: {error}.")
         finally:
             variant.end()
+
+    def _one_at_a_time(self, why: str) -> None:
+        self.bench.exclusive, self.at_once = True, 1
+        self.notes.append(f"{why}: processes are started afresh in turns, and the same interval takes longer.")
 
     def room(self, more: int = 0) -> int:
         """How many processes may be started at the same time next to the baseline and so many others.

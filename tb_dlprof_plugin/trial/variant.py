@@ -26,10 +26,16 @@ _LAST_LINES = 30
 _LONGEST_LINE = 300
 _NEVER_STEPPED = "it ended before its first steps were done: it trains too few, or without an optimizer of torch"
 _NEARLY_FULL_BYTES = 1 << 20
+_PORT_TAKEN = "address already in use"
+"""As torch's TCPStore says it."""
 
 
 class VariantError(VisibleMessage):
     """The script could not be tried this way. The message says why."""
+
+
+class PortTakenError(VariantError):
+    """The command names the port at which its ranks meet, and another process of the trial has it."""
 
 
 @dataclass
@@ -95,6 +101,8 @@ class Laboratory:
         env[VARIABLE] = str(folder)
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(self.injected), env.get("PYTHONPATH"))))
         env["TMPDIR"] = str(folder / "tmp")
+        # torchrun without a port has the same one for each process up to torch 2.12: the second could not start.
+        env["PET_MASTER_PORT"] = str(_free_port())
         # One cache for all processes: the second one that compiles the same finds it.
         for name, place in {
             "TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton", "CUDA_CACHE_PATH": "cuda",
@@ -282,7 +290,7 @@ class Variant:
         if status == 0:
             raise _EndedError
         assert self._folder is not None
-        raise VariantError(why_ended(self.laboratory, self._folder, status))
+        raise _error_of(self.laboratory, self._folder, status)
 
     def _arrivals(self, deadline: float, timeout_s: float) -> list[Ready]:
         assert self._process is not None
@@ -298,9 +306,9 @@ class Variant:
                 if failed:
                     raise VariantError(failed) from None
                 if status is not None:
-                    raise VariantError(
-                        why_ended(self.laboratory, self._folder, status) if status else _NEVER_STEPPED
-                    ) from None
+                    if status:
+                        raise _error_of(self.laboratory, self._folder, status) from None
+                    raise VariantError(_NEVER_STEPPED) from None
                 if time.monotonic() > deadline:
                     raise VariantError(
                         f"its first steps took longer than {timeout_s:.0f} s; give a larger --budget, unless it trains "
@@ -349,6 +357,17 @@ def why_ended(laboratory: Laboratory, folder: Path, status: int) -> str:
         last += "; it runs in a copy of its folder and can write nowhere else, unless with --in-place"
     how = f"signal {-status}" if status < 0 else f"status {status}"
     return f"it ended with {how}" + (f": {last}" if last else "")
+
+
+def _error_of(laboratory: Laboratory, folder: Path, status: int) -> VariantError:
+    why = why_ended(laboratory, folder, status)
+    return PortTakenError(why) if _PORT_TAKEN in why else VariantError(why)
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 def _last_line(folder: Path) -> str:

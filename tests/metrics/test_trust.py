@@ -8,11 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.trust import Trust, trust
 from tb_dlprof_plugin.model.profile import LightCalls, LightLaunches, LightWindow, Note, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.clock_drift import clock_drift
 from tb_dlprof_plugin.simulation.simulator import simulation
 
 TRUE_NS = [990_000, 1_000_000, 1_010_000, 1_000_000]

@@ -252,7 +252,7 @@ def test_where_memory_is_for_one_process_they_take_turns(monkeypatch: pytest.Mon
     machine = Machine([Planted("half", 0.5)])
     machine.free_bytes = 10**8
     search, best = searched_by(machine, monkeypatch, 3600.0)
-    assert "take turns as fresh processes" in search.notes[0]
+    assert "started afresh in turns" in search.notes[0]
     assert machine.starts[()] > 4
     assert best.remedies == ["half"]
 

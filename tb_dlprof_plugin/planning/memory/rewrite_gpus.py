@@ -1,7 +1,9 @@
 """The step of one rank of several: DDP, the stages of ZeRO, FSDP2, and tensor parallelism.
 
-- ``ddp``: gradients are copied to buckets, which stay (`gradient_as_bucket_view=False`, torch's default).
-- ``zero1``: DDP, and each rank has its part of the optimizer's states (`ZeroRedundancyOptimizer`).
+- ``ddp``: gradients are copied to buckets, which stay (`gradient_as_bucket_view=False`, torch's default). The second
+  step has them twice: see `while_rebuilding`.
+- ``zero1``: DDP, and each rank has its part of the optimizer's states: whole parameters, the largest first, each to the
+  rank that has least (`ZeroRedundancyOptimizer`).
 - ``zero2``: gradients go to a bucket in the backward pass, and each rank keeps its part of the reduced ones (DeepSpeed
   with its default `reduce_bucket_size` of 5e8 elements and `contiguous_gradients`).
 - ``zero3`` and ``fsdp2``: each rank keeps its part of parameters, gradients and states. The parameters of a unit are
@@ -25,6 +27,7 @@ stand before the cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -90,21 +93,38 @@ def with_sharding(program: StepProgram, sharding: Sharding, ranks: int, units: S
         units: paths of the modules that are gathered one by one; none may lie within another.
     """
     if sharding in ("ddp", "zero1"):
-        return _replicated(program, ranks if sharding == "zero1" else 1)
+        return _replicated(program, largest_part(program, ranks) if sharding == "zero1" else 1.0)
     if sharding == "zero2":
         return _partitioned_gradients(program, ranks)
     return _fully_sharded(program, ranks, units)
 
 
-def _replicated(program: StepProgram, state_ranks: int) -> StepProgram:
+def largest_part(program: StepProgram, ranks: int) -> float:
+    """Share of the parameters' bytes on the rank that has most of them under `ZeroRedundancyOptimizer`."""
+    parts = [0] * ranks
+    for size in sorted((parameter.bytes for parameter in program.parameters()), reverse=True):
+        parts[parts.index(min(parts))] += size
+    return max(parts) / max(sum(parts), 1)
+
+
+def while_rebuilding(program: StepProgram) -> StepProgram:
+    """The second step under DDP: torch orders the buckets again (`Reducer::rebuild_buckets`). The old ones stay until
+    NCCL's watchdog releases them, which looks every 0.1 s (`kWatchdogThreadSleepMillis` of ProcessGroupNCCL)."""
+    return replace(program, held=[*program.held, *(one for one in program.held if one.kind == HeldKind.COMMUNICATION)])
+
+
+def _replicated(program: StepProgram, state_share: float) -> StepProgram:
     sizes = [parameter.bytes for parameter in program.parameters()]
     made = [Held(size, HeldKind.COMMUNICATION) for size in buckets(sizes)]
-    return replace(program, held=[*program.held, *made], states=_sharded_states(program, state_ranks))
+    return replace(program, held=[*program.held, *made], states=_states(program, state_share))
 
 
-def _sharded_states(program: StepProgram, ranks: int) -> list[Held]:
-    states = [state for state in program.states if state.kind == HeldKind.OPTIMIZER_STATE]
-    return [*(state for state in program.states if state.kind != HeldKind.OPTIMIZER_STATE), *sharded(states, ranks)]
+def _states(program: StepProgram, share: float) -> list[Held]:
+    """The optimizer's states, of each tensor this share."""
+    return [
+        replace(state, bytes=math.ceil(state.bytes * share)) if state.kind == HeldKind.OPTIMIZER_STATE else state
+        for state in program.states
+    ]
 
 
 def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
@@ -118,7 +138,7 @@ def _partitioned_gradients(program: StepProgram, ranks: int) -> StepProgram:
     for slot in own:
         # The bucket has a copy as soon as it is made.
         _shard_gradients(edits, where, [slot], where.made[slot] + 1, ranks)
-    return edits.changed(states=_sharded_states(program, ranks))
+    return edits.changed(states=_states(program, 1 / ranks))
 
 
 def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> StepProgram:
@@ -142,9 +162,7 @@ def _fully_sharded(program: StepProgram, ranks: int, units: Sequence[str]) -> St
     _gather_backward(edits, where, gathered, ranks)
     _root(program, edits, where, named, taken, ranks)
     held = [storage for storage in program.held if storage.kind != HeldKind.PARAMETER]
-    return edits.changed(
-        held=[*sharded(list(program.parameters()), ranks), *held], states=_sharded_states(program, ranks)
-    )
+    return edits.changed(held=[*sharded(list(program.parameters()), ranks), *held], states=_states(program, 1 / ranks))
 
 
 def _gather_forward(edits: EventEdits, units: Sequence[tuple[ModuleEvents, int, list[int]]]) -> None:
