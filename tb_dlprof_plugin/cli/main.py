@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES, Command
 from tb_dlprof_plugin.cli.dlprof_aliases import FormerSpellings
-from tb_dlprof_plugin.cli.options_behind import StartsAnother
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.version import __version__
 
@@ -34,8 +34,14 @@ class Listed(TyperCommand):
     def loaded(self) -> Any:
         """The subcommand itself."""
         alone = typer.Typer(**_STYLE)
-        kind = StartsAnother if self._command.starts_another else FormerSpellings
+        kind = FormerSpellings
+        if self._command.starts_another:
+            from tb_dlprof_plugin.cli.options_behind import StartsAnother as kind
+        # What is imported stays: to search it for garbage again and again took an eighth of a command's start.
+        gc.disable()
         alone.command(self.name, cls=kind, context_settings=self._command.context)(self._command.load())
+        gc.freeze()
+        gc.enable()
         return typer.main.get_command(alone)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:

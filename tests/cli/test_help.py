@@ -60,7 +60,6 @@ def test_help_imports_no_subcommand_and_nothing_heavy(asked: str) -> None:
         "tb_dlprof_plugin.cli.commands",
         "tb_dlprof_plugin.cli.dlprof_aliases",
         "tb_dlprof_plugin.cli.main",
-        "tb_dlprof_plugin.cli.options_behind",
         "tb_dlprof_plugin.cli.terminal",
         "tb_dlprof_plugin.model",
         "tb_dlprof_plugin.model.lazy_imports",
