@@ -22,10 +22,10 @@ from tb_dlprof_plugin.pages.quantities import (
     TENSOR_CORE_UTILIZATION,
 )
 from tb_dlprof_plugin.pages.trust import TrustVerdict
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.reports.table import Report
-from tb_dlprof_plugin.store.run_ref import RunRef
 
 _SHOWN_REGIONS = 3
 
@@ -33,6 +33,7 @@ _SHOWN_REGIONS = 3
 def _figures(page: Overview) -> Report:
     """One row: the run's identity, and its figures."""
     from tb_dlprof_plugin.api.rows import rows_table
+    from tb_dlprof_plugin.reports.table import Report
 
     named, figures = rows_table(RunRef, [page.ref]), rows_table(PerformanceSummary, [page.summary])
     return Report(named.columns + figures.columns, [named.rows[0] + figures.rows[0]])
