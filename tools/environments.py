@@ -36,12 +36,14 @@ class Environment:
     """Tests that hold only with other versions."""
 
 
-_LIGHT = "cli/test_help.py::test_the_list_imports_no_subcommand_and_nothing_heavy"
+_HELP = "cli/test_help.py"
+_LIGHT = tuple(f"{_HELP}::test_help_imports_no_subcommand_and_nothing_heavy[{asked}]" for asked in ("", "ops", "run"))
+_WORDED = (f"{_HELP}::test_help_is_what_the_subcommand_itself_says", f"{_HELP}::test_a_near_name_is_suggested")
 _CORPUS = "readers/test_corpus.py::test_a_broken_file_gives_what_can_be_read_or_one_error"
 _DEEP = tuple(f"{_CORPUS}[{name}.json]" for name in ("deep_nesting", "deep_nesting_of_the_header"))
 ENVIRONMENTS = {
-    # Older releases of typer import rich at each start.
-    "oldest": Environment("3.10", "lowest-direct", (_LIGHT,)),
+    # Older releases of typer import rich at each start, name types in other words, and suggest no names.
+    "oldest": Environment("3.10", "lowest-direct", _LIGHT + _WORDED),
     # From 3.12 on Python has more room for nested values: what these files nest is read.
     "newest": Environment("3.13", "highest", _DEEP),
 }

@@ -1,8 +1,8 @@
 """Writes every file that is made from tables in the code: `make generate`.
 
-The frontend's types, columns, requests, definitions and shapes, which are not part of the repository, and the marked
-sections of docs/, which are. With `--frontend` the frontend's alone, which asks for the core dependencies only; with
-`--docs` also docs/definitions.md, which is not part of the repository.
+The frontend's types, columns, requests, definitions and shapes, which are not part of the repository; the marked
+sections of docs/ and the texts of the commands' help, which are. With `--frontend` the frontend's alone, which asks for
+the core dependencies only; with `--docs` also docs/definitions.md, which is not part of the repository.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ def main(arguments: list[str]) -> int:
     """Writes what is stale and names it; returns the exit status."""
     files = frontend()
     if "--frontend" not in arguments:
-        import generated_docs  # the commands and the remedies, which a build of the package need not import
+        # The commands and the remedies, which a build of the package need not import.
+        import command_help
+        import generated_docs
 
-        files |= generated_docs.documents()
+        files |= {**generated_docs.documents(), command_help.HELP_FILE: command_help.text()}
     if "--docs" in arguments:
         files[ROOT / "docs" / "definitions.md"] = definition_files.docs()
     for path in stale(files):

@@ -27,7 +27,8 @@ group = typer.main.get_command(app)
 context = click.Context(group)
 options = 0
 for name in group.list_commands(context):
-    _, command, _ = group.resolve_command(context, [name])
+    _, listed, _ = group.resolve_command(context, [name])
+    command = listed.make_context(name, [], context, resilient_parsing=True).command
     options += sum(one.opts[0].startswith("-") for one in command.get_params(context))
 print(options)
 """

@@ -254,13 +254,18 @@ def describe(measured: Measured, compared: list[Program]) -> list[str]:
     return lines
 
 
-def write(page: Path, system: dict[str, str], files: list[Measured], compared: list[Program]) -> None:
-    """Puts the figures between the page's marks."""
-    begin, end = MARKS
+def put(page: Path, marks: tuple[str, str], lines: list[str]) -> None:
+    """Puts lines between the marks of a page."""
+    begin, end = marks
     before, _, rest = page.read_text().partition(begin)
     _, found, after = rest.partition(end)
     if not found:
         sys.exit(f"{page} lacks the lines {begin} and {end}")
+    page.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}")
+
+
+def write(page: Path, system: dict[str, str], files: list[Measured], compared: list[Program]) -> None:
+    """Puts the figures between the page's marks."""
     date = system["date"].partition(" ")[0]
     named = ", ".join(f"{name} {system[name]}" for name in ("pandas", "numpy", "msgspec"))
     cpus = system["machine"].partition(", Linux")[0]
@@ -278,7 +283,7 @@ def write(page: Path, system: dict[str, str], files: list[Measured], compared: l
             "failed" if cost.failed else f"{cost.best:.2f} s, {cost.peak_bytes / MEGABYTE:.0f} MB" for cost in costs
         ]
         lines.append(f"| {program.title} | {' | '.join(cells)} |")
-    page.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}")
+    put(page, MARKS, lines)
 
 
 def machine(peers: Path) -> dict[str, str]:

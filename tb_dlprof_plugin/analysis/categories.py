@@ -7,13 +7,15 @@ they sum to the iteration's wall time to the nanosecond. Traces hold no file I/O
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, Spans, exclusive, union_of
 from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, CallKind, Ints, KernelKind, Role, Verdict
-from tb_dlprof_plugin.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.model.timeline import Timeline
 
 _FILES = "io"
 _LOADERS_SHOW = ("kineto", "tensorflow")

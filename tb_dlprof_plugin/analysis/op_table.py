@@ -8,14 +8,12 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.direct_launches import Adopted
 from tb_dlprof_plugin.analysis.roles import Roles
-from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.grouping import distinct, first_rows, group_rows
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Ops, Role, Verdict
-from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.profile import Bools, Ints, Ops, Role, Verdict
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX, short_op_name
-from tb_dlprof_plugin.names.tensor_core_eligibility import eligible
+from tb_dlprof_plugin.names.tensor_core_eligibility import eligibility_of
 
 
 def build_ops(timeline: Timeline, adopted: Adopted, compute_capability: tuple[int, int] | None) -> tuple[Ops, Ints]:
@@ -56,32 +54,6 @@ def build_ops(timeline: Timeline, adopted: Adopted, compute_capability: tuple[in
         ops, timeline.strings, timeline.input_shapes, timeline.input_dtypes, compute_capability
     )
     return replace(ops, tensor_core_eligible=eligible_ops), row
-
-
-def eligibility_of(
-    ops: Ops,
-    strings: list[str],
-    input_shapes: list[InputShapes],
-    input_dtypes: list[InputDtypes],
-    compute_capability: tuple[int, int] | None,
-) -> Ints:
-    """Per row whether the op could use Tensor Cores, a `Verdict`; what is no op could not.
-
-    Args:
-        ops: the table.
-        strings: its string table.
-        input_shapes: what its shapes are rows of.
-        input_dtypes: what its data types are rows of.
-        compute_capability: of the GPU that the run used; None without a GPU.
-    """
-    rows = zip(ops.name.tolist(), ops.shapes.tolist(), ops.dtypes.tolist(), ops.kind.tolist(), strict=True)
-    verdicts = [
-        eligible(strings[name], input_shapes[shapes], input_dtypes[dtypes], compute_capability)
-        if kind == CallKind.OP
-        else Verdict.NO
-        for name, shapes, dtypes, kind in rows
-    ]
-    return np.array(verdicts, dtype=np.int64)
 
 
 def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:

@@ -230,7 +230,8 @@ _views: LastUsed[tuple[ProfileView, Profile, tuple[Profile, ...]]] = LastUsed(2 
 
 
 def _view(profile: Profile, ranks: tuple[Profile, ...], key_node: str | None) -> ProfileView:
-    from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
+    from tb_dlprof_plugin.metrics.key_node import with_key_node
+    from tb_dlprof_plugin.model.run_choice import KeyNodeError
     from tb_dlprof_plugin.profile_view import ProfileView
 
     def open_others() -> Iterator[ProfileView]:

@@ -81,7 +81,7 @@ _ALL = (
     Command("ops", "ops:ops", "List the ops of the model by GPU time.", page="ops"),
     Command("op-types", "ops:op_types", "List the types of ops by GPU time.", page="op_types"),
     Command("modules", "modules:modules", "Show the module tree by GPU time.", page="modules"),
-    Command("kernels", "ops:kernels", "List kernels, copies and sets by time.", page="kernels"),
+    Command("kernels", "kernels:kernels", "List kernels, copies and sets by time.", page="kernels"),
     Command("launches", "launches:launches", "Show whether the CPU or the GPU sets the pace.", page="launches"),
     Command(
         "timeline",

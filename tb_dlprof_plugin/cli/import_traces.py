@@ -24,14 +24,12 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
-from tb_dlprof_plugin.readers.ncu.counters_file import recognises as recognises_counters
 from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.tensorrt import trace_format as tensorrt
 from tb_dlprof_plugin.readers.trace_names import run_folder, stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_folder import RunFolder, RunFolderError
 
 _LONGEST_MODEL = 200
@@ -81,7 +79,7 @@ def import_traces(
     if is_job(traces, options):
         import_a_job(traces, options)
         return
-    counters = [path for path in traces if recognises_counters(path)]
+    counters = [path for path in traces if _holds_counters(path)]
     if counters and options.run is None:
         refuse(f"{counters[0]} holds counters of Nsight Compute, which belong to a run; name it with --run")
     traces = [path for path in traces if path not in counters]
@@ -321,9 +319,23 @@ def _run_name(file: Path) -> str:
     return name if name.strip(".") else file.name
 
 
+def _holds_counters(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        format_of(path)
+    except TraceError:
+        from tb_dlprof_plugin.readers.ncu.counters_file import recognises
+
+        return recognises(path)
+    return False
+
+
 def _known(event_file: Path | None) -> Profile | None:
     if event_file is None:
         return None
+    from tb_dlprof_plugin.store.logdir import read_profiles
+
     try:
         stored = read_profiles(event_file)
     except ProfileError as error:

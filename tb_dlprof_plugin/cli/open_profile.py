@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.model.run_choice import ProfileChoice, RangeChoice
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.store.choice import NoSuchProfile, sessions_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import EventFileStore, files_below
 from tb_dlprof_plugin.store.remote_copies import path_here
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.readers.options import Markers
 
 ANY = ProfileChoice()
 _MOST_NAMED = 5
@@ -121,9 +122,15 @@ def _of_trace(
     path: Path, rank: int | None, key_node: str | None, markers: Markers | None
 ) -> tuple[ProfileView, RunRef]:
     from tb_dlprof_plugin.analysis import analyze_trace
+    from tb_dlprof_plugin.cli.progress import Progress
+    from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 
     options = ReadOptions(markers or Markers.AUTO)
     with Progress(path) as progress:
         profile = analyze_trace(path, rank=rank, options=options, progress=progress.update)
     ref = RunRef(path.name, profile.source.session, profile.source.rank, profile.source.cycle)
-    return ProfileView(profile if key_node is None else with_key_node(profile, key_node)), ref
+    if key_node is not None:
+        from tb_dlprof_plugin.metrics.key_node import with_key_node
+
+        profile = with_key_node(profile, key_node)
+    return ProfileView(profile), ref

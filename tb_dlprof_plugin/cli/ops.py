@@ -1,4 +1,4 @@
-"""``tb-dlprof ops``, ``op-types`` and ``kernels``: the tables of these pages on the terminal."""
+"""``tb-dlprof ops`` and ``op-types``: the tables of these pages on the terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.common import OpRow
-from tb_dlprof_plugin.pages.kernels import KernelRow, KernelsPage, kernels_page
 from tb_dlprof_plugin.pages.op_types import OpTypeRow, OpTypesPage, op_types_page
 from tb_dlprof_plugin.pages.ops import OpsPage, ops_page
 
@@ -33,14 +32,3 @@ def op_types(page: OpTypesPage, sums: Sums, limit: Limit = 30) -> None:
     headings = {} if page.has_gpu else {"percent": "CPU %"}
     rows, gpu = page.rows, page.has_gpu
     print_rows(OpTypeRow, rows, sums=sums, limit=limit, total=page.total_rows, has_gpu=gpu, headings=headings)
-
-
-@page_command(kernels_page)
-def kernels(page: KernelsPage, sums: Sums, limit: Limit = 30) -> None:
-    """List kernels, copies and sets by time.
-
-    With the Tensor Core verdict of each and the rule that decided it.
-    """
-    say(f"{page.headline} {sums.words}", "")
-    cells = {"name": lambda row: row.short_name + (f" [{row.told_by}]" if row.told_by else "")}
-    print_rows(KernelRow, page.rows, sums=sums, limit=limit, total=page.total_rows, cells=cells)

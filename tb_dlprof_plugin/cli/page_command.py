@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -17,7 +17,9 @@ from tb_dlprof_plugin.cli.request_options import made, option_of, with_options
 from tb_dlprof_plugin.cli.sums import sums_of
 from tb_dlprof_plugin.model.request import request_fields
 from tb_dlprof_plugin.model.run_choice import ProfileChoice, RangeChoice
-from tb_dlprof_plugin.reports.table import Report
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.reports.table import Report
 
 Page = TypeVar("Page", bound=msgspec.Struct)
 

@@ -7,6 +7,7 @@ import io
 import math
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.table import Table
@@ -18,8 +19,9 @@ from tb_dlprof_plugin.cli.terminal import say, write_bytes, write_csv, write_jso
 from tb_dlprof_plugin.cli.visible_console import PIPED_WIDTH, console
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.visible import visible
-from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
-from tb_dlprof_plugin.reports.table import Report, csv_text, pretty
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.reports.table import Report
 
 UNKNOWN = "unknown"
 _WHOLE = 1e6
@@ -65,6 +67,8 @@ def check_output(output: OutputFormat | None) -> None:
     """Ends the command with one sentence where it could not print Parquet; before the work that this would be for."""
     if output is not OutputFormat.parquet:
         return
+    from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
+
     if not has_pyarrow():
         refuse(MISSING)
     if sys.stdout.isatty():
@@ -85,6 +89,8 @@ def _table_of(page: object, name: str | None) -> Report:
 
 def print_json(value: object) -> None:
     """The data, indented."""
+    from tb_dlprof_plugin.reports.table import pretty
+
     write_json(pretty(value))
 
 
@@ -93,6 +99,8 @@ def print_csv(table: Report) -> None:
 
     Unknown is an empty cell, and no spreadsheet reads a name as a formula.
     """
+    from tb_dlprof_plugin.reports.table import csv_text
+
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.api.rows import rows_table
+from typing import TYPE_CHECKING
+
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.rows import print_rows
@@ -21,14 +22,19 @@ from tb_dlprof_plugin.pages.quantities import (
     TENSOR_CORE_UTILIZATION,
 )
 from tb_dlprof_plugin.pages.trust import TrustVerdict
-from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.reports.table import Report
 
 _SHOWN_REGIONS = 3
 
 
 def _figures(page: Overview) -> Report:
     """One row: the run's identity, and its figures."""
+    from tb_dlprof_plugin.api.rows import rows_table
+    from tb_dlprof_plugin.reports.table import Report
+
     named, figures = rows_table(RunRef, [page.ref]), rows_table(PerformanceSummary, [page.summary])
     return Report(named.columns + figures.columns, [named.rows[0] + figures.rows[0]])
 

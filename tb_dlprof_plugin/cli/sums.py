@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.cli.printing import UNKNOWN, time
-from tb_dlprof_plugin.pages.common import SelectedRange
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.pages.common import SelectedRange
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tb_dlprof_plugin.readers.known_not_read import known_below
 from tb_dlprof_plugin.readers.registry import FORMATS, files_below, recording_of
 
 _MOST_NAMED = 5
@@ -48,6 +47,8 @@ def folder_summary(
     if failures:
         yield f"Not read, for the reasons above: {_names(failures)}."
     others = [one for folder in named if folder.is_dir() for one in _others(folder, set(files))]
+    from tb_dlprof_plugin.readers.known_not_read import known_below
+
     known = known_below(others)
     for known_format, of_it in known.items():
         yield f"Not read: {known_format.what} ({_names(of_it)}); {known_format.instead(of_it[0])}."
@@ -58,6 +59,8 @@ def folder_summary(
 
 def known_in(folder: Path) -> str:
     """What the first file below a directory of a known format is, and what to do; "" where there is none."""
+    from tb_dlprof_plugin.readers.known_not_read import known_below
+
     for known, files in known_below(sorted(folder.rglob("*"))).items():
         return f"{_names(files)}: {known.what}, which tb-dlprof does not read; {known.instead(files[0])}"
     return ""

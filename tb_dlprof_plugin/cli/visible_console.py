@@ -26,7 +26,7 @@ class _VisibleConsole(Console):
 
 
 def console(piped_width: int | None = PIPED_WIDTH, **settings: Any) -> Console:
-    """The terminal; names from traces are never interpreted as markup.
+    """The terminal; names from traces are never interpreted, as markup or as emoji.
 
     Args:
         piped_width: in a pipe; None for what the environment says.
@@ -34,4 +34,4 @@ def console(piped_width: int | None = PIPED_WIDTH, **settings: Any) -> Console:
     """
     stream = sys.stderr if settings.get("stderr") else sys.stdout
     width = None if stream.isatty() else piped_width
-    return _VisibleConsole(highlight=False, markup=False, width=width, **settings)
+    return _VisibleConsole(highlight=False, markup=False, emoji=False, width=width, **settings)

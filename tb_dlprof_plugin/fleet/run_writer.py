@@ -6,13 +6,15 @@ import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.event_file import write_profile
-from tb_dlprof_plugin.store.profile_store import opened
 from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
@@ -44,6 +46,9 @@ def write_runs(directory: Path, profiles: Sequence[Profile]) -> list[Path]:
 def as_read(blob: bytes) -> ProfileView:
     """An encoded profile as it will be read: one that was just made differs from it where verdicts depend on what is
     stored."""
+    from tb_dlprof_plugin.profile_view import ProfileView
+    from tb_dlprof_plugin.store.reclassify import opened
+
     return ProfileView(opened(blob))
 
 

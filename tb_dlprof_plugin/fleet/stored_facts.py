@@ -19,7 +19,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.allowance import Allowance, JobAllowance, TooLarge
 from tb_dlprof_plugin.store.choice import StoredBlob, common_cycle
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.profile_store import opened
+from tb_dlprof_plugin.store.reclassify import opened
 
 _CYCLES = 2
 """Of each rank that are held: ranks are at most one recording apart."""

@@ -14,14 +14,10 @@ import numpy as np
 from tb_dlprof_plugin.analysis.key_node import cut_at
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Profile, Role
-from tb_dlprof_plugin.model.visible import VisibleMessage
+from tb_dlprof_plugin.model.run_choice import KeyNodeError
 from tb_dlprof_plugin.profile_view import ProfileView, group_name
 
 _CANDIDATES = 5
-
-
-class KeyNodeError(VisibleMessage, ValueError):
-    """There is no such key node; the message is one sentence with candidate ops."""
 
 
 def with_key_node(profile: Profile, key_node: str) -> Profile:

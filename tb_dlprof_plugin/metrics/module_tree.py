@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit, subtree_ends
@@ -49,7 +50,7 @@ def module_tree(view: ProfileView) -> ModuleTree | None:
 def _tree(view: ProfileView, everything: Selection) -> ModuleTree | None:
     profile = view.profile
     ops, calls, strings = profile.ops, profile.calls, profile.strings
-    recorded = np.unique(ops.module[ops.module > 0]).tolist()
+    recorded = distinct(ops.module[ops.module > 0]).tolist()
     if not recorded and not (ops.kind == CallKind.MODULE).any():
         return None
     order = _preorder([strings[i] for i in recorded], _first_calls(view, recorded))

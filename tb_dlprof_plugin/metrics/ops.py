@@ -9,6 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -80,8 +81,8 @@ def group_precisions(view: ProfileView, selection: Selection) -> list[str]:
         & (kernels.tensor_core[launches.kernel] == Verdict.YES)
     )
     found: list[set[str]] = [set() for _ in range(len(view.groups))]
-    pairs = np.unique(np.stack((view.launch_group[rows], kernels.precision[launches.kernel[rows]])), axis=1)
-    for group, precision in pairs.T.tolist():
+    (groups, precisions), _ = group_rows(view.launch_group[rows], kernels.precision[launches.kernel[rows]])
+    for group, precision in zip(groups.tolist(), precisions.tolist(), strict=True):
         if profile.strings[precision]:
             found[group].add(profile.strings[precision])
     return ["+".join(sorted(names)) for names in found]

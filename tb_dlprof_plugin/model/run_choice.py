@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tb_dlprof_plugin.model.request import Option, Request
+from tb_dlprof_plugin.model.visible import VisibleMessage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,3 +26,7 @@ class RangeChoice(ProfileChoice):
 
     first: Annotated[int | None, Option("Index of the first iteration to aggregate, counted from 0.")] = None
     last: Annotated[int | None, Option("Index of the last iteration to aggregate, inclusive.")] = None
+
+
+class KeyNodeError(VisibleMessage, ValueError):
+    """There is no such key node; the message is one sentence with candidate ops."""

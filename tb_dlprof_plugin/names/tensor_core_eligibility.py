@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from tb_dlprof_plugin.model.dtypes import COMPLEX_DOUBLE, COMPLEX_FLOAT, InputDtypes, dtype_named
-from tb_dlprof_plugin.model.profile import Verdict
+from tb_dlprof_plugin.model.profile import CallKind, Ints, Ops, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
 
 _CONVOLUTION = frozenset({
@@ -202,3 +204,29 @@ def is_depthwise(op: str, shapes: InputShapes) -> bool:
     if image is None or weight is None or len(image) < 3 or len(weight) < 3:
         return False
     return weight[1] == 1 and image[1] > 1
+
+
+def eligibility_of(
+    ops: Ops,
+    strings: list[str],
+    input_shapes: list[InputShapes],
+    input_dtypes: list[InputDtypes],
+    compute_capability: tuple[int, int] | None,
+) -> Ints:
+    """Per row whether the op could use Tensor Cores, a `Verdict`; what is no op could not.
+
+    Args:
+        ops: the table.
+        strings: its string table.
+        input_shapes: what its shapes are rows of.
+        input_dtypes: what its data types are rows of.
+        compute_capability: of the GPU that the run used; None without a GPU.
+    """
+    rows = zip(ops.name.tolist(), ops.shapes.tolist(), ops.dtypes.tolist(), ops.kind.tolist(), strict=True)
+    verdicts = [
+        eligible(strings[name], input_shapes[shapes], input_dtypes[dtypes], compute_capability)
+        if kind == CallKind.OP
+        else Verdict.NO
+        for name, shapes, dtypes, kind in rows
+    ]
+    return np.array(verdicts, dtype=np.int64)

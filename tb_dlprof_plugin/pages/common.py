@@ -9,7 +9,6 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import coverage
-from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.share_range import ShareRange
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import share_between, short_kernel_name
@@ -255,6 +254,8 @@ def coverage_of(view: ProfileView) -> Coverage:
 
 def run_title(view: ProfileView) -> str:
     """The run in a few words: "ResNet50, AMP FP16 (autocast), NVIDIA H200"."""
+    from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+
     header = header_of(view.profile)
     parts = (view.profile.facts.run_name, header.model, precision_mode(view).label, header.device)
     return ", ".join(dict.fromkeys(part for part in parts if part))

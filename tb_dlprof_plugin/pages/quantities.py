@@ -1,22 +1,22 @@
 """The quantities that more than one page shows: each has one name, one sentence and one function.
 
 A page's struct says which of them a field shows (`pages.columns.Quantity`); `tests/invariants/test_one_answer.py` asks
-every such field of every recording for what the function says.
+every such field of every recording for what the function says. What few pages show is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tb_dlprof_plugin.metrics.energy import StepEnergy, step_energy
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
-from tb_dlprof_plugin.metrics.memory import peak_allocated, peak_reserved
-from tb_dlprof_plugin.metrics.run_figures import step_flops
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.pages.columns import Quantity
-from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.metrics.energy import StepEnergy
 
 Value = Callable[[ProfileView, Selection], float | None]
 
@@ -33,6 +33,8 @@ def _per_step(total: Value) -> Value:
 
 def _of_energy(read: Callable[[StepEnergy], float | None]) -> Value:
     def value(view: ProfileView, selection: Selection) -> float | None:
+        from tb_dlprof_plugin.metrics.energy import step_energy
+
         energy = step_energy(view, selection)
         return None if energy is None else read(energy)
 
@@ -48,8 +50,28 @@ def _samples_per_second(view: ProfileView, selection: Selection) -> float | None
 
 
 def _allocator_memory(view: ProfileView, _: Selection) -> float | None:
+    from tb_dlprof_plugin.planning.memory.capacity import capacity
+
     room = capacity(view)
     return room.least if room else None
+
+
+def _step_flops(view: ProfileView, selection: Selection) -> float | None:
+    from tb_dlprof_plugin.metrics.run_figures import step_flops
+
+    return step_flops(view, selection)
+
+
+def _peak_allocated(view: ProfileView, selection: Selection) -> float | None:
+    from tb_dlprof_plugin.metrics.memory import peak_allocated
+
+    return peak_allocated(view, selection)[0]
+
+
+def _peak_reserved(view: ProfileView, selection: Selection) -> float | None:
+    from tb_dlprof_plugin.metrics.memory import peak_reserved
+
+    return peak_reserved(view, selection)
 
 
 STEP = Quantity(
@@ -138,21 +160,21 @@ FLOPS = Quantity(
     "runFlops",
     "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
     "FLOPs per step",
-    step_flops,
+    _step_flops,
 )
 PEAK_ALLOCATED = Quantity(
     "memoryPeakAllocated",
     "Most bytes that tensors and workspace held on the GPU at one moment: of the selected iterations where memory was "
     "recorded, else, marked with * in tables, of the process until the end of the recording.",
     "Peak memory allocated",
-    lambda view, selection: peak_allocated(view, selection)[0],
+    _peak_allocated,
 )
 PEAK_RESERVED = Quantity(
     "memoryPeakReserved",
     "Most bytes that PyTorch's allocator had reserved on the GPU, in use or not: of the selected iterations where "
     "memory was recorded, else of the process until the end of the recording.",
     "Peak memory reserved",
-    peak_reserved,
+    _peak_reserved,
 )
 GPU_MEMORY = Quantity(
     "gpuMemory",

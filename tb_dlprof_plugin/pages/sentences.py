@@ -7,11 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from tb_dlprof_plugin.metrics.iteration_pace import Pace
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.share_range import ShareRange
-from tb_dlprof_plugin.metrics.step_idle import step_idle
 from tb_dlprof_plugin.metrics.tensor_activity import NO_TENSOR_CORES_PERCENT, MeasuredActivity
 from tb_dlprof_plugin.model.formatting import duration, share, share_between, short_kernel_name
 from tb_dlprof_plugin.model.profile import Verdict
@@ -83,6 +81,9 @@ def idle_words(view: ProfileView, selection: Selection, cpu: str = "the CPU") ->
     if (steps.category_ns["dataloader"] or 0) > _MOSTLY * idle:
         return f"waits for data {share(percent)}"
     # A whole program waits for more than the CPU's launching: it loads a model, reads files.
+    from tb_dlprof_plugin.metrics.iteration_pace import Pace
+    from tb_dlprof_plugin.metrics.step_idle import step_idle
+
     late = step_idle(view, selection).pace in (Pace.CPU, Pace.MIXED) and not unmarked(view)
     return f"waits for {cpu} {share(percent)}" if late else f"is idle {share(percent)}"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.json_file import head_of
 from tb_dlprof_plugin.readers.log_directory import ENDINGS as XPLANE_ENDINGS
-from tb_dlprof_plugin.readers.sqlite_tables import HEADER as SQLITE
+from tb_dlprof_plugin.readers.sqlite_file import HEADER as SQLITE
 
 _HEAD_BYTES = 2**18
 """The definitions of a database's tables lie in its first pages."""

@@ -16,7 +16,6 @@ from typing import Protocol
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
-from tb_dlprof_plugin.readers.known_not_read import why_not_read
 from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.nvprof import trace_format as nvprof
 from tb_dlprof_plugin.readers.onnxruntime import trace_format as onnxruntime
@@ -87,6 +86,8 @@ def format_of(path: Path) -> TraceFormat:
 @lru_cache(maxsize=64)
 def _format_of(path: Path, _state: tuple[int, int] | None) -> TraceFormat:
     """Kept: commands ask again and again of a file, where it belongs, how its run is called, to read it."""
+    from tb_dlprof_plugin.readers.known_not_read import why_not_read
+
     known_not_read = why_not_read(path)
     if known_not_read is not None:
         raise TraceError(known_not_read)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.sqlite_tables import HEADER
 
 DATABASE_ENDINGS = (".sqlite", ".sqlite.gz")
+HEADER = b"SQLite format 3\0"
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
 _MOST_GROWTH = 1100

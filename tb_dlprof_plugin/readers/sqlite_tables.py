@@ -21,7 +21,6 @@ import numpy as np
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.errors import TraceError
 
-HEADER = b"SQLite format 3\0"
 MISSING = int(np.iinfo(np.int64).min)
 """Stands for NULL, for a value that is no integer and for a column that the table does not have."""
 

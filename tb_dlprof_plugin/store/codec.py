@@ -7,15 +7,16 @@ version of the schema.
 from __future__ import annotations
 
 import gzip
+from typing import TypeVar
 
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION, Profile
 from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store.allowance import GZIP, Allowance, TooLarge, largest_unpacked
 from tb_dlprof_plugin.store.message import message_of, read_message, struct_of
-from tb_dlprof_plugin.store.schema_1 import ProfileOfSchema1, of_today
 from tb_dlprof_plugin.store.validation import check_lengths, check_profile
 from tb_dlprof_plugin.store.wire import VARINT, Entries, varint
 
+_Profile = TypeVar("_Profile", bound=Profile)
 _VERSION = 1
 """The field's number."""
 
@@ -53,18 +54,24 @@ def decode(blob: bytes) -> Profile:
             )
         if version < 1:
             raise ProfileError("the stored data is not a profile; record the run again")
-        kind = ProfileOfSchema1 if version == 1 else Profile
-        values = read_message(data, kind, allowance)
-        check_lengths(kind, values, allowance)
-        profile = struct_of(kind, values, allowance)
-        if isinstance(profile, ProfileOfSchema1):
-            profile = of_today(profile)
+        if version == 1:
+            from tb_dlprof_plugin.store.schema_1 import ProfileOfSchema1, of_today
+
+            profile = of_today(_struct_in(data, ProfileOfSchema1, allowance))
+        else:
+            profile = _struct_in(data, Profile, allowance)
         check_profile(profile)
     except TooLarge as error:
         raise ProfileError(f"the stored profile {error}, which none does; check where the file comes from") from None
     except (ValueError, IndexError, OverflowError) as error:
         raise ProfileError(f"the stored profile is damaged ({error}); record the run again") from None
     return profile
+
+
+def _struct_in(data: bytes, kind: type[_Profile], allowance: Allowance) -> _Profile:
+    values = read_message(data, kind, allowance)
+    check_lengths(kind, values, allowance)
+    return struct_of(kind, values, allowance)
 
 
 def _version_of(data: bytes) -> int:

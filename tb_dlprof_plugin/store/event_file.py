@@ -7,8 +7,7 @@ record an ``Event`` message. google-crc32c computes the checksums, because Tenso
 from __future__ import annotations
 
 import os
-import secrets
-import socket
+import platform
 import struct
 import time
 from collections.abc import Iterator
@@ -67,7 +66,7 @@ def event_file_name(at_ns: int, maker: str) -> str:
 
 def own_event_file_name(at_ns: int) -> str:
     """The name of an event file that this process makes at that time; no other has it."""
-    return event_file_name(at_ns, f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}")
+    return event_file_name(at_ns, f"{platform.node()}.{os.getpid()}.{os.urandom(4).hex()}")
 
 
 def event_file_content(

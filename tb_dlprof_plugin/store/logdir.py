@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.model.near_names import did_you_mean
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import EventBlob, event_files, read_blobs
-from tb_dlprof_plugin.store.near_paths import near_paths
 from tb_dlprof_plugin.store.profile_store import ProfileStore
 from tb_dlprof_plugin.store.remote_copies import path_here
 
@@ -70,6 +68,9 @@ def files_below(path: str | os.PathLike[str]) -> list[Path]:
 
 def no_such_path(path: Path) -> str:
     """The sentence about a path that does not exist."""
+    from tb_dlprof_plugin.model.near_names import did_you_mean
+    from tb_dlprof_plugin.store.near_paths import near_paths
+
     return f"{path} does not exist; {did_you_mean(near_paths(path)) or 'give a logdir, a run or an event file.'}"
 
 

@@ -6,14 +6,13 @@ import contextlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
-from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.run_choice import KeyNodeError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import MOST_RANKS, NoSuchProfile, StoredBlob, choose, newest_of_runs, ranks_together
-from tb_dlprof_plugin.store.codec import ProfileError, decode
+from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.last_used import LastUsed
-from tb_dlprof_plugin.store.reclassify import reclassified
+from tb_dlprof_plugin.store.reclassify import opened
 from tb_dlprof_plugin.store.validation import size_of
 
 _Blob = TypeVar("_Blob", bound=StoredBlob)
@@ -98,8 +97,11 @@ class ProfileStore(Generic[_Blob]):
             NoSuchProfile: there is none.
         """
         of_run = self.of_run(run)
-        if not of_run and (meant := did_you_mean(near_names(run, {blob.ref.run for blob in self.all()}))):
-            raise NoSuchProfile(f"Run {run!r} holds no profile; {meant}")
+        if not of_run:
+            from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
+
+            if meant := did_you_mean(near_names(run, {blob.ref.run for blob in self.all()})):
+                raise NoSuchProfile(f"Run {run!r} holds no profile; {meant}")
         return choose(of_run, run, session, rank, cycle, any_session)
 
     def latest(self) -> list[_Blob]:
@@ -140,6 +142,8 @@ class ProfileStore(Generic[_Blob]):
         )
 
     def _cut(self, profile: Profile, key_node: str) -> Profile:
+        from tb_dlprof_plugin.metrics.key_node import with_key_node
+
         cut = with_key_node(profile, key_node)
         if self._most_iterations is not None and len(cut.iterations) > self._most_iterations:
             raise TooManyIterations(
@@ -156,12 +160,3 @@ def read_profile(blob: StoredBlob) -> Profile:
         ProfileError: it is damaged; the caller adds which profile it is.
     """
     return opened(blob.read())
-
-
-def opened(data: bytes) -> Profile:
-    """`read_profile` of the bytes.
-
-    Raises:
-        ProfileError: they are damaged; the caller adds which profile it is.
-    """
-    return reclassified(decode(data))

@@ -13,10 +13,20 @@ import numpy as np
 from tb_dlprof_plugin.analysis.categories import time_categories
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches, with_measured_verdicts
-from tb_dlprof_plugin.analysis.op_table import eligibility_of
 from tb_dlprof_plugin.model.profile import CallKind, Profile
 from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.names.gpu_generations import tensor_core_capability, with_capabilities
+from tb_dlprof_plugin.names.tensor_core_eligibility import eligibility_of
+from tb_dlprof_plugin.store.codec import decode
+
+
+def opened(data: bytes) -> Profile:
+    """The profile of a blob with what today's rules say of its kernels and ops.
+
+    Raises:
+        ProfileError: the bytes are damaged; the caller adds which profile it is.
+    """
+    return reclassified(decode(data))
 
 
 def reclassified(profile: Profile) -> Profile:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.addresses import AddressError, Listed
-from tb_dlprof_plugin.readers.trace_names import DUMP_NAME, INSPECTOR_NAME, RECORDING_ENDINGS
 from tb_dlprof_plugin.store.codec import ProfileError
 
 _AT_ONCE = 16
@@ -58,6 +57,8 @@ def path_here(source: str | os.PathLike[str]) -> Path:
 def _wanted(address: str, found: Sequence[Listed]) -> list[Listed]:
     if addresses.is_pattern(address) or len(found) == 1:
         return list(found)
+    from tb_dlprof_plugin.readers.trace_names import DUMP_NAME, INSPECTOR_NAME, RECORDING_ENDINGS
+
     dumps = [one for one in found if DUMP_NAME.search(one.address) or INSPECTOR_NAME.search(one.address)]
     ours = [one for one in found if _EVENT_FILE.search(one.address)]
     return [*(ours or [one for one in found if one.address.lower().endswith(RECORDING_ENDINGS)]), *dumps]

@@ -18,7 +18,6 @@ from typing import TypeVar
 from tb_dlprof_plugin.model.profile import Source
 from tb_dlprof_plugin.model.whole_file import whole_file
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_files import RunFile, event_files_in, recorded_traces, remove_all
 
 _PATIENCE_S = 60.0
@@ -155,6 +154,8 @@ def run_name_parts(name: str) -> tuple[str, ...]:
 
 def _sources(files: Sequence[RunFile]) -> Iterator[Source]:
     """Of the profiles in event files; what cannot be read names no trace."""
+    from tb_dlprof_plugin.store.logdir import read_profiles
+
     for file in files:
         with contextlib.suppress(ProfileError):
             yield from (stored.profile.source for stored in read_profiles(file.path))

@@ -10,7 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.job import Job
 from tb_dlprof_plugin.fleet.stored_facts import JobFacts, facts_of_job
-from tb_dlprof_plugin.metrics.key_node import KeyNodeError
+from tb_dlprof_plugin.model.run_choice import KeyNodeError
 from tb_dlprof_plugin.pages.compare_metrics import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob, of_common_cycle

@@ -1,4 +1,4 @@
-"""`tb-dlprof --help` lists every subcommand as its own help does, without importing any."""
+"""Help of `tb-dlprof` and of its subcommands says what these say of themselves, without importing any."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.commands import COMMANDS
-from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.cli.main import Listed, app
 
 LIGHT = """
 import sys
 from tb_dlprof_plugin.cli.main import app
 try:
-    app(["--help"])
+    app([*sys.argv[1:], "--help"])
 except SystemExit:
     loaded = {name.partition(".")[0] for name in sys.modules}
     print("loaded:", *sorted(loaded & {"numpy", "msgspec", "tensorboard", "google", "rich"}))
@@ -24,10 +24,13 @@ except SystemExit:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_list_says_of_a_subcommand_what_its_own_help_begins_with(command: str) -> None:
-    result = CliRunner().invoke(app, [command, "--help"])
-    assert result.exit_code == 0, result.output
-    assert result.stdout.split("\n\n")[1].strip() == COMMANDS[command].summary
+def test_help_is_what_the_subcommand_itself_says(command: str) -> None:
+    shown = CliRunner().invoke(app, [command, "--help"], prog_name="tb-dlprof")
+    itself = Listed(COMMANDS[command]).loaded()
+    own = itself.make_context(f"tb-dlprof {command}", [], resilient_parsing=True, terminal_width=80).get_help()
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.rstrip() == own.rstrip(), "run `make generate`, and commit what it writes"
+    assert shown.stdout.split("\n\n")[1].strip() == COMMANDS[command].summary
 
 
 def test_the_list_has_every_subcommand_and_nothing_else() -> None:
@@ -35,8 +38,21 @@ def test_the_list_has_every_subcommand_and_nothing_else() -> None:
     assert [tuple(line.split(maxsplit=1)) for line in listed] == [(one.name, one.summary) for one in COMMANDS.values()]
 
 
-def test_the_list_imports_no_subcommand_and_nothing_heavy() -> None:
-    done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, timeout=120)
+def test_help_behind_other_options_and_of_the_script_behind_run() -> None:
+    assert CliRunner().invoke(app, ["ops", "RUN", "--limit", "3", "--help"]).stdout.startswith("Usage: ")
+    script = CliRunner().invoke(app, ["run", "--reports", "all", "no_such_file.py", "--help"])
+    assert script.exit_code != 0
+    assert "Usage: " not in script.stdout
+
+
+def test_a_near_name_is_suggested() -> None:
+    assert "Did you mean 'summary'?" in CliRunner().invoke(app, ["sumary"]).stderr
+
+
+@pytest.mark.parametrize("asked", ["", "ops", "run"])
+def test_help_imports_no_subcommand_and_nothing_heavy(asked: str) -> None:
+    command = [sys.executable, "-c", LIGHT, *asked.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     *_, loaded, imported = done.stdout.splitlines()
     assert loaded.strip() == "loaded:"
     assert set(imported.split()[1:]) == {
@@ -44,7 +60,6 @@ def test_the_list_imports_no_subcommand_and_nothing_heavy() -> None:
         "tb_dlprof_plugin.cli.commands",
         "tb_dlprof_plugin.cli.dlprof_aliases",
         "tb_dlprof_plugin.cli.main",
-        "tb_dlprof_plugin.cli.options_behind",
         "tb_dlprof_plugin.cli.terminal",
         "tb_dlprof_plugin.model",
         "tb_dlprof_plugin.model.lazy_imports",

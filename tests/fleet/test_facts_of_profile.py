@@ -20,7 +20,7 @@ from tb_dlprof_plugin.fleet.rank_facts import UNKNOWN, Operation, RankFacts
 from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store import profile_store
+from tb_dlprof_plugin.store import reclassify
 from tb_dlprof_plugin.store.choice import of_common_cycle
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs, write_profile
@@ -227,7 +227,7 @@ def test_facts_are_read_without_opening_the_profile(
     blobs = [blob for file in sorted(tmp_path.rglob("*tfevents*")) for blob in read_blobs(file, "run")]
     expected = [facts_of_profile(recorded[path]) for path in NCCL]
     with monkeypatch.context() as patch:
-        patch.setattr(profile_store, "decode", lambda blob: pytest.fail("the profile is opened"))
+        patch.setattr(reclassify, "decode", lambda blob: pytest.fail("the profile is opened"))
         found = facts_of_job(blobs, 2)
     assert found.unreadable == []
     assert [one.rank for one in found.facts] == [0, 1]

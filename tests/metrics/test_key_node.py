@@ -8,7 +8,8 @@ import pytest
 from tb_dlprof_plugin.analysis.key_node import cut_at
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.metrics.iterations import step_totals
-from tb_dlprof_plugin.metrics.key_node import KeyNodeError, key_node_candidates, with_key_node
+from tb_dlprof_plugin.metrics.key_node import key_node_candidates, with_key_node
+from tb_dlprof_plugin.model.run_choice import KeyNodeError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import decode, encode
 

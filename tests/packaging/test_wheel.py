@@ -81,6 +81,7 @@ def test_the_wheel_holds_every_module_and_the_generated_code(tree: Path, wheel: 
     modules = {path.relative_to(tree).as_posix() for path in (tree / "tb_dlprof_plugin").rglob("*.py")}
     assert "tb_dlprof_plugin/readers/xplane/xplane_pb2.py" in modules
     modules |= {f"tb_dlprof_plugin/web/export/{name}" for name in ("page.html", "boot.js")}
+    modules.add("tb_dlprof_plugin/cli/help.json")
     assert modules <= set(_names(wheel))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.run_choice import KeyNodeError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import profile_store
 from tb_dlprof_plugin.store.choice import (

@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.cli.open_profile import Chosen
-from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
+from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.metrics.roofline import MOST_OF_ROOF
 from tb_dlprof_plugin.model.plan_request import PlanError
+from tb_dlprof_plugin.model.run_choice import KeyNodeError
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.compare import compare_op, compare_page
 from tb_dlprof_plugin.pages.compare_metrics import CompareInput

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.stored_summary import encode_summary
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.profile_store import ProfileStore
-from tb_dlprof_plugin.store.profile_store import opened as opened_profile
+from tb_dlprof_plugin.store.reclassify import opened as opened_profile
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web import recorded_runs
 from tb_dlprof_plugin.web.run_source import DataProviderSource

@@ -32,7 +32,8 @@ from tb_dlprof_plugin.cli.terminal import tell
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.stored_summary import write_summarized_run
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, find_nsys
+from tb_dlprof_plugin.readers.nsys.report_file import find_nsys
+from tb_dlprof_plugin.readers.nsys.trace_format import REPORT_ENDINGS
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 
 _TRACED = "cuda,nvtx,cudnn,cublas"

@@ -34,7 +34,6 @@ from tb_dlprof_plugin.readers.errors import UNDECODABLE
 from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.readers.kineto.communication import CommunicationBuilder
 from tb_dlprof_plugin.readers.kineto.python_exporter import PROCESSES
-from tb_dlprof_plugin.readers.kineto.python_frames import place_of
 
 HOST_KINDS = {
     "cpu_op": HostKind.OP,
@@ -133,7 +132,7 @@ class ColumnBuilder:
         self._strings = strings
         self._names: _Numbered[str] = _Numbered(lambda name: strings.add(_without_overload(name)))
         self._places_of_frames = StringTable()
-        self._frame_places: _Numbered[str] = _Numbered(lambda name: self._places_of_frames.add(place_of(name)))
+        self._frame_places: _Numbered[str] = _Numbered(self._place_of_frame)
         self._input_shapes: InputTable[InputShapes] = InputTable(())
         self._input_dtypes: InputTable[InputDtypes] = InputTable(())
         self._shapes: _Numbered[bytes] = _Numbered(lambda raw: self._input_shapes.add(parse_shapes(raw)))
@@ -154,6 +153,11 @@ class ColumnBuilder:
         self.communication = CommunicationBuilder(strings)
         self.python_frames = 0
         self.unlabelled = 0
+
+    def _place_of_frame(self, name: str) -> int:
+        from tb_dlprof_plugin.readers.kineto.python_frames import place_of
+
+        return self._places_of_frames.add(place_of(name))
 
     def add(self, complete: Sequence[Any], memory: Sequence[Any]) -> None:
         """Takes in complete events and ``[memory]`` events."""

@@ -22,7 +22,6 @@ from tb_dlprof_plugin.model.timeline import (
     TraceNote,
 )
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.processes import left_out_note, processes_note
 
 _T = TypeVar("_T")
 _FEWEST_OPS = 10
@@ -53,6 +52,8 @@ def by_process(timeline: Timeline, process_of_thread: Sequence[str]) -> list[Tim
     ran_ops = sorted((pid for pid, count in ops.items() if count >= _FEWEST_OPS or pid in launched), key=_by_number)
     if len(ran_ops) < 2:
         return [timeline]
+    from tb_dlprof_plugin.readers.processes import left_out_note, processes_note
+
     number_of = {pid: number for number, pid in enumerate(ran_ops)}
     main = number_of[max(ran_ops, key=lambda pid: ops[pid])]
     of_thread = np.array([number_of.get(pid, main) for pid in pids.tolist()], dtype=np.int64)

@@ -17,9 +17,10 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -41,9 +42,7 @@ from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
 from tb_dlprof_plugin.readers.kineto.blocks import read_blocks
 from tb_dlprof_plugin.readers.kineto.columns import UNKNOWN_TIME, ColumnBuilder
 from tb_dlprof_plugin.readers.kineto.event_decoder import EventDecoder
-from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
-from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 from tb_dlprof_plugin.readers.kineto.process_groups import completed, described_groups, text_of
 from tb_dlprof_plugin.readers.kineto.processes import by_process
 from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
@@ -54,6 +53,9 @@ from tb_dlprof_plugin.readers.kineto.records import (
 )
 from tb_dlprof_plugin.readers.kineto.split import TRUNCATED, event_runs, open_events
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK, ORIGINALS
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 
 _TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d{1,19})\.\d*[1-9]')
 _INEXACT_FROM_US = 2**43
@@ -114,7 +116,13 @@ class _Reader:
         self.damage = damage
         self.events = 0
         self._events = EventDecoder(exact, distributed, damage)
-        self._repair = Repair(self._events.decode, self._take, damage)
+
+    @cached_property
+    def _repair(self) -> Repair:
+        # Few files are damaged.
+        from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
+
+        return Repair(self._events.decode, self._take, self.damage)
 
     def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> TraceHeader:
         """Reads all events; ``text`` is what was already read of them. Returns the header."""
@@ -162,6 +170,8 @@ class _Reader:
         except UNDECODABLE as error:
             truncated = str(error) == TRUNCATED
         header = TraceHeader()
+        from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
+
         repaired = repair_json(text)
         if truncated and repaired is None:
             self._cut_short()

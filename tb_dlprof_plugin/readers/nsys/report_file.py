@@ -17,9 +17,8 @@ from pathlib import Path
 
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.nsys.trace_format import UNFINISHED
 
-REPORT_ENDINGS = (".nsys-rep", ".qdrep")
-_UNFINISHED = ".qdstrm"
 _PLACES = (
     "/opt/nvidia/nsight-systems/*/bin/nsys", "/opt/nvidia/nsight-systems*/bin/nsys",
     "/opt/nvidia/nsight-systems*/*/target-linux-x64/nsys", "/usr/local/cuda*/bin/nsys",
@@ -31,11 +30,6 @@ PAYLOADS = "--include-blobs=true"
 """Payloads of NVTX ranges; nsys before 2023 has no such option, and names it where it does not know it."""
 _LONGEST_S = 3600
 _TOLD_CHARACTERS = 300
-
-
-def is_report(path: Path) -> bool:
-    """Whether the name is that of a report; its contents are closed."""
-    return path.name.endswith((*REPORT_ENDINGS, _UNFINISHED))
 
 
 @functools.lru_cache(maxsize=1)
@@ -73,7 +67,7 @@ def exported(report: Path) -> Iterator[Path]:
     except OSError as error:
         raise TraceError(f"{report} cannot be read ({error.strerror}).") from None
     wanted = _by_hand(report)
-    if report.name.endswith(_UNFINISHED):
+    if report.name.endswith(UNFINISHED):
         raise TraceError(f"{report} is an unfinished report; run QdstrmImporter on it, and then `{wanted}`.")
     nsys = find_nsys()
     if nsys is None:

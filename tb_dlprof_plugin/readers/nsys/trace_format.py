@@ -9,17 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, exported, is_report
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.sqlite_file import DATABASE_ENDINGS, is_sqlite, unpacked
-from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.readers.sqlite_tables import Database
 
 NAME = "nsys"
 TITLE = "a database or report of Nsight Systems (*.sqlite, *.sqlite.gz, *.nsys-rep, *.qdrep)"
 
+REPORT_ENDINGS = (".nsys-rep", ".qdrep")
+UNFINISHED = ".qdstrm"
 _STRINGS = "StringIds"
 _ENDING = re.compile(r"(\.nsys-rep|\.qdrep|\.sqlite|\.sqlite3|\.db)?(\.gz)?$")
 
@@ -36,6 +40,8 @@ def recognises(path: Path) -> bool:
         return True
     if not is_sqlite(path):
         return False
+    from tb_dlprof_plugin.readers.sqlite_tables import Database
+
     try:
         with unpacked(path) as file, Database(file, path) as database:
             tables = database.tables
@@ -48,13 +54,20 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of a report's processes."""
     from tb_dlprof_plugin.readers.cupti.timelines import timelines
+    from tb_dlprof_plugin.readers.nsys.report_file import exported
     from tb_dlprof_plugin.readers.nsys.tables import read_tables
+    from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
 
     with collector_paused():
         with exported(path) if is_report(path) else unpacked(path) as file, Database(file, path, progress) as database:
             recording = read_tables(database, path)
             nothing = why_nothing(database)
         return timelines(recording, options.markers, nothing)
+
+
+def is_report(path: Path) -> bool:
+    """Whether the name is that of a report; its contents are closed."""
+    return path.name.endswith((*REPORT_ENDINGS, UNFINISHED))
 
 
 def run_name(path: Path) -> str:

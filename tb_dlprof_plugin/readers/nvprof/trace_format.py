@@ -10,7 +10,6 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.sqlite_file import DATABASE_ENDINGS, is_sqlite, unpacked
-from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
 
 NAME = "nvprof"
 TITLE = "a database of nvprof (*.nvprof, *.nvvp)"
@@ -33,6 +32,8 @@ def recognises(path: Path) -> bool:
     """
     if not is_sqlite(path):
         return False
+    from tb_dlprof_plugin.readers.sqlite_tables import Database
+
     try:
         with unpacked(path) as file, Database(file, path) as database:
             return STRINGS in database.tables and any(name.startswith("CUPTI_") for name in database.tables)
@@ -44,6 +45,7 @@ def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | N
     """The Timelines of the recorded processes."""
     from tb_dlprof_plugin.readers.cupti.timelines import timelines
     from tb_dlprof_plugin.readers.nvprof.tables import read_tables
+    from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
 
     with unpacked(path) as file, Database(file, path, progress) as database, collector_paused():
         recording = read_tables(database, path)
