@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.flops import MatrixCalls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
+from tb_dlprof_plugin.model.grouping import first_rows, numbered
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
@@ -220,12 +221,10 @@ class KernelTimesOf:
         rows = np.flatnonzero(matrix >= 0)
         grown = np.full(len(units), self._target.batch_ratio)
         # Calls of an op with the same work grow alike.
-        columns = (op, known.matrix.flops[matrix], known.matrix.bytes[matrix], known.half[units])
-        _, first, group = np.unique(
-            np.stack([column[rows] for column in columns]), axis=1, return_index=True, return_inverse=True
-        )
-        found = np.array([self._routine_growth(unit) for unit in units[rows[first]].tolist()], dtype=np.float64)
-        grown[rows] = found[group.reshape(-1)]
+        columns = (op, known.matrix.flops[matrix], known.matrix.bytes[matrix], known.half[units].astype(np.int64))
+        group = numbered(*(column[rows] for column in columns))
+        first = units[rows[first_rows(group)]].tolist()
+        grown[rows] = np.array([self._routine_growth(unit) for unit in first], dtype=np.float64)[group]
         return grown
 
     def _routine_growth(self, unit: int) -> float:

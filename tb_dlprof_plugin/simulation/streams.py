@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.intervals import covered_by_others
 from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -133,8 +134,7 @@ def _ready(view: ProfileView, launch: Ints, stops: Ints, waits_for: dict[int, tu
     what it waits for done."""
     launches = view.profile.launches
     free = np.full(len(launches), np.iinfo(np.int64).min)
-    _, stream = np.unique(np.stack((launches.device, launches.stream)), axis=1, return_inverse=True)
-    for _, mine in rows_of_each(stream.reshape(-1)):
+    for _, mine in rows_of_each(numbered(launches.device, launches.stream)):
         mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
         free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
     ready: Ints = np.maximum(called, take_or(free, launch, called))
