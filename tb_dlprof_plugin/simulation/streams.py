@@ -103,7 +103,8 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
             groups.pop(made - _REMEMBERED, None)
             made += 1
         found: list[int] = []
-        for number in list(reversed(groups)):
+        resolved: list[int] = []
+        for number in reversed(groups):
             if number < seen[mine]:
                 break
             group = groups[number]
@@ -117,15 +118,19 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
                     group.left -= 1
                     found.append(before)
             if not group.left:
-                del groups[number]
+                resolved.append(number)
+        for number in resolved:
+            del groups[number]
         if found:
             result[at] = tuple(found)
         if waited and made - 1 in groups:
             groups[made - 1].last_rows = last_rows.copy()
         seen[mine] = made
         own = last_row.get(mine)
-        if own in last_rows:
-            last_rows.remove(own)
+        if own is not None:
+            place = bisect_left(last_rows, own)
+            if last_rows[place : place + 1] == [own]:
+                del last_rows[place]
         last_row[mine] = (ended[at], mine, at)
         insort(last_rows, last_row[mine])
         del last_rows[:-_REMEMBERED]
