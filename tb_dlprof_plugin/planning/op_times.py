@@ -25,6 +25,8 @@ from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matr
 
 NEIGHBOURS = 64
 """With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
+_TOGETHER = 64
+"""Ops whose neighbours are found together: their distances from all measured ops take little memory."""
 _NEAR = 0.5
 """Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
 _SQRT3 = math.sqrt(3.0)
@@ -130,8 +132,13 @@ class RatioTable:
         size = len(self._scaled)
         if size <= NEIGHBOURS:
             return np.tile(np.arange(size), (len(at), 1))
-        distance = _apart(at, self._scaled, at @ self._scaled.T)
-        return np.sort(np.argpartition(distance, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS], axis=1)
+        found = np.empty((len(at), NEIGHBOURS), dtype=np.int64)
+        for first in range(0, len(at), _TOGETHER):
+            some = at[first : first + _TOGETHER]
+            distance = _apart(some, self._scaled, some @ self._scaled.T)
+            found[first : first + _TOGETHER] = np.argpartition(distance, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
+        found.sort(axis=1)
+        return found
 
     def slowness(self, least_ns: float, in_fp32: bool) -> float:
         """Of matrix routines whose least time is about this: mean logarithm of the time over the least one.
