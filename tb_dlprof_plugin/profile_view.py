@@ -13,10 +13,11 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.measured_kernels import counters_of_launches
 from tb_dlprof_plugin.model.direction import with_direction
+from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import Gpu
-from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time, subtree_ends
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.gpu_generations import tensor_core_capability
 from tb_dlprof_plugin.names.kernel_rules import WHOLE_GRAPH
@@ -176,6 +177,11 @@ class ProfileView:
         return parents(self.profile.calls.depth)
 
     @cached_property
+    def call_end(self) -> Ints:
+        """The row after the last call inside each call."""
+        return subtree_ends(self.call_parent)
+
+    @cached_property
     def call_self_ns(self) -> Ints:
         """Duration less that of the direct children."""
         return self_time(self.profile.calls.duration_ns, self.call_parent)
@@ -219,7 +225,7 @@ class ProfileView:
     def call_has_matrix_op(self) -> Bools:
         """Whether the call is, or contains, an op that can use Tensor Cores, or launches a kernel that does."""
         matrix = (self.profile.ops.tensor_core_eligible == Verdict.YES)[self.profile.calls.op]
-        return any_in_subtree(self._with_callers(matrix, self.launch_by_kernel == Verdict.YES), self.call_parent)
+        return any_in_subtree(self._with_callers(matrix, self.launch_by_kernel == Verdict.YES), self.call_end)
 
     @cached_property
     def launch_iteration(self) -> Ints:
@@ -304,18 +310,17 @@ class ProfileView:
         """The ops of the model."""
         ops, strings = self.profile.ops, self.profile.strings
         rows = np.flatnonzero(ops.top)
-        keys = np.stack((ops.module[rows], ops.op_type[rows], ops.role[rows]))
-        unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+        (module, op_type, role), inverse = group_rows(ops.module[rows], ops.op_type[rows], ops.role[rows])
         of_op = np.full(len(ops), -1, dtype=np.int64)
-        of_op[rows] = inverse.reshape(-1)
+        of_op[rows] = inverse
         return OpGroups(
             of_op=of_op,
-            module=unique[0],
-            op_type=unique[1],
-            role=unique[2],
+            module=module,
+            op_type=op_type,
+            role=role,
             ids=[
-                stable_id(strings[module], strings[op_type], Role(role).name)
-                for module, op_type, role in unique.T.tolist()
+                stable_id(strings[path], strings[kind], Role(which).name)
+                for path, kind, which in zip(module.tolist(), op_type.tolist(), role.tolist(), strict=True)
             ],
         )
 
@@ -325,7 +330,7 @@ class ProfileView:
         calls = self.profile.calls
         matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
         matrix = self._with_callers(matrix, self.launch_by_kernel != Verdict.NO)
-        inside = any_in_subtree(matrix, self.call_parent) & self.profile.ops.top[calls.op]
+        inside = any_in_subtree(matrix, self.call_end) & self.profile.ops.top[calls.op]
         result = np.zeros(len(self.groups), dtype=np.bool_)
         result[self.call_group[inside]] = True
         return result

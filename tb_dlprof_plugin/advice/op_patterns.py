@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
@@ -119,8 +120,7 @@ def _layer_numbers(context: RuleContext) -> Ints:
     groups = context.view.groups
     if not len(groups):
         return np.zeros(0, dtype=np.int64)
-    _, number = np.unique(np.stack((groups.module, groups.op_type)), axis=1, return_inverse=True)
-    return number.reshape(-1).astype(np.int64)
+    return numbered(groups.module, groups.op_type)
 
 
 def _accumulate_nodes(context: RuleContext) -> Bools:

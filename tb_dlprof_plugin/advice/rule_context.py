@@ -19,9 +19,9 @@ from tb_dlprof_plugin.metrics.needs import Need, missing
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
 from tb_dlprof_plugin.metrics.parallel_settings import ParallelSettings, parallel_settings
 from tb_dlprof_plugin.metrics.tensor_cores import eligible_launches
-from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.precision import op_precisions
 from tb_dlprof_plugin.model.profile import Bools, Ints, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.names.kernel_verdicts import cuda_core_precision
@@ -197,10 +197,7 @@ class RuleContext:
         the name of a kernel off the Tensor Cores says."""
         profile, strings = self.profile, self.profile.strings
         of_kernel = np.array([_index(strings[i]) for i in profile.kernels.precision.tolist()], dtype=np.int64)
-        of_op = np.array(
-            [_index(precision_of_dtypes(profile.input_dtypes[row])) for row in profile.ops.dtypes.tolist()],
-            dtype=np.int64,
-        )
+        of_op = np.array([_index(precision) for precision in op_precisions(profile)], dtype=np.int64)
         own = of_kernel[profile.launches.kernel]
         op = self.view.launch_op
         inputs = take_or(of_op, op, 0)

@@ -21,7 +21,8 @@ from tb_dlprof_plugin.capture.module_calls import OBSERVED
 from tb_dlprof_plugin.capture.wrappers import inner, is_compiled_region
 from tb_dlprof_plugin.names.ops import MODULE_PREFIX
 
-_Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autograd_profiler.record_function
+_FastRange: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None)
+_Range: Any = _FastRange or autograd_profiler.record_function
 """The fast one costs under 1 us, `record_function` about 8. In a trace they are `cpu_op` and `user_annotation`."""
 
 
@@ -106,9 +107,7 @@ class ModuleRanges:
             # A validation pass may come first; the observation is of the training.
             if self.observation is None or not self.observation.training:
                 self.observation = observe(module, args, kwargs)
-        entered = _Range(observer.name)
-        entered.__enter__()
-        stack.append((observer, entered))
+        observer.enter(stack)
         self.recorded = True
 
     def close(self, observer: _ModuleRange) -> None:
@@ -130,14 +129,25 @@ class ModuleRanges:
 class _ModuleRange:
     """The range of one module.
 
-    It runs at each call of each module while the profiler records: with a short path for calls inside another.
+    It runs at each call of each module while the profiler records: with a short path for calls inside another, and with
+    a range that is used again, since making one takes as long as entering it.
     """
 
-    __slots__ = ("name", "owner")
+    __slots__ = ("free", "name", "owner")
 
     def __init__(self, owner: ModuleRanges, name: str) -> None:
         self.owner = owner
         self.name = name
+        self.free: list[Any] = []
+
+    def enter(self, stack: _Stack) -> None:
+        """Open the range: another one where a call of the module is open already, here or in another thread."""
+        try:
+            entered = self.free.pop()
+        except IndexError:
+            entered = _Range(self.name)
+        entered.__enter__()
+        stack.append((self, entered))
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A call begins."""
@@ -147,9 +157,7 @@ class _ModuleRange:
         try:
             stack = owner.here.stack
             if stack and stack.generation == owner.generation:
-                entered = _Range(self.name)
-                entered.__enter__()
-                stack.append((self, entered))
+                self.enter(stack)
             else:
                 owner.open(self, module, args, kwargs)
         except Exception:
@@ -160,7 +168,10 @@ class _ModuleRange:
         try:
             stack = self.owner.here.stack
             if stack and stack[-1][0] is self:
-                stack.pop()[1].__exit__(None, None, None)
+                entered = stack.pop()[1]
+                entered.__exit__(None, None, None)
+                if _FastRange is not None:
+                    self.free.append(entered)
             elif stack:
                 self.owner.close(self)
         except Exception:

@@ -187,7 +187,7 @@ def _aten(view: ProfileView) -> Bools:
     profile, op = view.profile, view.profile.calls.op
     tensor = profile.ops_named(lambda name: name.startswith("aten::"))[op]
     waits = profile.ops_named(lambda name: name.startswith(PROCESS_GROUP_OPS))[op]
-    return tensor & ~any_in_subtree(waits, view.call_parent)
+    return tensor & ~any_in_subtree(waits, view.call_end)
 
 
 def _running(view: ProfileView, device: int, rows: Bools) -> Intervals:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import figure, sums
 from tb_dlprof_plugin.metrics.unattributed_ops import selected_activities
+from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import climb, inherit, self_time, sum_in_subtree
@@ -61,7 +62,7 @@ def operator_averages(view: ProfileView, selection: Selection | None = None) -> 
     parent = _parents_in_tree(view, frames | outside)
     device_self = _device_self_ns(view, (kind == CallKind.OP) | ((kind == CallKind.MODULE) & ~frames))
     # Of what is not in torch's tree no call is a child.
-    device_total = np.where(frames | outside, device_self, sum_in_subtree(device_self, view.call_parent))
+    device_total = np.where(frames | outside, device_self, sum_in_subtree(device_self, view.call_end))
     merged = _merged_calls(name, parent)
     own = np.where(outside, 0, self_time(calls.duration_ns, parent))
     cpu_self = _hand_up(own, merged, parent)
@@ -69,11 +70,9 @@ def operator_averages(view: ProfileView, selection: Selection | None = None) -> 
 
     chosen = ~merged & ~frames
     kept = np.flatnonzero(chosen if selection is None else chosen & view.selected_calls(selection))
-    keys = np.stack((name[kept], kind[kept]))
-    unique, group = np.unique(keys, axis=1, return_inverse=True)
-    group = group.reshape(-1)
+    unique, group = group_rows(name[kept], kind[kept])
     columns = [
-        sums(group, values[kept], unique.shape[1]).tolist()
+        sums(group, values[kept], len(unique[0])).tolist()
         for values in (np.ones(len(calls), dtype=np.int64), calls.duration_ns, cpu_self, device_total, device_self)
     ]
     rows = [
@@ -85,7 +84,7 @@ def operator_averages(view: ProfileView, selection: Selection | None = None) -> 
             device_total_ns=total if profile.has_gpu else None,
             device_self_ns=own if profile.has_gpu else None,
         )
-        for (name_, _), count, cpu_total, cpu_own, total, own in zip(unique.T.tolist(), *columns, strict=True)
+        for name_, count, cpu_total, cpu_own, total, own in zip(unique[0].tolist(), *columns, strict=True)
     ]
     return sorted(rows, key=lambda row: -row.cpu_self_ns)
 

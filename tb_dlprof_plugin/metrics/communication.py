@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
@@ -149,8 +150,7 @@ def communication_slowdown(view: ProfileView, selection: Selection) -> Slowdown:
         here = launches.device[rows] == device
         start = launches.start_ns[rows[here]]
         during[here] = covered(times, start, start + launches.duration_ns[rows[here]])
-    alike = np.stack((launches.kernel[rows], launches.config[rows], view.launch_op[rows]))
-    which = np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1)
+    which = numbered(launches.kernel[rows], launches.config[rows], view.launch_op[rows])
     alone = during == 0
     duration = launches.duration_ns[rows]
     count = np.bincount(which, weights=alone)

@@ -96,7 +96,7 @@ def _copying_ops(view: ProfileView) -> Bools:
         return np.zeros(len(calls), dtype=np.bool_)
     flags = np.zeros(len(calls), dtype=np.bool_)
     flags[launches.call[copies]] = True
-    return copy_op & any_in_subtree(flags, view.call_parent)
+    return copy_op & any_in_subtree(flags, view.call_end)
 
 
 def _hull(intervals: Intervals) -> Intervals:

@@ -33,7 +33,7 @@ from tb_dlprof_plugin.metrics.matrix_work import (
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
-from tb_dlprof_plugin.model.tree import outermost, subtree_ends
+from tb_dlprof_plugin.model.tree import outermost
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -107,7 +107,6 @@ class _Neighbours:
         self._calls, self._ops, self._strings = view.profile.calls, view.profile.ops, view.profile.strings
         self._outputs: dict[tuple[int, Shape, Shape], set[Shape]] | None = None
         self._received: dict[tuple[int, int, Shape], int] | None = None
-        self._ends: Ints | None = None
 
     def forward(self, row: int, op: int) -> MatrixWork | None:
         """The forward convolution of call ``row``."""
@@ -194,10 +193,8 @@ class _Neighbours:
 
     def _next_input(self, row: int, image: Shape) -> Shape | None:
         """First input of the next op on the thread, where it can be this convolution's output and not its input."""
-        if self._ends is None:
-            self._ends = subtree_ends(self._view.call_parent)
         is_op = self._ops.kind == CallKind.OP
-        for after in range(int(self._ends[row]), len(self._calls)):
+        for after in range(int(self._view.call_end[row]), len(self._calls)):
             op = int(self._calls.op[after])
             if self._calls.thread[after] != self._calls.thread[row]:
                 return None

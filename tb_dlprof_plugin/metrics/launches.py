@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -139,8 +140,7 @@ def _queue(view: ProfileView, launched: Bools, begins: Ints) -> Ints:
     counted = np.flatnonzero(launched | orphan)
     if not len(counted):
         return result
-    _, stream = np.unique(np.stack((launches.device[counted], launches.stream[counted])), axis=1, return_inverse=True)
-    stream = stream.reshape(-1)
+    stream = numbered(launches.device[counted], launches.stream[counted])
     order = np.argsort(stream, kind="stable")
     for rows in np.split(counted[order], np.flatnonzero(np.diff(stream[order])) + 1):
         mine = rows[launched[rows]]

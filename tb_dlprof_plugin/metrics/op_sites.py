@@ -12,10 +12,10 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.amp_calls import cast_calls, compiled_calls, in_calls, scaler_calls
 from tb_dlprof_plugin.metrics.duration_stats import sums
+from tb_dlprof_plugin.model.grouping import first_rows, numbered
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, has_sizes
-from tb_dlprof_plugin.model.tree import subtree_ends
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
@@ -91,13 +91,14 @@ def run_of(view: ProfileView, selection: Selection) -> Run:
     tops = np.flatnonzero(ops.top[calls.op] & view.selected_calls(selection))
     group, node, iteration = view.call_group[tops], ops.name[calls.op[tops]], view.call_iteration[tops]
     nth = _running_number(iteration, group, node, calls.start_ns[tops])
-    unique, first, inverse = np.unique(np.stack((group, node, nth)), axis=1, return_index=True, return_inverse=True)
+    number = numbered(group, node, nth)
+    first = first_rows(number)
     # A site's position is that in the first iteration that contains it.
     begins = calls.start_ns[tops[first]] - view.profile.iterations.host_start_ns[iteration[first]]
     order = np.argsort(begins, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    site = rank[inverse.reshape(-1)]
+    site = rank[number]
     first = first[order]
 
     of_top = np.full(len(calls), -1, dtype=np.int64)
@@ -118,8 +119,8 @@ def run_of(view: ProfileView, selection: Selection) -> Run:
     scaling[site[scaler[tops]]] = True
     sites = Sites(
         of_call=of_call,
-        group=unique[0][order],
-        node=unique[1][order],
+        group=group[first],
+        node=node[first],
         dims=_dims(view, tops[first]),
         gpu_ns=gpu_ns,
         cast_ns=cast_ns,
@@ -146,7 +147,7 @@ def _dims(view: ProfileView, tops: Ints) -> list[InputShapes]:
     profile = view.profile
     has = np.array([has_sizes(shapes) for shapes in profile.input_shapes], dtype=np.bool_)
     rows = np.flatnonzero(has[profile.ops.shapes][profile.calls.op])
-    ends = subtree_ends(view.call_parent)[tops]
+    ends = view.call_end[tops]
     at = np.searchsorted(rows, tops)
     found = (
         np.where(at < len(rows), rows[np.minimum(at, max(0, len(rows) - 1))], -1)

@@ -8,8 +8,8 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import sums
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
-from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.grouping import group_rows
+from tb_dlprof_plugin.model.precision import op_precisions
 from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -97,7 +97,7 @@ def input_precisions(view: ProfileView, selection: Selection) -> list[str]:
     """
     profile = view.profile
     calls, ops = profile.calls, profile.ops
-    of_op = [precision_of_dtypes(profile.input_dtypes[row]) for row in ops.dtypes.tolist()]
+    of_op = op_precisions(profile)
     names = sorted({"", *of_op})
     code = np.array([names.index(name) for name in of_op], dtype=np.int64)[calls.op]
     known = view.selected_calls(selection) & (view.call_group >= 0) & (code > 0)

@@ -25,8 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import sums
-from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named
+from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.precision import op_precisions
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
@@ -138,7 +140,7 @@ def _of_transformer_engine(name: str) -> bool:
 def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str, int]]:
     profile = view.profile
     calls, ops, strings = profile.calls, profile.ops, profile.strings
-    of_op = [precision_of_dtypes(profile.input_dtypes[row]) for row in ops.dtypes.tolist()]
+    of_op = op_precisions(profile)
     is_matrix = matrix[calls.op]
     times: Counter[tuple[str, str, str]] = Counter()
     products: Counter[str] = Counter()
@@ -146,8 +148,8 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
         rows, inner = _matrix_launches(view, is_matrix)
         launches, kernels = profile.launches, profile.kernels
         op = take_or(calls.op, inner, -1)
-        keys = np.stack((launches.kernel[rows], op, view.launch_group[rows]))
-        for kernel, owner, place, ns in _column_sums(keys, launches.duration_ns[rows]):
+        keys = (launches.kernel[rows], op, view.launch_group[rows])
+        for kernel, owner, place, ns in _row_sums(keys, launches.duration_ns[rows]):
             inputs = of_op[owner] if owner >= 0 else ""
             precision = _of_tensor_cores(view, kernel) or inputs or _of_name(view, kernel)
             times[(*_place(view, place), precision)] += ns
@@ -155,9 +157,8 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
                 products[precision] += ns
     else:
         rows = np.flatnonzero(is_matrix & (outermost(is_matrix, view.call_parent) == np.arange(len(calls))))
-        keys = np.stack((calls.op[rows], view.call_group[rows]))
         # One more than the duration, so that calls of 0 ns count.
-        for owner, place, ns in _column_sums(keys, calls.duration_ns[rows] + 1):
+        for owner, place, ns in _row_sums((calls.op[rows], view.call_group[rows]), calls.duration_ns[rows] + 1):
             times[(*_place(view, place), of_op[owner])] += ns
             if "attention" not in strings[ops.name[owner]]:
                 products[of_op[owner]] += ns
@@ -165,10 +166,10 @@ def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str
     return parts, dict(products)
 
 
-def _column_sums(keys: Ints, values: Ints) -> list[list[int]]:
-    """Each different column of ``keys`` with the sum of its values."""
-    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    return np.vstack((unique, sums(inverse.reshape(-1), values, unique.shape[1]))).T.tolist()  # type: ignore[no-any-return]
+def _row_sums(keys: tuple[Ints, ...], values: Ints) -> list[list[int]]:
+    """Each different row of ``keys`` with the sum of its values."""
+    unique, inverse = group_rows(*keys)
+    return np.vstack((*unique, sums(inverse, values, len(unique[0])))).T.tolist()  # type: ignore[no-any-return]
 
 
 def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
@@ -227,17 +228,15 @@ def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
     profile = view.profile
     calls, ops = profile.calls, profile.ops
     parent, name = view.call_parent, ops.name[calls.op]
-    half = np.array(
-        [precision_of_dtypes(profile.input_dtypes[row]) in HALF for row in ops.dtypes.tolist()], dtype=np.bool_
-    )
+    half = np.array([precision in HALF for precision in op_precisions(profile)], dtype=np.bool_)
     forward = np.isin(ops.role[calls.op], (Role.FORWARD, Role.OTHER))
-    holds = any_in_subtree((matrix & half)[calls.op], parent)
+    holds = any_in_subtree((matrix & half)[calls.op], view.call_end)
     top = ops.top[calls.op] & forward & holds
     # The same op directly inside: only a dispatcher that comes back, as autocast's, leaves that.
     inside = (parent >= 0) & (name == name[np.maximum(parent, 0)]) & (ops.kind[calls.op] == CallKind.OP) & holds
     wraps = np.zeros(len(calls), dtype=np.bool_)
     wraps[parent[inside]] = True
-    return any_in_subtree(wraps, parent), top
+    return any_in_subtree(wraps, view.call_end), top
 
 
 def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], dict[str, int]]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.duration_stats import sums
-from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
+from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.precision import op_precisions
 from tb_dlprof_plugin.model.profile import Bools, Ints, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.tree import nearest
@@ -121,9 +122,7 @@ def run_settings(view: ProfileView) -> Settings:
     profile, launches = view.profile, view.profile.launches
     owner, rows = _owners(view)
     time = launches.duration_ns[rows]
-    half_op = np.array(
-        [precision_of_dtypes(profile.input_dtypes[row]) in _HALF for row in profile.ops.dtypes.tolist()], dtype=np.bool_
-    )
+    half_op = np.array([precision in _HALF for precision in op_precisions(profile)], dtype=np.bool_)
     half_kernel = profile.named(profile.kernels.precision, _HALF.__contains__)[launches.kernel[rows]]
     half = take_or(half_op, owner[rows], half_kernel)
     in_tf32 = profile.kernels_where(precision="tf32")[launches.kernel[rows]]
@@ -170,11 +169,14 @@ def _owners(view: ProfileView) -> tuple[Ints, Bools]:
 def _by_matrix_op(view: ProfileView, rows: Bools, owner: Ints, eligible: Bools) -> list[list[_OpPart]]:
     """The parts of each matrix op of each group."""
     launches = view.profile.launches
-    keys = np.stack((view.launch_group[rows], owner[rows], launches.kernel[rows], eligible[rows].astype(np.int64)))
-    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
-    time = sums(inverse.reshape(-1), launches.duration_ns[rows], unique.shape[1])
+    unique, inverse = group_rows(
+        view.launch_group[rows], owner[rows], launches.kernel[rows], eligible[rows].astype(np.int64)
+    )
+    time = sums(inverse, launches.duration_ns[rows], len(unique[0]))
     found: dict[tuple[int, int], list[_OpPart]] = {}
-    for (group, op, kernel, may), total in zip(unique.T.tolist(), time.tolist(), strict=True):
+    for (group, op, kernel, may), total in zip(
+        zip(*(column.tolist() for column in unique), strict=True), time.tolist(), strict=True
+    ):
         found.setdefault((group, op), []).append(_OpPart(group, op, kernel, total, bool(may)))
     return list(found.values())
 

@@ -75,7 +75,7 @@ def _all_ops(view: ProfileView, everything: Selection) -> AllOps:
     launching = np.zeros(len(calls), dtype=np.bool_)
     launching[launches.call[outside & launched]] = True
     # A runtime call may launch by a driver call inside it.
-    launching = any_in_subtree(launching, view.call_parent)
+    launching = any_in_subtree(launching, view.call_end)
     alone = np.flatnonzero(runtime & (view.call_top < 0) & (outermost(runtime, view.call_parent) == rows) & ~launching)
 
     kernel_names = profile.kernels.name[launches.kernel[outside]]

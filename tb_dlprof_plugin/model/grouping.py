@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
 _ROOM = 2**62
+_PART = 2**16
 
 
 def group_rows(*columns: Ints) -> tuple[list[Ints], Ints]:
@@ -95,10 +96,17 @@ def grouped_median(group: Ints, values: Floats | Ints, groups: int) -> Floats:
 
 def _number(code: Ints) -> tuple[Ints, Ints]:
     """The sorted unique values and each row's index among them; only the values are sorted, not the rows."""
-    seen = {value: number for number, value in enumerate(dict.fromkeys(code.tolist()))}
+    # In parts: the rows as Python's numbers take several times the memory of the column.
+    parts = [code[at : at + _PART] for at in range(0, len(code), _PART)]
+    different: dict[int, None] = {}
+    for part in parts:
+        different.update(dict.fromkeys(part.tolist()))
+    seen = {value: number for number, value in enumerate(different)}
     values = np.fromiter(seen, np.int64, len(seen))
     order = np.argsort(values)
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values), dtype=np.int64)
-    found = np.fromiter(map(seen.__getitem__, code.tolist()), np.int64, len(code))
-    return values[order], rank[found] if len(code) else found
+    found = np.empty(len(code), dtype=np.int64)
+    for at, part in zip(range(0, len(code), _PART), parts, strict=True):
+        found[at : at + _PART] = rank[np.fromiter(map(seen.__getitem__, part.tolist()), np.int64, len(part))]
+    return values[order], found

@@ -9,6 +9,12 @@ from tb_dlprof_plugin.model.tree import nearest, parents
 _DOMINANT = 0.5
 
 
+def op_precisions(profile: Profile) -> list[str]:
+    """Per row of `Profile.ops` the precision of its inputs, "" where none has one."""
+    of_inputs = [precision_of_dtypes(dtypes) for dtypes in profile.input_dtypes]
+    return list(map(of_inputs.__getitem__, profile.ops.dtypes.tolist()))
+
+
 def observed_precision(profile: Profile) -> str:
     """ "fp32", "tf32", "fp16", "bf16", "fp8", "fp64", "mixed", or "" if unknown.
 
@@ -18,7 +24,7 @@ def observed_precision(profile: Profile) -> str:
     ops, calls, kernels, launches = profile.ops, profile.calls, profile.kernels, profile.launches
     # Without a GPU the eligibility of a matrix op is unknown, of any other op it is "no".
     matrix = (ops.tensor_core_eligible != Verdict.NO)[calls.op]
-    of_op = [precision_of_dtypes(profile.input_dtypes[row]) for row in ops.dtypes.tolist()]
+    of_op = op_precisions(profile)
     if profile.has_gpu:
         linked = (launches.call >= 0) & (kernels.kind[launches.kernel] == KernelKind.KERNEL)
         owner = nearest(matrix, parents(calls.depth))[launches.call[linked]]

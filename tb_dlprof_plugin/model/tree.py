@@ -71,16 +71,16 @@ def subtree_ends(parent: Ints) -> Ints:
     return inherit(sibling, sibling < count, parent)
 
 
-def any_in_subtree(flags: Bools, parent: Ints) -> Bools:
-    """Whether the call or any call below it is flagged."""
+def any_in_subtree(flags: Bools, end: Ints) -> Bools:
+    """Whether the call or any call below it is flagged; ``end`` is that of `subtree_ends`."""
     before = np.concatenate(([0], np.cumsum(flags)))
-    return before[subtree_ends(parent)] > before[:-1]
+    return before[end] > before[:-1]
 
 
-def sum_in_subtree(values: Ints, parent: Ints) -> Ints:
-    """The call's value and those of all calls below it."""
+def sum_in_subtree(values: Ints, end: Ints) -> Ints:
+    """The call's value and those of all calls below it; ``end`` is that of `subtree_ends`."""
     before = np.concatenate(([0], np.cumsum(values)))
-    result: Ints = before[subtree_ends(parent)] - before[:-1]
+    result: Ints = before[end] - before[:-1]
     return result
 
 

@@ -17,7 +17,6 @@ from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, foreca
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
 from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MS = 1e6
@@ -139,8 +138,10 @@ def forecast_page(
         ForecastError: there is none; the message gives the reason.
     """
     if batch_size is None and gpu is None and precision in MIXED:
-        return _page(view, ref, forecasts(view).of(precision))
-    return _page(view, ref, forecast(view, precision, batch_size, gpu), batch_size)
+        found = forecasts(view).of(precision)
+    else:
+        found = forecast(view, precision, batch_size, gpu)
+    return _page(view, ref, found, _ops(view, found), batch_size)
 
 
 def mixed_precision(view: ProfileView, ref: RunRef) -> MixedPrecision:
@@ -154,14 +155,14 @@ def _choice(view: ProfileView, ref: RunRef, precision: Precision) -> MixedPrecis
     if remedy := rule.remedies.get(view.profile.source.framework):
         label, change, code = precision.upper(), remedy.change, remedy.code
     try:
-        page = _page(view, ref, forecasts(view).of(precision))
+        page = _page(view, ref, forecasts(view).of(precision), [])
     except ForecastError as error:
         return MixedPrecisionChoice(precision, label, change, code, str(error), None)
-    return MixedPrecisionChoice(precision, label, change, code, "", msgspec.structs.replace(page, ops=[]))
+    return MixedPrecisionChoice(precision, label, change, code, "", page)
 
 
-def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | None = None) -> ForecastPage:
-    ops = [
+def _ops(view: ProfileView, found: Forecast) -> list[ForecastOp]:
+    return [
         struct_from(
             ForecastOp,
             OpText(view, op.group),
@@ -173,10 +174,15 @@ def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | Non
         )
         for op in found.ops
     ]
+
+
+def _page(
+    view: ProfileView, ref: RunRef, found: Forecast, ops: list[ForecastOp], batch_size: int | None = None
+) -> ForecastPage:
     recorded = view.profile.facts.batch_size
     return ForecastPage(
         ref=ref,
-        model=header_of(view.profile).model,
+        model=view.profile.facts.model or "",
         gpu=found.target.new_gpu,
         precision=found.target.precision,
         batch_size=batch_size or recorded,
@@ -197,7 +203,7 @@ def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | Non
         casts=round(found.casts),
         casts_ms=_ms(found.cast_ns),
         scaler_ms=_ms(found.scaler_ns),
-        total_rows=len(ops),
+        total_rows=len(found.ops),
         ops=ops,
     )
 

@@ -37,7 +37,6 @@ from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size
 from tb_dlprof_plugin.planning.memory.rewrites import changes_of, check
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, UnknownModule
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _GPUS = 2
@@ -210,7 +209,7 @@ def _page(
         unknown["largest_batch"] = "no allocation grows with the batch, or the GPU's memory is not known."
     return PlanPage(
         ref=ref,
-        model=header_of(view.profile).model,
+        model=view.profile.facts.model or "",
         headline=_headline(plan, batch),
         range=selected_range(view, view.selection()),
         gpu=plan.capacity.gpu if plan.capacity else "",
@@ -279,7 +278,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     if batch is None:
         unknown.setdefault("samples_per_second", _NO_BATCH)
     return PlanPage(
-        ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
+        ref=ref, model=view.profile.facts.model or "", headline=f"Not known: {why}",
         range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
         batch_size=batch, sequence_length=request.sequence_length, image_size=request.image_size, verdict="not known",
         fits=None, peak_allocated_mb=None, peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,

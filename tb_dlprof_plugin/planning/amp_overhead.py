@@ -68,8 +68,7 @@ def added_work(
             if cast.differentiated and group in partner:
                 backward[partner[group]].append(calibration.backward_cast_ns + _CAST_BYTES * elements / rate)
     before: dict[int, list[Added]] = defaultdict(list)
-    for row in _first_rows(view, work, {*forward, *backward}):
-        group = int(view.call_group[work.call[row]])
+    for row, group in _first_rows(view, work, {*forward, *backward}):
         ops, kernels = (FORWARD_CAST_OPS, forward[group]) if group in forward else (BACKWARD_CAST_OPS, backward[group])
         before[int(work.launch[row])] += [Added(host_ns * ops, kernel) for kernel in kernels]
     iterations = max(len(view.profile.iterations), 1)
@@ -95,15 +94,13 @@ def _backward_groups(view: ProfileView) -> dict[int, int]:
     }
 
 
-def _first_rows(view: ProfileView, work: Launched, wanted: set[int]) -> list[int]:
-    """The first row of each wanted op group in each iteration."""
-    first: dict[tuple[int, int], int] = {}
-    for row, (group, iteration) in enumerate(
-        zip(view.call_group[work.call].tolist(), work.iteration.tolist(), strict=True)
-    ):
-        if group in wanted:
-            first.setdefault((iteration, group), row)
-    return list(first.values())
+def _first_rows(view: ProfileView, work: Launched, wanted: set[int]) -> list[tuple[int, int]]:
+    """The first row of each wanted op group in each iteration, with the group."""
+    group, groups = view.call_group[work.call], len(view.groups)
+    rows = np.flatnonzero(group >= 0)
+    _, first = np.unique(work.iteration[rows] * groups + group[rows], return_index=True)
+    first = rows[np.sort(first)]
+    return [pair for pair in zip(first.tolist(), group[first].tolist(), strict=True) if pair[1] in wanted]
 
 
 def _first_optimizer_rows(view: ProfileView, work: Launched) -> list[int]:

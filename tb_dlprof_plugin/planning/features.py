@@ -93,12 +93,19 @@ def matrix_features(
         ceilings: of the GPU that took this time.
         channels_last: layout of the images.
     """
-    least = least_ns(flops, moved, ceilings)
+    return matrix_times(flops, moved, time_ns, ceilings) + matrix_sizes(op, shapes, flops, moved, channels_last)
+
+
+def matrix_times(flops: int, moved: int, time_ns: float, ceilings: Ceilings) -> Features:
+    """The first of `matrix_features`, which depend on the time."""
+    return math.log(time_ns / _MICROSECOND), math.log(time_ns / least_ns(flops, moved, ceilings))
+
+
+def matrix_sizes(op: str, shapes: InputShapes, flops: int, moved: int, channels_last: bool) -> Features:
+    """The other `matrix_features`."""
     first, second, third, fourth, aligned = _sizes(op, shapes)
     log = math.log
     return (
-        log(time_ns / _MICROSECOND),
-        log(time_ns / least),
         0.5 * log(flops / moved),
         0.7 * log(first),
         0.7 * log(second),

@@ -10,34 +10,29 @@ in TF32. One that ran in FP32 although TF32 is on for its kind stays so: the lib
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
+from tb_dlprof_plugin.metrics.flops import MatrixCalls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
-from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.grouping import first_rows, numbered
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, Role
-from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
-from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dtype_flow import Flow, rule_of
 from tb_dlprof_plugin.planning.features import (
     Features,
     least_ns,
-    matrix_features,
-    matrix_kind,
     other_features,
     parameter_elements,
 )
 from tb_dlprof_plugin.planning.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.planning.target import Precision, Target
+from tb_dlprof_plugin.planning.units import units_of
 from tb_dlprof_plugin.planning.unmeasured import ELEMENTWISE, SPREAD, extension_kernels
 from tb_dlprof_plugin.profile_view import ProfileView, per_view
 
@@ -73,11 +68,7 @@ _POINTWISE = "mul"
 _UNCHANGED = Ratio(1.0, 0.0)
 _OF_UNKNOWN_SIZE = Ratio(1.0, 0.5)
 _UNMEASURED = Ratio(1.0, SPREAD, measured=False)
-_SAME_TIME = 0.02
-"""Logarithms of times are rounded to this: kernels of one op differ by as much from iteration to iteration."""
 _FP32_BYTES = 4
-_NEAR = 8
-"""Calls below an autograd node among which the op itself is found."""
 
 
 @dataclass(frozen=True)
@@ -95,17 +86,6 @@ class ForecastKernelTimes:
     unmeasured: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Routine:
-    """A matrix routine: its kind among the measured ones, shapes of its inputs, FLOPs, and least bytes."""
-
-    kind: str
-    name: str
-    shapes: InputShapes
-    flops: int
-    moved: int
-
-
 class _Like(NamedTuple):
     """Of a unit what it has in common with measured ops: their kind, its features, and what it ran in."""
 
@@ -120,20 +100,20 @@ class KernelTimesOf:
     def __init__(self, view: ProfileView, flow: Flow, precision: Precision, times: OpTimes, target: Target) -> None:
         self._view, self._flow, self._target = view, flow, target
         self._precision, self._times = precision, times
-        self._matrix = matrix_calls(view, view.selection())
-        self._channels_last = self._modules_with_channels_last()
-        self._half_calls = self._half()
+        self._units = units_of(view, flow)
         self._grown: dict[tuple[str, str, float, float], float] = {}
 
     def of(self, work: Launched) -> ForecastKernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
-        old, units = recorded_ns(self._view, work), self._units(work)
+        old = recorded_ns(self._view, work)
+        units = np.where(self._view.launch_is_kernel[work.launch], self._units.of_call[work.call], -1)
         new, spread, measured = old.copy(), np.zeros(len(old)), np.ones(len(old), dtype=np.bool_)
         if self._precision != "fp32":
             rows = np.flatnonzero(units >= 0)
             unit, number = np.unique(units[rows], return_inverse=True)
-            total = np.bincount(number, weights=old[rows], minlength=len(unit))
-            ratios = self._ratios(unit.tolist(), total.tolist())
+            total: Floats = np.bincount(number, weights=old[rows], minlength=len(unit)).astype(np.float64)
+            ratios, group = self._ratios(unit, total)
+            number = group[number]
             value = np.array([ratio.value for ratio in ratios])[number]
             new[rows] = np.maximum(old[rows] * value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
             spread[rows] = np.array([ratio.spread for ratio in ratios])[number]
@@ -162,69 +142,31 @@ class KernelTimesOf:
         target, precision = self._target, self._precision
         factor = batch_factor(self._view, work, units, target.batch_ratio, self._growth)
         if target.new_gpu != target.gpu:
-            factor = factor * gpu_factor(work, self._matrix, target, precision)
+            factor = factor * gpu_factor(work, self._units.matrix, target, precision)
         return factor
 
-    def _half(self) -> Ints:
-        """Per call 1 in an op that runs in half precision, 0 in one that does not, -1 where nothing decided."""
-        ops, calls = self._view.profile.ops, self._view.profile.calls
-        votes: dict[int, list[bool]] = defaultdict(list)
-        for op in self._flow.ops:
-            votes[int(calls.op[op.call])].append(op.half)
-        of_op = np.full(len(ops), -1, dtype=np.int64)
-        for row, answers in votes.items():
-            of_op[row] = int(2 * sum(answers) > len(answers))
-        return inherit(of_op[calls.op], of_op[calls.op] >= 0, self._view.call_parent)
-
-    def _units(self, work: Launched) -> Ints:
-        """Per row the call that is its unit, -1 for none: the matrix routine, else the outermost op."""
-        matrix = self._matrix.of_call[work.call]
-        routine = take_or(self._matrix.call, matrix, -1)
-        other = self._unit_of_call[work.call]
-        is_kernel = self._view.launch_is_kernel[work.launch]
-        return np.where(is_kernel, np.where(routine >= 0, routine, other), -1)
-
-    @cached_property
-    def _unit_of_call(self) -> Ints:
-        """The op that autocast decides on around a forward call; the outermost op around a backward one."""
-        view = self._view
-        decides = np.zeros(len(view.profile.calls.op), dtype=np.bool_)
-        decides[[op.call for op in self._flow.ops]] = True
-        deciding = nearest(decides, view.call_parent)
-        return np.where(deciding >= 0, deciding, view.call_top)
-
-    def _ratios(self, units: list[int], times_ns: list[float]) -> list[Ratio]:
-        """Of units; those of one op whose times are hardly different share an answer."""
-        keys = list(map(self._key, units, times_ns))
-        found: dict[tuple[int, int, int] | None, Ratio | _Like] = {None: _UNCHANGED}
-        for key, call in zip(keys, units, strict=True):
-            if key is not None and key not in found:
-                found[key] = self._looked_up(call, math.exp(key[2] * _SAME_TIME))
+    def _ratios(self, units: Ints, times_ns: Floats) -> tuple[list[Ratio], Ints]:
+        """Of groups of units that share an answer, and each unit's group."""
+        alike = self._units.alike(units, times_ns)
+        found = [
+            self._looked_up(unit, time_ns) if time_ns > 0 else _UNCHANGED
+            for unit, time_ns in zip(alike.unit, alike.time_ns, strict=True)
+        ]
         # Many layers are alike, too.
-        measured = self._measured(dict.fromkeys(one for one in found.values() if isinstance(one, _Like)))
-        return [measured[one] if isinstance(one, _Like) else one for one in map(found.__getitem__, keys)]
+        measured = self._measured(dict.fromkeys(one for one in found if isinstance(one, _Like)))
+        return [measured[one] if isinstance(one, _Like) else one for one in found], alike.group
 
-    def _key(self, call: int, time_ns: float) -> tuple[int, int, int] | None:
-        """The op of a unit, the outermost one around it, and its time; None without one."""
-        if time_ns <= 0:
-            return None
-        calls, top = self._view.profile.calls, int(self._view.call_top[call])
-        return int(calls.op[call]), int(calls.op[top]) if top >= 0 else -1, round(math.log(time_ns) / _SAME_TIME)
-
-    def _looked_up(self, call: int, time_ns: float) -> Ratio | _Like:
-        matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
-        if matrix >= 0:
-            return self._matrix_ratio(matrix, call, time_ns)
-        if self._precision == "tf32" or not self._is_half(call):
+    def _looked_up(self, unit: int, time_ns: float) -> Ratio | _Like:
+        if self._units.matrix.of_call[unit] >= 0:
+            return self._matrix_ratio(unit, time_ns)
+        if self._precision == "tf32" or not self._units.half[unit]:
             return _UNCHANGED
-        view, ops, strings = self._view, self._view.profile.ops, self._view.profile.strings
-        op = int(view.profile.calls.op[call])
-        backward = int(ops.role[op]) == Role.BACKWARD
-        name = strings[ops.op_type[op]].rstrip("_")
-        direction = "bprop" if backward else "fprop"
-        last = int(ops.module[op]) in self._channels_last
+        profile, ops = self._view.profile, self._view.profile.ops
+        op = int(profile.calls.op[unit])
+        name = profile.strings[ops.op_type[op]].rstrip("_")
+        direction = "bprop" if ops.role[op] == Role.BACKWARD else "fprop"
         if self._is_measured(kind := f"{name} {direction}"):
-            return _Like(kind, other_features(time_ns, self._per_channel(call), last))
+            return _Like(kind, self._units.other_features(unit, time_ns))
         # Next to its routine a product adds, copies and sums.
         pointwise = name in ELEMENTWISE or rule_of(name) == "half"
         if pointwise and self._is_measured(kind := f"{_POINTWISE} {direction}"):
@@ -248,40 +190,22 @@ class KernelTimesOf:
                 found[one] = replace(ratio, spread=ratio.spread + further)
         return found
 
-    def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio | _Like:
-        base = self._base(call)
-        if self._precision == "tf32" and (base == "tf32" or self._is_library_choice(call)):
+    def _matrix_ratio(self, unit: int, time_ns: float) -> Ratio | _Like:
+        base = self._base(unit)
+        if self._precision == "tf32" and (base == "tf32" or self._is_library_choice(unit)):
             return _UNCHANGED
-        if self._precision != "tf32" and not self._is_half(call):
+        if self._precision != "tf32" and not self._units.half[unit]:
             return _UNCHANGED
-        routine = self._routine(matrix, call)
+        routine = self._units.routine(unit)
         if routine is None:
             return _OF_UNKNOWN_SIZE
-        last = int(self._view.profile.ops.module[self._view.profile.calls.op[call]]) in self._channels_last
-        features = matrix_features(
-            routine.name, routine.shapes, routine.flops, routine.moved, time_ns, self._target.ceilings, last
-        )
-        return _Like(routine.kind, features, base) if self._is_measured(routine.kind, base) else _UNMEASURED
+        if not self._is_measured(routine.kind, base):
+            return _UNMEASURED
+        return _Like(routine.kind, self._units.matrix_features(routine, time_ns, self._target.ceilings), base)
 
-    def _base(self, call: int) -> str:
+    def _base(self, unit: int) -> str:
         """What a routine ran in."""
-        return "tf32" if self._in_tf32[int(self._view.profile.calls.op[call])] else "fp32"
-
-    @cached_property
-    def _in_tf32(self) -> Bools:
-        """Per row of `Profile.ops` whether most of the time of the products in its calls was in TF32."""
-        view, profile = self._view, self._view.profile
-        launches, matrix = profile.launches, self._matrix
-        rows = np.flatnonzero(view.launch_computes_product & (launches.call >= 0))
-        routine = matrix.of_call[launches.call[rows]] if len(matrix) else np.full(len(rows), -1)
-        rows, routine = rows[routine >= 0], routine[routine >= 0]
-        op = profile.calls.op[matrix.call[routine]] if len(matrix) else routine
-        tf32 = profile.kernels_where(precision="tf32")
-        every = np.bincount(op, weights=launches.duration_ns[rows], minlength=len(profile.ops))
-        part = np.bincount(
-            op, weights=launches.duration_ns[rows] * tf32[launches.kernel[rows]], minlength=len(profile.ops)
-        )
-        return 2 * part > every
+        return "tf32" if self._units.in_tf32[self._view.profile.calls.op[unit]] else "fp32"
 
     def _is_library_choice(self, call: int) -> bool:
         """Whether TF32 is on for products of this kind."""
@@ -290,85 +214,36 @@ class KernelTimesOf:
         settings = run_settings(self._view)
         return bool(settings.cudnn_tf32 if of_cudnn else settings.matmul_tf32)
 
-    def _growth(self, call: int) -> float:
-        """How many times as long a unit takes with the new batch size."""
-        target = self._target
-        matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
-        routine = self._routine(matrix, call) if matrix >= 0 else None
-        if routine is None:
-            return target.batch_ratio
+    def _growth(self, units: Ints) -> Floats:
+        """How many times as long each unit takes with the new batch size."""
+        known, op = self._units, self._view.profile.calls.op[units]
+        matrix = known.matrix.of_call[units]
+        rows = np.flatnonzero(matrix >= 0)
+        grown = np.full(len(units), self._target.batch_ratio)
+        # Calls of an op with the same work grow alike.
+        columns = (op, known.matrix.flops[matrix], known.matrix.bytes[matrix], known.half[units].astype(np.int64))
+        group = numbered(*(column[rows] for column in columns))
+        first = units[rows[first_rows(group)]].tolist()
+        grown[rows] = np.array([self._routine_growth(unit) for unit in first], dtype=np.float64)[group]
+        return grown
+
+    def _routine_growth(self, unit: int) -> float:
+        known, target, routine = self._units, self._target, self._units.routine(unit)
         ratio, ceilings = target.batch_ratio, target.ceilings
+        if routine is None:
+            return ratio
         fixed = _FP32_BYTES * parameter_elements(routine.kind, routine.shapes, self._flow.parameter_shapes)
         before = least_ns(routine.flops, routine.moved, ceilings)
         after = least_ns(routine.flops * ratio, fixed + (routine.moved - fixed) * ratio, ceilings)
-        precision = self._precision if self._precision == "tf32" or self._is_half(call) else self._base(call)
+        precision = self._precision if self._precision == "tf32" or known.half[unit] else self._base(unit)
         key = (routine.kind, precision, before, after)
         if key not in self._grown:
             self._grown[key] = self._times.growth(*key)
         return self._grown[key]
 
-    def _routine(self, matrix: int, call: int) -> _Routine | None:
-        """None where its work or its kind is not known."""
-        ops, strings = self._view.profile.ops, self._view.profile.strings
-        op = int(self._view.profile.calls.op[call])
-        flops, moved = int(self._matrix.flops[matrix]), int(self._matrix.bytes[matrix])
-        if flops == UNKNOWN or moved == UNKNOWN or flops <= 0 or moved <= 0:
-            return None
-        name, shapes = strings[ops.name[op]], self._view.profile.shapes_of(op)
-        kind = matrix_kind(name, shapes, flops)
-        return _Routine(kind, name, shapes, flops, moved) if kind else None
-
-    def _is_half(self, call: int) -> bool:
-        view, ops = self._view, self._view.profile.ops
-        top = int(view.call_top[call])
-        op = int(view.profile.calls.op[top if top >= 0 else call])
-        if int(ops.role[op]) == Role.BACKWARD:
-            return self._flow.backward_half.get((int(ops.module[op]), int(ops.op_type[op])), False)
-        return int(self._half_calls[call]) == 1
-
-    def _per_channel(self, call: int) -> float:
-        """Values per channel of a batch norm's images, else 1. Autograd nodes have no shapes: the ops inside have."""
-        view, ops, strings = self._view, self._view.profile.ops, self._view.profile.strings
-        calls = view.profile.calls
-        if strings[ops.op_type[calls.op[call]]] != "batch_norm":
-            return 1.0
-        for row in range(call, min(call + _NEAR, len(calls.op))):
-            if row > call and calls.depth[row] <= calls.depth[call]:
-                break
-            tensors = tensors_of(view.profile.shapes_of(int(calls.op[row])))
-            images = next((shape for shape in tensors if len(shape) == 4), None)
-            if images and images[1]:
-                return float(math.prod(images)) / int(images[1])
-        return 1.0
-
-    def _modules_with_channels_last(self) -> frozenset[int]:
-        """Modules whose images have their channels last.
-
-        A forward convolution shows it by its kernels' names; what comes after it takes its layout, until the next one.
-        """
-        view, profile, ops = self._view, self._view.profile, self._view.profile.ops
-        named = profile.kernels_where(name=lambda name: "nhwc" in name.lower())
-        if not len(named) or not named.any():
-            return frozenset()
-        convolution = profile.ops_named(lambda name: "conv" in name) & (ops.role != Role.BACKWARD)
-        op = view.launch_op
-        # cuDNN's kernels in TF32 want the channels last, whatever the images have: it then converts them itself.
-        converts = np.zeros(len(ops), dtype=np.bool_)
-        layout = profile.kernels_where(family="transpose")
-        converts[op[layout[profile.launches.kernel] & (op >= 0)]] = True
-        shows = named[profile.launches.kernel] & (op >= 0)
-        shows &= take_or(convolution & ~(converts & self._in_tf32), op, False)
-        last = np.unique(ops.module[op[shows]])
-        # Calls are in order of time: each takes the answer of the last convolution before it.
-        called = profile.calls.op
-        rows = np.flatnonzero(convolution[called])
-        before = np.searchsorted(rows, np.arange(len(called)), side="right") - 1
-        follows = take_or(np.isin(ops.module[called[rows]], last), before, False)
-        return frozenset(np.unique(ops.module[called[follows & (ops.role[called] == Role.FORWARD)]]).tolist())
-
 
 def batch_factor(
-    view: ProfileView, work: Launched, units: Ints, ratio: float, growth: Callable[[int], float]
+    view: ProfileView, work: Launched, units: Ints, ratio: float, growth: Callable[[Ints], Floats]
 ) -> np.ndarray:  # type: ignore[type-arg]
     """Per row of ``work``, with a batch ``ratio`` times as large. The optimizer's kernels keep their time.
 
@@ -377,7 +252,7 @@ def batch_factor(
         work: its launches.
         units: per row the call that is its unit, -1 for none.
         ratio: new batch size over the run's.
-        growth: of a unit.
+        growth: of units.
     """
     if ratio == 1:
         return np.ones(len(work.launch))
@@ -385,7 +260,7 @@ def batch_factor(
     factor = np.where(of_batch, ratio, 1.0)
     rows = np.flatnonzero((units >= 0) & of_batch)
     unit, number = np.unique(units[rows], return_inverse=True)
-    factor[rows] = np.array([growth(call) for call in unit.tolist()], dtype=np.float64)[number]
+    factor[rows] = growth(unit)[number]
     return factor
 
 

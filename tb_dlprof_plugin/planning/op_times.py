@@ -13,19 +13,20 @@ import functools
 import gzip
 import json
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Floats
+from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matrix_kind
 
 NEIGHBOURS = 64
 """With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
-_TOGETHER = 16
-"""Ops that are solved together: their tables fit into a core's cache."""
+_TOGETHER = 64
+"""Ops whose neighbours are found together: their distances from all measured ops take little memory."""
 _NEAR = 0.5
 """Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
 _SQRT3 = math.sqrt(3.0)
@@ -59,11 +60,22 @@ class GaussianProcess:
     noise: float
 
     def covariance(self, left: Floats, right: Floats) -> Floats:
-        """Between rows of features, which are in lengths; of each of several pairs of tables."""
-        apart = (left[..., :, None, :] - right[..., None, :, :]) ** 2
-        distance = _SQRT3 * np.sqrt(np.maximum(apart.sum(axis=-1), 0.0))
-        near: Floats = self.amplitude * (1 + distance) * np.exp(-distance)
-        return near + self.trend * (left @ right.swapaxes(-1, -2))
+        """Between rows of features, which are in lengths."""
+        products: Floats = left @ right.T
+        distance = np.sqrt(_apart(left, right, products))
+        distance *= _SQRT3
+        near = np.exp(-distance)
+        distance += 1.0
+        near *= distance
+        near *= self.amplitude
+        return near + self.trend * products
+
+
+def _apart(left: Floats, right: Floats, products: Floats) -> Floats:
+    """Squared distances between rows, from the products of all pairs: much faster than a table of differences."""
+    apart = (left * left).sum(axis=1)[:, None] - 2.0 * products
+    apart += (right * right).sum(axis=1)
+    return np.maximum(apart, 0.0, out=apart)
 
 
 @dataclass(frozen=True)
@@ -91,28 +103,41 @@ class RatioTable:
         return self.ratios([features])[0]
 
     def ratios(self, features: Sequence[Features]) -> list[Ratio]:
-        """`ratio` of each of several ops."""
-        found: list[Ratio] = []
-        for first in range(0, len(features), _TOGETHER):
-            found += self._solved(np.asarray(features[first : first + _TOGETHER], dtype=np.float64))
-        return found
+        """`ratio` of each of several ops; those with the same neighbours are solved together."""
+        at = (np.asarray(features, dtype=np.float64).reshape(len(features), -1) - self._center) * self._per_unit
+        alike: dict[bytes, list[int]] = defaultdict(list)
+        nearest = self._nearest(at)
+        for row, rows in enumerate(nearest):
+            alike[rows.tobytes()].append(row)
+        found: dict[int, Ratio] = {}
+        for mine in alike.values():
+            found.update(zip(mine, self._solved(at[mine], nearest[mine[0]]), strict=True))
+        return [found[row] for row in range(len(at))]
 
-    def _solved(self, features: Floats) -> list[Ratio]:
-        process = self.process
-        at = ((features - self._center) * self._per_unit)[:, None]
-        distance = ((self._scaled - at) ** 2).sum(axis=2)
-        nearest = np.argsort(distance, axis=1, kind="stable")[:, :NEIGHBOURS]
-        near, known = self._scaled[nearest], self.logarithms[nearest]
-        noisy = process.covariance(near, near) + process.noise * np.eye(near.shape[1])
+    def _solved(self, at: Floats, nearest: Ints) -> Iterator[Ratio]:
+        process, near, known = self.process, self._scaled[nearest], self.logarithms[nearest]
+        noisy = process.covariance(near, near)
+        noisy.flat[:: len(near) + 1] += process.noise
         shared = process.covariance(near, at)
-        weights = np.linalg.solve(noisy, shared)[..., 0]
-        own = process.covariance(at, at)[:, 0, 0] + process.noise
-        found = []
-        for weight, logarithms, covariance, variance in zip(weights, known, shared[..., 0], own.tolist(), strict=True):
-            mean = float(logarithms.mean())
-            value = min(max(mean + float(weight @ (logarithms - mean)), logarithms.min()), logarithms.max())
-            left = variance - float(weight @ covariance)
-            found.append(Ratio(math.exp(value), math.sqrt(max(left, 0.0))))
+        weights = np.linalg.solve(noisy, shared)
+        # Of an op with itself: its distance is 0.
+        own = process.amplitude + process.trend * (at * at).sum(axis=1) + process.noise
+        mean = known.mean()
+        values = np.clip(mean + (known - mean) @ weights, known.min(), known.max())
+        left = np.maximum(own - (weights * shared).sum(axis=0), 0.0)
+        return map(Ratio, map(math.exp, values.tolist()), map(math.sqrt, left.tolist()))
+
+    def _nearest(self, at: Floats) -> Ints:
+        """The rows most like each of several ops, ascending."""
+        size = len(self._scaled)
+        if size <= NEIGHBOURS:
+            return np.tile(np.arange(size), (len(at), 1))
+        found = np.empty((len(at), NEIGHBOURS), dtype=np.int64)
+        for first in range(0, len(at), _TOGETHER):
+            some = at[first : first + _TOGETHER]
+            distance = _apart(some, self._scaled, some @ self._scaled.T)
+            found[first : first + _TOGETHER] = np.argpartition(distance, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
+        found.sort(axis=1)
         return found
 
     def slowness(self, least_ns: float, in_fp32: bool) -> float:

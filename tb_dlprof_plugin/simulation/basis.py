@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -86,12 +87,15 @@ class Basis:
 
         If the GPU sets the pace, a step is only an upper bound for the CPU's time.
         """
-        steps = np.maximum.accumulate([self.run(share).step_ns for share in _SHARES])
-        if measured_ns < steps[0]:
+        least = self.run(_SHARES[0]).step_ns
+        if measured_ns < least:
             # The replay overestimates something, such as kernels that share the GPU.
             return self.share, False
-        own = float(np.interp(measured_ns, steps, _SHARES))
-        if self.run(own).step_ns > _CPU_DECIDES * steps[0]:
+        # A slower CPU makes no step shorter: only the shares next to the one that is sought are replayed.
+        after = bisect_right(_SHARES, measured_ns, 1, key=lambda share: self.run(share).step_ns)
+        around = _SHARES[after - 1 : after + 1]
+        own = float(np.interp(measured_ns, [self.run(share).step_ns for share in around], around))
+        if self.run(own).step_ns > _CPU_DECIDES * least:
             return CpuShare(own * math.exp(-_TIMED_SPREAD), own, own * math.exp(_TIMED_SPREAD)), True
         known = self.share
         return CpuShare(min(known.low, own), min(known.expected, own), min(known.high, own)), False

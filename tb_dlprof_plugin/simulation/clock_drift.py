@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.timed_steps import middle_half
@@ -52,10 +53,9 @@ def _of_kernels(view: ProfileView, selection: Selection) -> float | None:
     rows = np.flatnonzero(_computes(view) & view.selected_launches(selection))
     if count < _FEWEST or not len(rows):
         return None
-    pairs = np.stack((launches.kernel[rows], launches.config[rows]))
-    kinds, kind = np.unique(pairs, axis=1, return_inverse=True)
-    shape = (kinds.shape[1], count)
-    cell = kind.ravel() * count + view.launch_iteration[rows] - selection.first
+    kind = numbered(launches.kernel[rows], launches.config[rows])
+    shape = (int(kind.max()) + 1, count)
+    cell = kind * count + view.launch_iteration[rows] - selection.first
     calls = np.bincount(cell, minlength=shape[0] * count).reshape(shape)
     time = np.bincount(cell, weights=launches.duration_ns[rows], minlength=shape[0] * count).reshape(shape)
     alike = (calls.min(axis=1) == calls.max(axis=1)) & (time.min(axis=1) > 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -47,6 +48,10 @@ class Light:
     full_ns: tuple[Floats, ...]
     light_ns: tuple[Floats, ...]
 
+    @cached_property
+    def _row_of_launch(self) -> dict[int, int]:
+        return {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
+
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
         gpu = concurrent = removed_waits = cpu = None
@@ -63,7 +68,7 @@ class Light:
                 starts.append(np.round(np.interp(change.cpu[0][inside], full, light)).astype(np.int64))
                 stops.append(np.round(np.interp(change.cpu[1][inside], full, light)).astype(np.int64))
             cpu = union(np.concatenate(starts), np.concatenate(stops))
-        mine = {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
+        mine = self._row_of_launch
         added = {mine[row]: more for row, more in change.added.items() if row in mine}
         return replace(change, gpu=gpu, concurrent=concurrent, removed_waits=removed_waits, cpu=cpu, added=added)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import numbered
 from tb_dlprof_plugin.model.intervals import covered_by_others
 from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Floats, Ints
@@ -21,7 +22,8 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 _CLOCK_ERROR_NS = 500
 _REMEMBERED = 64
-"""Groups of event waits that a stream may still resolve."""
+"""Groups of event waits that a stream may still resolve, and streams whose last row a wait may be for: those whose rows
+end last. So a row costs no more with thousands of streams."""
 _CAUSE_SHARE = 0.5
 """Share of a late start in which other streams run, from which they count as its cause."""
 
@@ -37,8 +39,8 @@ class Joined:
 
 @dataclass(slots=True)
 class _EventWaits:
-    """Waits for events between two launches: how many have found no dependency, and each stream's last row before, as
-    its end, the stream and the row, by end."""
+    """Waits for events between two launches: how many have found no dependency, and the streams' last rows before, as
+    their end, the stream and the row, by end."""
 
     left: int
     last_rows: list[tuple[int, int, int]]
@@ -87,7 +89,7 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
     groups: dict[int, _EventWaits] = {}
     made = 0
     seen: dict[int, int] = defaultdict(int)
-    last_row: dict[int, int] = {}
+    last_row: dict[int, tuple[int, int, int]] = {}
     last_rows: list[tuple[int, int, int]] = []
     latest: dict[tuple[int, int], int] = {}
     result: dict[int, tuple[int, ...]] = {}
@@ -101,7 +103,8 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
             groups.pop(made - _REMEMBERED, None)
             made += 1
         found: list[int] = []
-        for number in list(reversed(groups)):
+        resolved: list[int] = []
+        for number in reversed(groups):
             if number < seen[mine]:
                 break
             group = groups[number]
@@ -115,16 +118,22 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
                     group.left -= 1
                     found.append(before)
             if not group.left:
-                del groups[number]
+                resolved.append(number)
+        for number in resolved:
+            del groups[number]
         if found:
             result[at] = tuple(found)
         if waited and made - 1 in groups:
             groups[made - 1].last_rows = last_rows.copy()
         seen[mine] = made
-        if mine in last_row:
-            del last_rows[bisect_left(last_rows, (ended[last_row[mine]], mine))]
-        insort(last_rows, (ended[at], mine, at))
-        last_row[mine] = at
+        own = last_row.get(mine)
+        if own is not None:
+            place = bisect_left(last_rows, own)
+            if last_rows[place : place + 1] == [own]:
+                del last_rows[place]
+        last_row[mine] = (ended[at], mine, at)
+        insort(last_rows, last_row[mine])
+        del last_rows[:-_REMEMBERED]
     return result
 
 
@@ -133,8 +142,7 @@ def _ready(view: ProfileView, launch: Ints, stops: Ints, waits_for: dict[int, tu
     what it waits for done."""
     launches = view.profile.launches
     free = np.full(len(launches), np.iinfo(np.int64).min)
-    _, stream = np.unique(np.stack((launches.device, launches.stream)), axis=1, return_inverse=True)
-    for _, mine in rows_of_each(stream.reshape(-1)):
+    for _, mine in rows_of_each(numbered(launches.device, launches.stream)):
         mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
         free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
     ready: Ints = np.maximum(called, take_or(free, launch, called))

@@ -126,7 +126,7 @@ def scalar_reads(view: ProfileView, kind: Ints) -> Bools:
     reads = calls_named(view, CallKind.OP, _SCALAR_OPS.__contains__)
     if not reads.any():
         return reads
-    return reads & any_in_subtree(launching_calls(view) | (kind != SyncKind.NONE), view.call_parent)
+    return reads & any_in_subtree(launching_calls(view) | (kind != SyncKind.NONE), view.call_end)
 
 
 def _unexplained_scalars(view: ProfileView, kind: Ints) -> Bools:
@@ -135,8 +135,8 @@ def _unexplained_scalars(view: ProfileView, kind: Ints) -> Bools:
     if not reads.any():
         return reads
     parent = view.call_parent
-    waits = any_in_subtree(kind != SyncKind.NONE, parent)
-    launches = any_in_subtree(launching_calls(view), parent)
+    waits = any_in_subtree(kind != SyncKind.NONE, view.call_end)
+    launches = any_in_subtree(launching_calls(view), view.call_end)
     inner = take_or(reads, parent, False)
     return reads & launches & ~waits & ~inner
 

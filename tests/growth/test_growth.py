@@ -46,6 +46,23 @@ def test_four_times_as_much_is_four_times_the_work(
     assert work(4 * n) <= 4**MOST_SLOPE * work(n)
 
 
+def test_waits_that_stay_open_cost_no_more_with_more_streams(new_trace: Callable[[], Any]) -> None:
+    def work(streams: int) -> int:
+        # GIVEN kernels of many streams at the same time: none has ended that a wait could be for
+        trace, length = new_trace(), 20 * streams
+        trace.gpu()
+        trace.step(0, 0, 2 * length)
+        for stream in range(streams):
+            at = 20 * stream
+            trace.runtime(at + 1, 1, name="cudaStreamWaitEvent")
+            trace.launch("k", at + 5, at + 10, 2 * length - at - 20, stream=7 + stream)
+        view = trace.view()
+        sequence(view, view.selection())
+        return elements(lambda: sequence.__wrapped__(view, view.selection()))  # type: ignore[attr-defined]
+
+    assert work(800) <= 4**MOST_SLOPE * work(200)
+
+
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.timeout(3600)

@@ -241,7 +241,7 @@ def an_outermost_op_has_no_other_around_it(recording: Recording) -> None:
     parent = view.call_parent[outermost]
     holding = np.zeros(len(calls), dtype=np.bool_)
     holding[parent[parent >= 0]] = True
-    assert not (any_in_subtree(holding, view.call_parent) & outermost).any()
+    assert not (any_in_subtree(holding, view.call_end) & outermost).any()
 
 
 @PROPERTIES.of_every_recording

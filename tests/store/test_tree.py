@@ -63,7 +63,7 @@ def test_all_functions_agree_with_a_walk(forest) -> None:
         10 * (line[0] if line else row) for row, line in zip(rows, lines, strict=True)
     ]
     below = [[r for r in rows if row in _line(walked, r)] for row in rows]
-    assert any_in_subtree(flags, parent).tolist() == [any(flags[r] for r in inside) for inside in below]
+    assert any_in_subtree(flags, subtree_ends(parent)).tolist() == [any(flags[r] for r in inside) for inside in below]
     assert subtree_ends(parent).tolist() == [inside[-1] + 1 for inside in below]
     free = [next((r for r in _line(walked, row) if not flags[r]), _line(walked, row)[-1]) for row in rows]
     assert climb(np.arange(len(depth)), flags, parent).tolist() == free
@@ -78,12 +78,17 @@ def test_a_chain_of_half_a_million_calls_takes_no_longer_than_a_flat_list() -> N
     flags[0] = True
     assert parent[-1] == len(depth) - 2
     assert (nearest(flags, parent) == 0).all()
-    assert any_in_subtree(flags, parent).sum() == 1
+    assert any_in_subtree(flags, subtree_ends(parent)).sum() == 1
     assert (subtree_ends(parent) == len(depth)).all()
     assert self_time(np.arange(len(depth), 0, -1), parent).tolist() == [1] * len(depth)
 
 
 def test_nothing_is_a_forest_too() -> None:
     nothing, none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-    assert len(parents(nothing)) == len(inherit(nothing, none, nothing)) == len(any_in_subtree(none, nothing)) == 0
+    assert (
+        len(parents(nothing))
+        == len(inherit(nothing, none, nothing))
+        == len(any_in_subtree(none, subtree_ends(nothing)))
+        == 0
+    )
     assert climb(np.array([-1]), none, nothing).tolist() == [-1]

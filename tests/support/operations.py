@@ -32,14 +32,16 @@ def operations(work: Callable[[], Any]) -> int:
 
 
 def elements(work: Callable[[], Any]) -> int:
-    """Calls of Python functions, and the elements of the arrays that numpy's are given.
+    """Calls of Python functions, the elements of the arrays that numpy's are given, and those of copied containers.
 
     So a pass over a whole table counts as such, however fast numpy makes it.
     """
     count = 0
 
-    def profiled(frame: FrameType, event: str, _: Any) -> None:
+    def profiled(frame: FrameType, event: str, called: Any) -> None:
         nonlocal count
+        if event == "c_call" and called.__name__ == "copy" and isinstance(called.__self__, list | dict | set):
+            count += len(called.__self__)
         if event == "call":
             code = frame.f_code
             arguments = code.co_varnames[: code.co_argcount] if _NUMPY in code.co_filename else ()

@@ -17,7 +17,6 @@ from tb_dlprof_plugin.pages.idle_causes import IdleCause
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
-from tb_dlprof_plugin.store.header import header_of
 
 EventKind = Literal[
     "forward", "backward", "optimizer", "dataloader", "other", "launch", "wait", "copy", "runtime", "module",
@@ -75,7 +74,7 @@ def call_label(view: ProfileView, op: int) -> str:
     """Label of a row of `Profile.ops`: a module's path, or the model's name."""
     ops, strings = view.profile.ops, view.profile.strings
     if ops.kind[op] == CallKind.MODULE:
-        return cut(strings[ops.module[op]] or header_of(view.profile).model or "model")
+        return cut(strings[ops.module[op]] or view.profile.facts.model or "model")
     # The namespaces would be all that fits into a narrow event.
     return cut(short_op_name(strings[ops.name[op]]))
 

@@ -246,7 +246,7 @@ def _sources(view: ProfileView, top: Ints) -> Ints:
     stop = calls.start_ns + calls.duration_ns
     near = (calls.thread[before] == calls.thread[top]) & (calls.start_ns[top] - stop[before] < _FOLLOWS_WITHIN_NS)
     near &= view.call_parent[before] == view.call_parent[top]
-    on_gpu = any_in_subtree(launching_calls(view), view.call_parent)
+    on_gpu = any_in_subtree(launching_calls(view), view.call_end)
     made = known & near & creating[name[before]] & ~on_gpu[before]
     made[made] = _same_shape(view, before[made], top[made])
     from_values = (tops[position] == top) & (after > top) & (calls.thread[after] == calls.thread[top])

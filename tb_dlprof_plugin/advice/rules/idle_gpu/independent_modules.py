@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, every_tensor, shape_at, tensors_of
-from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, subtree_ends
+from tb_dlprof_plugin.model.tree import any_in_subtree, nearest
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import launching_calls
 
@@ -72,8 +72,8 @@ class CallTree:
 
     def __init__(self, view: ProfileView) -> None:
         self._view = view
-        self._ends = subtree_ends(view.call_parent)
-        self._launches = any_in_subtree(launching_calls(view), view.call_parent)
+        self._ends = view.call_end
+        self._launches = any_in_subtree(launching_calls(view), view.call_end)
         self._outermost: Ints = np.flatnonzero(view.call_top == np.arange(len(view.call_top)))
         self._signature: dict[int, tuple[str, InputShapes, InputDtypes]] = {}
 

@@ -216,7 +216,7 @@ def _casts(context: RuleContext) -> Bools:
     for op in np.flatnonzero(ops_named(context, COPY.__eq__)).tolist():
         types = {dtype.precision for dtype in profile.dtypes_of(op)[:2]}
         copies[op] = "fp32" in types and bool(types & set(HALF))
-    holds = any_in_subtree(copies[calls.op], parent)
+    holds = any_in_subtree(copies[calls.op], context.view.call_end)
     casting = ops_named(context, lambda name: name in ("aten::to", "aten::_to_copy"))[calls.op]
     nodes = ops_named(context, lambda name: _CAST_NODE in name)[calls.op]
     wanted = holds & (casting | nodes) & context.view.selected_calls(context.selection)
