@@ -13,6 +13,13 @@ import numpy as np
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.categories import time_categories, unrecorded_categories
 from tb_dlprof_plugin.analysis.communication_table import build_communications
+from tb_dlprof_plugin.analysis.compiled_kernels import (
+    compiled_notes,
+    compiled_table,
+    fused_names,
+    join_wrappers,
+    modules_of,
+)
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
@@ -155,7 +162,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         TraceError: no op and no kernel was recorded.
     """
     timeline = with_one_kind_of_module(with_driver_copies(with_sound_values(timeline)))
-    timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
+    joined = join_wrappers(*without_crossings(with_steps_around_closures(timeline)))
+    timeline, depth, parent = joined.timeline, joined.depth, joined.parent
     host, device = timeline.host, timeline.device
     facts = with_model_name(facts, timeline)
     system = complete_system(system, timeline)
@@ -164,11 +172,13 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = tensor_core_capability(system, gpu_ids)
 
-    roles = assign_roles(timeline, parent)
+    roles = assign_roles(timeline, parent, joined.kernel, modules_of(joined.kernels, timeline.strings))
     adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     roles = adopted.roles
     call, attribution = attribute(timeline, roles.top_call, adopted.by_time)
-    ops, op_of_call = build_ops(timeline, adopted, capability if len(device) else None)
+    ops, op_of_call = build_ops(
+        timeline, adopted, capability if len(device) else None, joined.kernel, fused_names(joined.kernels)
+    )
     contexts = launch_contexts(
         device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
     )
@@ -208,7 +218,10 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             attribution=attribution,
         ),
         launch_configs=_configs(timeline),
-        notes=notes_of(timeline, steps.found_by, attribution, len(every_step.number) - len(steps.number), roles.kind),
+        notes=[
+            *notes_of(timeline, steps.found_by, attribution, len(every_step.number) - len(steps.number), roles.kind),
+            *compiled_notes(joined),
+        ],
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
         tensor_activity=tensor_activity(timeline, *windows, kernel_of_launch),
@@ -216,6 +229,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         input_dtypes=timeline.input_dtypes,
         communications=build_communications(timeline, call, parent, communicates[kernel_of_launch]),
         process_groups=timeline.process_groups,
+        compiled_kernels=compiled_table(joined.kernels, timeline.strings),
     )
 
 

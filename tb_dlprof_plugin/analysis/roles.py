@@ -14,10 +14,11 @@ import numpy as np
 from tb_dlprof_plugin.analysis.module_paths import module_paths
 from tb_dlprof_plugin.analysis.optimizer_closures import outermost_closure_calls
 from tb_dlprof_plugin.model.frameworks import JAX
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
-from tb_dlprof_plugin.model.tree import inherit, outermost
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, outermost
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
 
 _KINDS = {
@@ -44,16 +45,29 @@ class Roles:
     top_call: Ints
 
 
-def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
-    """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``."""
+def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modules: Ints) -> Roles:
+    """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``.
+
+    Args:
+        timeline: the trace.
+        parent: per host event the row of its parent.
+        compiled: per host event the row of `CompiledKernels` that it is, -1 for none. These are ops of their own, and
+            the ops around them no more than ranges.
+        compiled_modules: per row of `CompiledKernels` the string index of its module's path, -1 for unknown.
+    """
     host = timeline.host
     kind = _kinds(timeline, parent)
+    launch = compiled >= 0
+    kind[any_in_subtree(launch, parent) & ~launch & (kind == CallKind.OP)] = CallKind.ANNOTATION
     is_op = kind == CallKind.OP
     top_call = outermost(is_op, parent)
     top = is_op & (top_call == np.arange(len(host)))
 
     module = module_paths(timeline, parent)
     stated = _state_modules(timeline, module)
+    own_module = take_or(compiled_modules, compiled, -1)
+    module = np.where(own_module >= 0, own_module, module)
+    stated |= own_module >= 0
     has_path = (kind == CallKind.MODULE) | stated
     in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent)
     module = inherit(module, has_path, parent)
@@ -68,7 +82,7 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     linked = np.zeros(len(host), dtype=np.bool_)
     linked[forward_call[forward_call >= 0]] = True
     rest = (role == Role.OTHER) & is_op
-    forward = rest & (in_module | linked) & ~described
+    forward = rest & (in_module | linked | launch) & ~described
     if not (role == Role.BACKWARD).any():
         # Inference without module ranges: all that is left is the forward pass. XLA's ranges name instructions, which
         # are of either pass.

@@ -73,6 +73,7 @@ def import_traces(
     Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
     process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
     with them. Counters of Nsight Compute (a .ncu-rep, or the text of ncu --csv --page raw) are added to --run.
+    A folder of TORCH_TRACE (--torch-trace) explains what each kernel of torch.compile computes, in CUDA graphs, too.
     JSON of trtexec and an Nsight Systems database of the same engine, imported as one --run, are joined by layer.
 
     Recordings of a job's ranks become one run for each folder. They are read in processes of this machine or on a Dask
@@ -88,7 +89,7 @@ def import_traces(
     files = _files(traces) if traces else []
     plan_of_engine, files = _engine(files, options.run)
     known, model = _known(options.facts_from), _model(options.model)
-    reading = _Reading(known, options.rank, ReadOptions(options.markers, plan_of_engine), model)
+    reading = _Reading(known, options.rank, ReadOptions(options.markers, plan_of_engine, options.torch_trace), model)
     failed, written = _import_files(files, options, reading)
     if counters and options.run is not None and not failed:
         written = _add_counters(options.logdir, options.run, counters, options.output)

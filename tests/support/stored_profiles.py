@@ -16,6 +16,7 @@ from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import (
     CallPlaces,
     Communications,
+    CompiledKernels,
     KernelCounters,
     LightCalls,
     LightLaunches,
@@ -81,6 +82,7 @@ def full_profile(view: ProfileView) -> Profile:
                                 [412, -1], [4096, 512], [2**20, -1]))
     )  # fmt: skip
     activity = TensorActivity(*(np.array(c) for c in ([1, 1], [0, -1], [-1, 0], [250_000, 990_000], [9_000, 7])))
+    compiled = CompiledKernels(*(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2])))
     return dataclasses.replace(
         view.profile,
         system=system,
@@ -92,6 +94,8 @@ def full_profile(view: ProfileView) -> Profile:
         process_groups=groups,
         kernel_counters=counters,
         tensor_activity=activity,
+        compiled_kernels=compiled,
+        ops=dataclasses.replace(view.profile.ops, compiled=np.arange(len(view.profile.ops)) % 3 - 1),
         trial=trial_result(),
     )
 
