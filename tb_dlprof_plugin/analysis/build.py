@@ -34,6 +34,7 @@ from tb_dlprof_plugin.analysis.sound_values import with_driver_copies, with_soun
 from tb_dlprof_plugin.analysis.steps import completion_windows, find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.tensor_activity import tensor_activity
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
     Bools,
@@ -70,6 +71,7 @@ def analyze_trace(
     worker: str = "",
     options: ReadOptions = DEFAULT,
     progress: Callable[[float], None] | None = None,
+    compiled_graphs: Sequence[CompiledGraph] = (),
 ) -> Profile:
     """The profile of a recording; of one that holds several ranks, that of ``rank``, else of the lowest.
 
@@ -83,6 +85,7 @@ def analyze_trace(
         worker: the trace file's worker name.
         options: how the file is read.
         progress: called with the fraction read (0 to 1).
+        compiled_graphs: what torch.compile made in the training process.
 
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
@@ -95,6 +98,8 @@ def analyze_trace(
             named = ", ".join(map(str, ranks))
             raise TraceError(f"{os.fspath(trace_path)} holds the ranks {named}, not {rank}; name one of them.")
         timeline = timelines[ranks.index(rank)]
+    if compiled_graphs:
+        timeline = dataclasses.replace(timeline, compiled_graphs=(*timeline.compiled_graphs, *compiled_graphs))
     made_by = _source(trace_path, timeline, session, rank if rank is not None else ranks_of(timelines)[0])
     source = dataclasses.replace(made_by, cycle=cycle, worker=worker)
     return build_profile(timeline, source, facts or RunFacts(), system or System())

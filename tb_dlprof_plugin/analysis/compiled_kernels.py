@@ -18,9 +18,9 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, is_generated, recorded_name, work_name
 from tb_dlprof_plugin.model.call_tree import depths
-from tb_dlprof_plugin.model.compiled_graph import CompiledKernel
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.lookup import joined, take_rows
-from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note
+from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note, Profile
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import parents, subtree_ends
@@ -108,8 +108,8 @@ def compiled_notes(found: JoinedLaunches) -> list[Note]:
     if not found.timeline.compiled_graphs:
         text = (
             "Of kernels of torch.compile the trace has names and shapes alone. Missing are the ops, lines and modules "
-            "that they compute: record with TORCH_TRACE and INDUCTOR_PROVENANCE=1 set (torch 2.9 or later), and import "
-            "with --torch-trace."
+            "that they compute: record with the hook before the first call of the model (torch 2.9 or later), or with "
+            "TORCH_TRACE and INDUCTOR_PROVENANCE=1 set, and import with --torch-trace."
         )
         return [Note("compiled_names_only", text, found.unknown)]
     text = (
@@ -117,6 +117,26 @@ def compiled_notes(found: JoinedLaunches) -> list[Note]:
         "what these kernels compute is unknown."
     )
     return [Note("compiled_unknown", text, found.unknown)]
+
+
+def stored_graphs(profile: Profile) -> tuple[CompiledGraph, ...]:
+    """The compiled graphs that a profile's table was made of."""
+    kernels, strings = profile.compiled_kernels, profile.strings
+    graphs: dict[str, list[CompiledKernel]] = {}
+
+    def parts(index: int) -> tuple[str, ...]:
+        return tuple(strings[index].split(_SEPARATOR)) if strings[index] else ()
+
+    for row, graph in enumerate(kernels.graph.tolist()):
+        known = bool(kernels.module_count[row] > 0)
+        one = CompiledKernel(
+            name=strings[kernels.name[row]],
+            ops=parts(int(kernels.ops[row])),
+            places=parts(int(kernels.places[row])),
+            modules=tuple(strings[kernels.modules[row]].split(_SEPARATOR)) if known else (),
+        )
+        graphs.setdefault(strings[graph], []).append(one)
+    return tuple(CompiledGraph(key, tuple(launches)) for key, launches in graphs.items())
 
 
 def _calls(timeline: Timeline) -> Iterator[tuple[int, str]]:

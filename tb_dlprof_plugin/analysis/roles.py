@@ -53,8 +53,31 @@ def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modu
         parent: per host event the row of its parent.
         compiled: per host event the row of `CompiledKernels` that it is, -1 for none. These are ops of their own, and
             the ops around them no more than ranges.
-        compiled_modules: per row of `CompiledKernels` the string index of its module's path, -1 for unknown.
+        compiled_modules: per row of `CompiledKernels` the string index of its module's path below the module that was
+            compiled, -1 for unknown.
     """
+    none = np.full(len(compiled), -1, dtype=np.int64)
+    if not (compiled >= 0).any():
+        return _roles(timeline, parent, none, none)
+    # The module that was compiled is the one around the graph's call: in the backward pass, around its forward call.
+    around = _roles(timeline, parent, none, none).module
+    own = take_or(compiled_modules, compiled, -1)
+    return _roles(timeline, parent, compiled, _paths_below(timeline.strings, around, own))
+
+
+def _paths_below(strings: list[str], around: Ints, own: Ints) -> Ints:
+    """String index of each path below the one around it; -1 where the own path is not known."""
+    result = np.full(len(own), -1, dtype=np.int64)
+    table = StringTable.over(strings)
+    rows = np.flatnonzero(own >= 0)
+    pairs, pair = np.unique(np.stack((around[rows], own[rows])), axis=1, return_inverse=True)
+    paths = [".".join(filter(None, (strings[above], strings[below]))) for above, below in pairs.T.tolist()]
+    result[rows] = np.array([table.add(path) for path in paths], dtype=np.int64)[pair.reshape(-1)]
+    return result
+
+
+def _roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_module: Ints) -> Roles:
+    """The roles; ``compiled_module`` has a string index for each host event, -1 for none."""
     host = timeline.host
     kind = _kinds(timeline, parent)
     launch = compiled >= 0
@@ -65,9 +88,8 @@ def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modu
 
     module = module_paths(timeline, parent)
     stated = _state_modules(timeline, module)
-    own_module = take_or(compiled_modules, compiled, -1)
-    module = np.where(own_module >= 0, own_module, module)
-    stated |= own_module >= 0
+    module = np.where(compiled_module >= 0, compiled_module, module)
+    stated |= compiled_module >= 0
     has_path = (kind == CallKind.MODULE) | stated
     in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent)
     module = inherit(module, has_path, parent)

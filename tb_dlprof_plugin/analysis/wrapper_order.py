@@ -2,7 +2,7 @@
 
 Generated kernels have names of their own and are anchors: each must come where the wrapper has it, or nothing of the
 call is known. Library calls that were recorded as ops are anchors, too. A CUDA graph's replay records kernels alone:
-those of library calls lie between two anchors, and are told apart by what they do, if that leaves one way.
+those of library calls lie between two anchors, and are distinguished by what they do, if that leaves one way.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def aligned(launches: tuple[str, ...], work: tuple[Work, ...]) -> tuple[int, ...
         work: what ran, in order; ops that are no launch of the wrapper are left out.
     """
     has_cpp = any(one.name.startswith("cpp_") for one in work)
-    # C++ kernels leave an event only where Inductor was told to write one.
+    # C++ kernels leave an event only where Inductor was configured to write one.
     kept = [index for index, name in enumerate(launches) if has_cpp or not name.startswith("cpp_")]
     names = [launches[index] for index in kept]
     result, pending, at = [-1] * len(work), list[int](), 0

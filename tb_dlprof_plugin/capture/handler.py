@@ -19,6 +19,7 @@ from typing import Any
 from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.analysis_job import SPOOL, AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
+from tb_dlprof_plugin.capture.compiled.provenance import PROVENANCE
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts.collect import collect_facts
 from tb_dlprof_plugin.capture.facts.garbage import GarbageWatch
@@ -150,6 +151,8 @@ class TraceHandler:
         self._announcing: AnalysisProcess | None = None
         self._finalizer: Any = None
         self._pid = os.getpid()
+        if self.has_logdir:
+            PROVENANCE.install()
         where = self._folder if remote else self._event_directory
         why = probe(lambda: why_not_writable(where)) if self.has_logdir else None
         if why is not None:
@@ -275,6 +278,7 @@ class TraceHandler:
             worker=self._options.worker_name,
             tab_copy=tab_copy,
             light=light,
+            compiled_graphs=tuple(PROVENANCE.graphs.values()),
         )
         # Of several recordings the first: the others are in the same directory.
         if self.announces and rank == 0 and self._announcing is None:

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
+from tb_dlprof_plugin.analysis.compiled_kernels import stored_graphs
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_job import ImportOptions, import_a_job, is_job
 from tb_dlprof_plugin.cli.options import OutputFormat, Printing
@@ -228,6 +229,7 @@ def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profil
             worker=worker,
             options=options,
             progress=progress.update,
+            compiled_graphs=() if known is None else stored_graphs(known),
         )
     ]
 

@@ -12,7 +12,8 @@ class CompiledKernel(msgspec.Struct, frozen=True):
         name: of its provenance handle, without the number: the generated kernel's, or "extern_kernels.mm".
         ops: the ATen ops that it computes, such as "aten.add", in the order of the graph; empty for unknown.
         places: lines of the user's files that it computes, "model.py:12 forward"; empty for unknown.
-        modules: dotted paths of the modules whose ops it computes, "" for the whole model; empty for unknown.
+        modules: dotted paths of the modules whose ops it computes, below the compiled one, "" for that one itself;
+            empty for unknown.
     """
 
     name: str

@@ -374,8 +374,8 @@ class CompiledKernels:
         name: the generated kernel's, or the library's call as the wrapper has it.
         ops: ATen ops that it computes, "" for unknown.
         places: lines of the user's files that it computes, "model.py:12 forward"; "" for unknown.
-        modules: paths of the modules whose ops it computes.
-        module_count: how many these are; 0 for unknown. The path of the whole model is "".
+        modules: paths of the modules whose ops it computes, below the compiled one, whose own is "".
+        module_count: how many these are; 0 for unknown.
     """
 
     graph: Names

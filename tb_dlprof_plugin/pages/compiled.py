@@ -37,7 +37,10 @@ class CompiledRow(msgspec.Struct, frozen=True):
         str, Column("ATen ops", "The ops of the model that this launch computes.", missing="unknown", width=240)
     ]
     places: Annotated[str, Column("Lines", "The lines of your files that it computes.", missing="unknown", width=180)]
-    modules: Annotated[str, Column("Modules", "The modules whose ops it computes.", missing="unknown", width=180)]
+    modules: Annotated[
+        str,
+        Column("Modules", "The modules whose ops it computes, below the compiled one.", missing="unknown", width=180),
+    ]
     shared: Annotated[bool, Column("Shared", "Whether it computes ops of several modules.", terminal=False)]
     launches: Annotated[int, Column("Launches", "How often it ran.", sums=True)]
     time_ns: Annotated[int, Column("Time", "Time of its kernels; without a GPU, of its calls on the CPU.", sums=True)]
@@ -87,8 +90,8 @@ def _headline(time: CompiledTime | None) -> str:
         return "No code of torch.compile ran in the selected iterations."
     if not time.launches.any():
         return (
-            "What the kernels of torch.compile compute was not recorded: record with TORCH_TRACE and "
-            "INDUCTOR_PROVENANCE=1 set (torch 2.9 or later), and import the trace with --torch-trace."
+            "What the kernels of torch.compile compute was not recorded: record with the hook before the first call of "
+            "the model (torch 2.9 or later), or import the trace with --torch-trace."
         )
     known = percent(time.region_ns - time.unknown_ns, time.region_ns)
     told = "" if known is None else f" of {known:.1f} % of its time"
@@ -129,8 +132,8 @@ def _rows(view: ProfileView, time: CompiledTime, ran: Ints) -> list[CompiledRow]
 
 
 def _modules(text: str, count: int) -> str:
-    """The paths; the whole model's, which is "", by name."""
-    return ", ".join(path or "(whole model)" for path in _cut(text).split(", ")) if count else ""
+    """The paths; that of the compiled module, which is "", by a word."""
+    return ", ".join(path or "(itself)" for path in _cut(text).split(", ")) if count else ""
 
 
 def _cut(text: str) -> str:

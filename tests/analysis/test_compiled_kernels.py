@@ -7,12 +7,14 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.build import build_profile
 from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_time
-from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
+from tb_dlprof_plugin.metrics.modules import module_totals
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import Timeline
@@ -87,6 +89,34 @@ def test_ops_of_compiled_code_are_those_of_the_model(view):
     types = {profile.strings[index] for index in view.groups.op_type.tolist()}
     assert {"mm", "addmm", "_scaled_dot_product_cudnn_attention", "view+gelu_backward+gelu"} <= types
     assert not any(name.startswith("Torch-Compiled Region") for name in types)
+
+
+def test_blocks_of_identical_code_are_told_apart_by_order():
+    """Six blocks launch kernels of the same names: each launch has the path that its handle has, below the model."""
+    timeline = _timeline("gpt.reduce-overhead")
+
+    def with_blocks(graph: CompiledGraph) -> CompiledGraph:
+        nth = Counter[str]()
+
+        def in_block(kernel: CompiledKernel) -> CompiledKernel:
+            if "attention" not in kernel.name:
+                return msgspec.structs.replace(kernel, modules=("blocks.0.norm", "blocks.1"))
+            nth[kernel.name] += 1
+            return msgspec.structs.replace(kernel, modules=(f"blocks.{nth[kernel.name] - 1}",))
+
+        return CompiledGraph(graph.key, tuple(map(in_block, graph.kernels)))
+
+    timeline = replace(timeline, compiled_graphs=tuple(map(with_blocks, timeline.compiled_graphs)))
+    view = ProfileView(_profile(timeline))
+    profile = view.profile
+    module = profile.ops.module[profile.calls.op]
+    own = profile.ops.compiled[profile.calls.op] >= 0
+    # Three steps, each pass once; what several modules share is theirs together.
+    found = Counter(profile.strings[index] for index in module[own].tolist())
+    assert found == {**{f"blocks.{n}": 6 for n in range(6)}, "blocks": 3 * (292 - 12)}
+    time, totals = compiled_time(view, view.selection()), module_totals(view, view.selection())
+    assert time.region_ns == time.module_ns + time.shared_ns + time.unknown_ns
+    assert totals.inside.gpu_sum_ns[0] == time.module_ns + time.shared_ns
 
 
 def test_without_wrappers_the_region_keeps_its_kernels_and_a_note_says_what_is_missing():

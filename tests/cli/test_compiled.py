@@ -42,7 +42,7 @@ def test_the_headline_says_how_much_is_known(run):
 
 
 def test_a_trace_alone_says_what_to_record():
-    assert "import the trace with --torch-trace" in _run("compiled", TRACE)
+    assert "or import the trace with --torch-trace" in _run("compiled", TRACE)
 
 
 def test_a_folder_without_logs_is_refused_with_what_to_pass(tmp_path):

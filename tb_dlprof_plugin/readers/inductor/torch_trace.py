@@ -30,7 +30,7 @@ class _Artifact(msgspec.Struct):
 
 
 class _Entry(msgspec.Struct):
-    """The head of an entry; the other fields say nothing of kernels."""
+    """The head of an entry; the other fields are not about kernels."""
 
     inductor_output_code: Any = None
     artifact: _Artifact | None = None
@@ -81,7 +81,7 @@ def read_torch_trace(folder: Path) -> list[CompiledGraph]:
         )
     if not graphs:
         raise TraceError(
-            f"{folder} holds {compiled} compiled graphs, all without provenance; set INDUCTOR_PROVENANCE=1 beside "
+            f"{folder} holds {compiled} compiled graphs, all without provenance; set INDUCTOR_PROVENANCE=1 with "
             "TORCH_TRACE (torch 2.9 or later), empty Inductor's cache, and record again."
         )
     return list(graphs.values())

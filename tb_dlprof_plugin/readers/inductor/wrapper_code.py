@@ -10,6 +10,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from tb_dlprof_plugin.model.compiled_graph import CompiledKernel
 
 _HANDLE = re.compile(r"\s*# \[Provenance debug handles\] (\S+:\d+)\s*$")
@@ -18,12 +20,25 @@ _FRAME = re.compile(r'File "([^"]*)", line (\d+), in (\S+)')
 _OF_TORCH = re.compile(r"[/\\]torch[/\\](?:_\w+|nn|utils|autograd|amp|optim)[/\\]")
 
 
-def kernels_of_wrapper(code: str, stacks: Mapping[str, Sequence[str]]) -> tuple[CompiledKernel, ...]:
+class NodesOfLaunch(msgspec.Struct, frozen=True):
+    """Ops and module paths of a launch's nodes in the FX graph, as `CompiledKernel` has them."""
+
+    ops: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+_NO_NODES = NodesOfLaunch()
+
+
+def kernels_of_wrapper(
+    code: str, stacks: Mapping[str, Sequence[str]], nodes: Mapping[str, NodesOfLaunch] | None = None
+) -> tuple[CompiledKernel, ...]:
     """The launches of a wrapper, in order; none where provenance was off.
 
     Args:
         code: of the wrapper.
         stacks: by handle the Python stacks of its nodes, as ``inductor_provenance_tracking_kernel_stack_traces``.
+        nodes: by handle its nodes, as far as they were read from the live graph.
     """
     kernels, before = [], ""
     for line in code.splitlines():
@@ -31,11 +46,13 @@ def kernels_of_wrapper(code: str, stacks: Mapping[str, Sequence[str]]) -> tuple[
         if handle:
             ops = _OPS.match(before)
             names = [name.strip() for name in ops[1].split(",")] if ops else []
+            found = (nodes or {}).get(handle[1], _NO_NODES)
             kernels.append(
                 CompiledKernel(
                     name=handle[1].rpartition(":")[0],
-                    ops=tuple(filter(None, names)),
+                    ops=tuple(filter(None, names)) or found.ops,
                     places=places_of(stacks.get(handle[1], ())),
+                    modules=found.modules,
                 )
             )
         before = line
