@@ -13,6 +13,7 @@ import pytest
 
 from tb_dlprof_plugin.analysis.build import build_profile
 from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_time
+from tb_dlprof_plugin.metrics.cpu_activity import split_by_activity
 from tb_dlprof_plugin.metrics.modules import module_totals
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
@@ -117,6 +118,18 @@ def test_blocks_of_identical_code_are_told_apart_by_order():
     time, totals = compiled_time(view, view.selection()), module_totals(view, view.selection())
     assert time.region_ns == time.module_ns + time.shared_ns + time.unknown_ns
     assert totals.inside.gpu_sum_ns[0] == time.module_ns + time.shared_ns
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_the_cpu_does_in_a_region_does_not_depend_on_its_wrappers(name):
+    """Between launches the wrapper works, and no Python of the user."""
+    joined = _timeline(name)
+    views = [ProfileView(_profile(one)) for one in (joined, replace(_timeline(name), compiled_graphs=()))]
+    found = [
+        split_by_activity(view, view.profile.iterations.host_start_ns, view.profile.iterations.host_stop_ns)
+        for view in views
+    ]
+    assert found[0].tolist() == found[1].tolist()
 
 
 def test_without_wrappers_the_region_keeps_its_kernels_and_a_note_says_what_is_missing():
