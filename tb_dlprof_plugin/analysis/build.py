@@ -269,9 +269,11 @@ def _communicates(strings: Sequence[str], kernels: Kernels) -> Bools:
 
 
 def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:
-    """The facts, with what the trace says of the job where the hook did not."""
+    """The facts, with what the trace says of the job and its compilations where the hook did not."""
     return msgspec.structs.replace(
         facts,
+        compilations=facts.compilations or list(timeline.compilations),
+        graph_breaks=facts.graph_breaks or list(timeline.graph_breaks),
         world_size=timeline.world_size if facts.world_size is None else facts.world_size,
         distributed_backend=facts.distributed_backend or timeline.backend or None,
     )

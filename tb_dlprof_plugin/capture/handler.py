@@ -19,6 +19,7 @@ from typing import Any
 from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.analysis_job import SPOOL, AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
+from tb_dlprof_plugin.capture.compiled.compilations import COMPILATIONS
 from tb_dlprof_plugin.capture.compiled.provenance import PROVENANCE
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts.collect import collect_facts
@@ -153,6 +154,7 @@ class TraceHandler:
         self._pid = os.getpid()
         if self.has_logdir:
             PROVENANCE.install()
+            COMPILATIONS.install()
         where = self._folder if remote else self._event_directory
         why = probe(lambda: why_not_writable(where)) if self.has_logdir else None
         if why is not None:
@@ -326,6 +328,7 @@ class TraceHandler:
         )
         facts = facts or RunFacts()
         probe(lambda: self.garbage.fill(facts))
+        probe(lambda: COMPILATIONS.fill(facts))
         if facts.grad_scaler_scale is not None:
             step = getattr(prof, "step_num", None)
             known = LossScale(cycle, facts.grad_scaler_scale, facts.grad_scaler_growth_tracker, step)

@@ -11,6 +11,8 @@ from tb_dlprof_plugin.metrics.compiled_code import CompiledTime, compiled_time
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.run_facts import Compilation
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -47,10 +49,30 @@ class CompiledRow(msgspec.Struct, frozen=True):
     percent: Annotated[float | None, Column("%", "Share of the time of compiled code.", bar=True)]
 
 
+class BreakRow(msgspec.Struct, frozen=True):
+    """A line at which a graph ended: what is around it runs as graphs of their own, and nothing is fused across."""
+
+    place: Annotated[str, Column("Line", "The line of your code at which the graph breaks.", width=200)]
+    reason: Annotated[str, Column("Reason", "Why, in the words of Dynamo.", width=420)]
+    count: Annotated[int, Column("Times", "How often Dynamo came to it.")]
+
+
+class RecompileRow(msgspec.Struct, frozen=True):
+    """Compilations of one function after its first, by the guard that failed last."""
+
+    place: Annotated[str, Column("Function", "The function that was compiled again.", width=200)]
+    count: Annotated[int, Column("Recompiles", "How often it was compiled after the first time.")]
+    duration_ns: Annotated[int, Column("Time", "What these compilations took, without their backward passes.")]
+    reason: Annotated[
+        str, Column("Failed guard", "What differed from the compiled versions, at the last one.", width=420)
+    ]
+
+
 class CompiledPage(msgspec.Struct, frozen=True):
     """``rows`` by falling time. Sums over the selected iterations (ns), None where no compiled code ran:
     ``region_ns``, the time of compiled code, is that of kernels with ops of one module, of several (shared), of kernels
-    whose ops are known but not their modules, and of what could not be matched with a wrapper's launch (unknown)."""
+    whose ops are known but not their modules, and of what could not be matched with a wrapper's launch (unknown).
+    ``graph_breaks`` and ``recompiles`` are those of the process, before the recording as well."""
 
     ref: RunRef
     headline: str
@@ -63,6 +85,8 @@ class CompiledPage(msgspec.Struct, frozen=True):
     unknown_ns: int | None
     rows: list[CompiledRow]
     total_rows: int
+    graph_breaks: list[BreakRow]
+    recompiles: list[RecompileRow]
 
 
 def compiled_page(view: ProfileView, ref: RunRef, selection: Selection) -> CompiledPage:
@@ -82,7 +106,20 @@ def compiled_page(view: ProfileView, ref: RunRef, selection: Selection) -> Compi
         unknown_ns=time.unknown_ns if time else None,
         rows=rows,
         total_rows=len(ran),
+        graph_breaks=[struct_from(BreakRow, one) for one in view.profile.facts.graph_breaks],
+        recompiles=_recompiles(view.profile.facts.compilations),
     )
+
+
+def _recompiles(compilations: list[Compilation]) -> list[RecompileRow]:
+    """By falling time."""
+    found: dict[str, RecompileRow] = {}
+    for one in compilations:
+        if one.recompile_reason:
+            known = found.get(one.place, RecompileRow(one.place, 0, 0, ""))
+            time_ns = known.duration_ns + one.duration_ns
+            found[one.place] = RecompileRow(one.place, known.count + 1, time_ns, one.recompile_reason)
+    return sorted(found.values(), key=lambda row: -row.duration_ns)
 
 
 def _headline(time: CompiledTime | None) -> str:

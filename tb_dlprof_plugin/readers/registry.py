@@ -129,8 +129,16 @@ def read_timelines(
     if options.torch_trace is not None:
         from tb_dlprof_plugin.readers.inductor.torch_trace import read_torch_trace
 
-        graphs = tuple(read_torch_trace(options.torch_trace))
-        timelines = [replace(timeline, compiled_graphs=graphs) for timeline in timelines]
+        logged = read_torch_trace(options.torch_trace)
+        timelines = [
+            replace(
+                timeline,
+                compiled_graphs=tuple(logged.graphs),
+                compilations=tuple(logged.compilations),
+                graph_breaks=tuple(logged.graph_breaks),
+            )
+            for timeline in timelines
+        ]
     if options.engine is None:
         return timelines
     from tb_dlprof_plugin.readers.tensorrt.join import engine_layers, with_layers

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin.model.compiled_graph import CompiledKernel
+from tb_dlprof_plugin.model.run_facts import GraphBreak
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.inductor.torch_trace import read_torch_trace
 from tb_dlprof_plugin.readers.inductor.wrapper_code import kernels_of_wrapper, places_of
@@ -18,7 +19,7 @@ BACKWARD = "fflgk45w22pjjlqroekjdbgf57i5ptdett735zu56guvxihi6knf"
 
 
 def test_a_recorded_log_has_every_launch_of_both_wrappers():
-    graphs = {graph.key: graph.kernels for graph in read_torch_trace(DATA / "gpt.default.torch_trace.log.gz")}
+    graphs = {graph.key: graph.kernels for graph in read_torch_trace(DATA / "gpt.default.torch_trace.log.gz").graphs}
     assert set(graphs) == {FORWARD, BACKWARD}
     triton = {key: sum(one.name.startswith("triton_") for one in kernels) for key, kernels in graphs.items()}
     assert triton == {FORWARD: 69, BACKWARD: 136}
@@ -30,7 +31,7 @@ def test_a_recorded_log_has_every_launch_of_both_wrappers():
 
 
 def test_wrappers_with_the_same_kernel_names_are_told_apart_by_their_keys():
-    graphs = read_torch_trace(DATA / "gptbreak.default.torch_trace.log.gz")
+    graphs = read_torch_trace(DATA / "gptbreak.default.torch_trace.log.gz").graphs
     assert [len(graph.kernels) for graph in graphs] == [17, 31, 17, 31]
     first, second = ([one.name for one in graph.kernels] for graph in graphs[::2])
     assert first == second
@@ -86,4 +87,19 @@ def test_a_log_that_was_cut_gives_the_graphs_before_the_cut(tmp_path):
     text = gzip.decompress((DATA / "gpt.default.torch_trace.log.gz").read_bytes())
     backward = text.index(b'"inductor_output_code"', text.index(b'"fx_graph_cache_miss"'))
     (tmp_path / "dedicated_log_torch_trace_1.log").write_bytes(text[: backward + 40_000])
-    assert [graph.key for graph in read_torch_trace(tmp_path)] == [FORWARD]
+    assert [graph.key for graph in read_torch_trace(tmp_path).graphs] == [FORWARD]
+
+
+def test_planted_breaks_and_recompiles_are_found_once_and_none_without():
+    found = read_torch_trace(DATA / "gptbreak.default.torch_trace.log.gz")
+    assert found.graph_breaks == [GraphBreak("compiled.py:22", "Call to `torch._dynamo.graph_break()`", 1)]
+    assert [(one.compile_id, one.place, round(one.duration_ns / 1e9, 1)) for one in found.compilations] == [
+        ("0/0", "compiled.py:17 forward", 0.8), ("1/0", "compiled.py:10 forward", 4.7),
+        ("1/1", "compiled.py:10 forward", 7.2),
+    ]  # fmt: skip
+    guards = [one.recompile_reason for one in found.compilations if one.recompile_reason]
+    assert guards == ["1/0: tensor 'x' size mismatch at index 0. expected 16, actual 8"]
+
+    clean = read_torch_trace(DATA / "gpt.default.torch_trace.log.gz")
+    assert not clean.graph_breaks
+    assert [one.recompile_reason for one in clean.compilations] == [""]

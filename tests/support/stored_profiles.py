@@ -27,12 +27,14 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import (
     ClockLimit,
+    Compilation,
     DataLoaderFacts,
     DdpFacts,
     FsdpFacts,
     GarbageCollection,
     Gpu,
     GpuEnergy,
+    GraphBreak,
     LossScale,
     RunFacts,
     Storages,
@@ -61,6 +63,8 @@ def full_profile(view: ProfileView) -> Profile:
         unstepped_gradients=4, unstepped_gradient_bytes=800, unstepped_gradient_modules=["body"],
         fsdp=FsdpFacts(2, 7, 6, True, False, ["bfloat16"], ["float32"], True, 4, 2),
         communication_settings=["NCCL_P2P_DISABLE=1"],
+        compilations=[Compilation("1/1", "net.py:7 forward", 8 * 10**9, "1/0: k == 1")],
+        graph_breaks=[GraphBreak("net.py:9", "print", 3)],
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(

@@ -10,19 +10,29 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
+from tb_dlprof_plugin.model.run_facts import Compilation, GraphBreak
 from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
+from tb_dlprof_plugin.readers.inductor.compilation_text import (
+    MOST,
+    CompilationMetrics,
+    compilation_of,
+    counted,
+    graph_break_of,
+)
 from tb_dlprof_plugin.readers.inductor.wrapper_code import kernels_of_wrapper
 
 _CODE = "inductor_output_code"
 _STACKS = "inductor_provenance_tracking_kernel_stack_traces"
 _KEYS = ("fx_graph_cache_miss", "fx_graph_cache_hit")
-_WANTED = tuple(f'"{name}"'.encode() for name in (_CODE, _STACKS, *_KEYS))
+_BREAK = "dynamo_graph_break_reason"
+_WANTED = tuple(f'"{name}"'.encode() for name in (_CODE, _STACKS, *_KEYS, _BREAK, "compilation_metrics"))
 
 
 class _Artifact(msgspec.Struct):
@@ -34,6 +44,7 @@ class _Entry(msgspec.Struct):
 
     inductor_output_code: Any = None
     artifact: _Artifact | None = None
+    compilation_metrics: CompilationMetrics | None = None
     frame_id: int | None = None
     frame_compile_id: int | None = None
     attempt: int | None = None
@@ -53,8 +64,17 @@ _STACK_LISTS = msgspec.json.Decoder(dict[str, list[str]])
 _CACHED = msgspec.json.Decoder(_Cached)
 
 
-def read_torch_trace(folder: Path) -> list[CompiledGraph]:
-    """The compiled graphs of a folder, each key once.
+@dataclass(frozen=True, slots=True)
+class TorchTrace:
+    """The compiled graphs of a folder, each key once; compilations in their order, and breaks of graphs."""
+
+    graphs: list[CompiledGraph]
+    compilations: list[Compilation]
+    graph_breaks: list[GraphBreak]
+
+
+def read_torch_trace(folder: Path) -> TorchTrace:
+    """What the logs of a folder say of compilations.
 
     Args:
         folder: of TORCH_TRACE, or one of its logs.
@@ -65,35 +85,47 @@ def read_torch_trace(folder: Path) -> list[CompiledGraph]:
     try:
         logs = [folder] if folder.is_file() else sorted(folder.rglob("*torch_trace*.log*"))
         graphs, compiled = dict[str, CompiledGraph](), 0
+        compilations, breaks = list[Compilation](), list[GraphBreak]()
         for log in logs:
-            for graph in _graphs_of(log):
-                compiled += 1
-                if graph.kernels:
-                    graphs[graph.key] = graph
+            for one in _read(log):
+                if isinstance(one, Compilation):
+                    compilations.append(one)
+                elif isinstance(one, GraphBreak):
+                    breaks.append(one)
+                else:
+                    compiled += 1
+                    if one.kernels:
+                        graphs[one.key] = one
     except (OSError, EOFError, zlib.error) as error:
         raise TraceError(f"{folder} cannot be read ({error}); pass the folder of TORCH_TRACE.") from None
     if not logs:
         raise TraceError(f"{folder} holds no log of TORCH_TRACE (*torch_trace*.log); pass the folder it was set to.")
-    if not compiled:
+    if not compiled and not breaks:
         raise TraceError(
             f"{folder} holds no compilation by Inductor; record it from the start of the script, before the first call "
             "of the compiled model."
         )
-    if not graphs:
+    if compiled and not graphs:
         raise TraceError(
             f"{folder} holds {compiled} compiled graphs, all without provenance; set INDUCTOR_PROVENANCE=1 with "
             "TORCH_TRACE (torch 2.9 or later), empty Inductor's cache, and record again."
         )
-    return list(graphs.values())
+    return TorchTrace(list(graphs.values()), compilations[-MOST:], counted(breaks))
 
 
-def _graphs_of(log: Path) -> Iterator[CompiledGraph]:
-    """The graphs of one log, in order."""
+def _read(log: Path) -> Iterator[CompiledGraph | Compilation | GraphBreak]:
+    """The graphs, compilations and breaks of one log, in order."""
     code, stacks = dict[tuple[int | None, ...], str](), dict[tuple[int | None, ...], dict[str, list[str]]]()
     for entry, payload in _entries(log):
         name, of = entry.artifact.name if entry.artifact else "", entry.compilation
         try:
-            if entry.inductor_output_code is not None:
+            if entry.compilation_metrics is not None:
+                if compilation := compilation_of(entry.compilation_metrics):
+                    yield compilation
+            elif name == _BREAK:
+                if graph_break := graph_break_of(payload.decode(errors="replace")):
+                    yield graph_break
+            elif entry.inductor_output_code is not None:
                 code[of] = payload.decode(errors="replace")
                 stacks.pop(of, None)
             elif name == _STACKS:
