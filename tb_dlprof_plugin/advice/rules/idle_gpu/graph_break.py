@@ -42,8 +42,8 @@ def check(context: RuleContext) -> Finding | Silent:
     first = breaks[0]
     return RULE.finding(
         title=f"torch.compile breaks its graph at {lines}",
-        seen=f"{first.place}: {first.reason.rstrip('.')}. A step has {regions:.3g} compiled regions; between one and the next pass "
-        f"{ms(between_ns)} on the CPU.",
+        seen=f"{first.place}: {first.reason.rstrip('.')}. A step has {regions:.3g} compiled regions; between one and "
+        f"the next pass {ms(between_ns)} on the CPU.",
         readings=[
             Reading("Lines that break a graph", len(breaks), "count", 0),
             Reading("Compiled regions per step", regions, "count"),
