@@ -88,7 +88,7 @@ def measured(subject: Subject, way: str) -> dict[str, Any]:
 def _rank(rank: int, world: int, port: int, out: Path) -> None:
     torch.cuda.set_device(rank)
     subjects = _subjects()
-    # Alone, and before the processes know of each other: each GPU records its part of the models.
+    # Before the processes form a group: each GPU records its part of the models alone.
     sessions = [record(one, _configuration(one), out / one.name) for one in subjects[rank::world]]
     for session in sessions:
         session.wait(90)

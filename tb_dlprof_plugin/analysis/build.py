@@ -13,6 +13,13 @@ import numpy as np
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.categories import time_categories, unrecorded_categories
 from tb_dlprof_plugin.analysis.communication_table import build_communications
+from tb_dlprof_plugin.analysis.compiled_kernels import (
+    compiled_notes,
+    compiled_table,
+    fused_names,
+    join_wrappers,
+    modules_of,
+)
 from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
@@ -27,6 +34,7 @@ from tb_dlprof_plugin.analysis.sound_values import with_driver_copies, with_soun
 from tb_dlprof_plugin.analysis.steps import completion_windows, find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.tensor_activity import tensor_activity
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
     Bools,
@@ -63,6 +71,7 @@ def analyze_trace(
     worker: str = "",
     options: ReadOptions = DEFAULT,
     progress: Callable[[float], None] | None = None,
+    compiled_graphs: Sequence[CompiledGraph] = (),
 ) -> Profile:
     """The profile of a recording; of one that holds several ranks, that of ``rank``, else of the lowest.
 
@@ -76,6 +85,7 @@ def analyze_trace(
         worker: the trace file's worker name.
         options: how the file is read.
         progress: called with the fraction read (0 to 1).
+        compiled_graphs: what torch.compile made in the training process.
 
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
@@ -88,6 +98,8 @@ def analyze_trace(
             named = ", ".join(map(str, ranks))
             raise TraceError(f"{os.fspath(trace_path)} holds the ranks {named}, not {rank}; name one of them.")
         timeline = timelines[ranks.index(rank)]
+    if compiled_graphs:
+        timeline = dataclasses.replace(timeline, compiled_graphs=(*timeline.compiled_graphs, *compiled_graphs))
     made_by = _source(trace_path, timeline, session, rank if rank is not None else ranks_of(timelines)[0])
     source = dataclasses.replace(made_by, cycle=cycle, worker=worker)
     return build_profile(timeline, source, facts or RunFacts(), system or System())
@@ -155,7 +167,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         TraceError: no op and no kernel was recorded.
     """
     timeline = with_one_kind_of_module(with_driver_copies(with_sound_values(timeline)))
-    timeline, depth, parent = without_crossings(with_steps_around_closures(timeline))
+    joined = join_wrappers(*without_crossings(with_steps_around_closures(timeline)))
+    timeline, depth, parent = joined.timeline, joined.depth, joined.parent
     host, device = timeline.host, timeline.device
     facts = with_model_name(facts, timeline)
     system = complete_system(system, timeline)
@@ -164,11 +177,13 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = tensor_core_capability(system, gpu_ids)
 
-    roles = assign_roles(timeline, parent)
+    roles = assign_roles(timeline, parent, joined.kernel, modules_of(joined.kernels, timeline.strings))
     adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     roles = adopted.roles
     call, attribution = attribute(timeline, roles.top_call, adopted.by_time)
-    ops, op_of_call = build_ops(timeline, adopted, capability if len(device) else None)
+    ops, op_of_call = build_ops(
+        timeline, adopted, capability if len(device) else None, joined.kernel, fused_names(joined.kernels)
+    )
     contexts = launch_contexts(
         device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
     )
@@ -208,7 +223,10 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             attribution=attribution,
         ),
         launch_configs=_configs(timeline),
-        notes=notes_of(timeline, steps.found_by, attribution, len(every_step.number) - len(steps.number), roles.kind),
+        notes=[
+            *notes_of(timeline, steps.found_by, attribution, len(every_step.number) - len(steps.number), roles.kind),
+            *compiled_notes(joined),
+        ],
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
         tensor_activity=tensor_activity(timeline, *windows, kernel_of_launch),
@@ -216,6 +234,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         input_dtypes=timeline.input_dtypes,
         communications=build_communications(timeline, call, parent, communicates[kernel_of_launch]),
         process_groups=timeline.process_groups,
+        compiled_kernels=compiled_table(joined.kernels, timeline.strings),
     )
 
 
@@ -250,9 +269,11 @@ def _communicates(strings: Sequence[str], kernels: Kernels) -> Bools:
 
 
 def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:
-    """The facts, with what the trace says of the job where the hook did not."""
+    """The facts, with what the trace says of the job and its compilations where the hook did not."""
     return msgspec.structs.replace(
         facts,
+        compilations=facts.compilations or list(timeline.compilations),
+        graph_breaks=facts.graph_breaks or list(timeline.graph_breaks),
         world_size=timeline.world_size if facts.world_size is None else facts.world_size,
         distributed_backend=facts.distributed_backend or timeline.backend or None,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.direct_launches import Adopted
 from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.model.grouping import distinct, first_rows, group_rows
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Ints, Ops, Role, Verdict
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Timeline
@@ -16,16 +17,31 @@ from tb_dlprof_plugin.names.ops import MODULE_PREFIX, short_op_name
 from tb_dlprof_plugin.names.tensor_core_eligibility import eligibility_of
 
 
-def build_ops(timeline: Timeline, adopted: Adopted, compute_capability: tuple[int, int] | None) -> tuple[Ops, Ints]:
+def build_ops(
+    timeline: Timeline,
+    adopted: Adopted,
+    compute_capability: tuple[int, int] | None,
+    compiled: Ints,
+    fused: dict[int, str],
+) -> tuple[Ops, Ints]:
     """The table of unique ops and, for each host event, its row. Op types are appended to ``timeline.strings``.
 
     Args:
         timeline: the trace.
         adopted: the roles of its host events, and the names that stand for op types.
         compute_capability: of the GPU that the run used; None without a GPU.
+        compiled: per host event its row of `CompiledKernels`, -1 for none.
+        fused: op types of rows of `CompiledKernels`, where they are not those of the events' names.
     """
     host, roles = timeline.host, adopted.roles
     op_type = _op_types(timeline, roles, adopted.lent_names)
+    if fused:
+        table = StringTable.over(timeline.strings)
+        of_kernel = np.full(int(compiled.max()) + 1, -1, dtype=np.int64)
+        rows = [row for row in fused if row < len(of_kernel)]
+        of_kernel[rows] = [table.add(fused[row]) for row in rows]
+        own = take_or(of_kernel, compiled, -1)
+        op_type = np.where(own >= 0, own, op_type)
     name = _short_names(timeline)[host.name]
     unique, row = group_rows(
         name,
@@ -37,6 +53,7 @@ def build_ops(timeline: Timeline, adopted: Adopted, compute_capability: tuple[in
         host.dtypes,
         roles.top.astype(np.int64),
         (_continuations(roles) | adopted.by_time).astype(np.int64),
+        compiled,
     )
     ops = Ops(
         name=unique[0],
@@ -49,6 +66,7 @@ def build_ops(timeline: Timeline, adopted: Adopted, compute_capability: tuple[in
         top=unique[7].astype(np.bool_),
         tensor_core_eligible=np.full(len(unique[0]), int(Verdict.NO), dtype=np.int64),
         continuation=unique[8].astype(np.bool_),
+        compiled=unique[9],
     )
     eligible_ops = eligibility_of(
         ops, timeline.strings, timeline.input_shapes, timeline.input_dtypes, compute_capability

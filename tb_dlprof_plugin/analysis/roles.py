@@ -14,10 +14,11 @@ import numpy as np
 from tb_dlprof_plugin.analysis.module_paths import module_paths
 from tb_dlprof_plugin.analysis.optimizer_closures import outermost_closure_calls
 from tb_dlprof_plugin.model.frameworks import JAX
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
-from tb_dlprof_plugin.model.tree import inherit, outermost
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, outermost
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
 
 _KINDS = {
@@ -44,16 +45,51 @@ class Roles:
     top_call: Ints
 
 
-def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
-    """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``."""
+def assign_roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_modules: Ints) -> Roles:
+    """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``.
+
+    Args:
+        timeline: the trace.
+        parent: per host event the row of its parent.
+        compiled: per host event the row of `CompiledKernels` that it is, -1 for none. These are ops of their own, and
+            the ops around them no more than ranges.
+        compiled_modules: per row of `CompiledKernels` the string index of its module's path below the module that was
+            compiled, -1 for unknown.
+    """
+    none = np.full(len(compiled), -1, dtype=np.int64)
+    if not (compiled >= 0).any():
+        return _roles(timeline, parent, none, none)
+    # The module that was compiled is the one around the graph's call: in the backward pass, around its forward call.
+    around = _roles(timeline, parent, none, none).module
+    own = take_or(compiled_modules, compiled, -1)
+    return _roles(timeline, parent, compiled, _paths_below(timeline.strings, around, own))
+
+
+def _paths_below(strings: list[str], around: Ints, own: Ints) -> Ints:
+    """String index of each path below the one around it; -1 where the own path is not known."""
+    result = np.full(len(own), -1, dtype=np.int64)
+    table = StringTable.over(strings)
+    rows = np.flatnonzero(own >= 0)
+    pairs, pair = np.unique(np.stack((around[rows], own[rows])), axis=1, return_inverse=True)
+    paths = [".".join(filter(None, (strings[above], strings[below]))) for above, below in pairs.T.tolist()]
+    result[rows] = np.array([table.add(path) for path in paths], dtype=np.int64)[pair.reshape(-1)]
+    return result
+
+
+def _roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_module: Ints) -> Roles:
+    """The roles; ``compiled_module`` has a string index for each host event, -1 for none."""
     host = timeline.host
     kind = _kinds(timeline, parent)
+    launch = compiled >= 0
+    kind[any_in_subtree(launch, parent) & ~launch & (kind == CallKind.OP)] = CallKind.ANNOTATION
     is_op = kind == CallKind.OP
     top_call = outermost(is_op, parent)
     top = is_op & (top_call == np.arange(len(host)))
 
     module = module_paths(timeline, parent)
     stated = _state_modules(timeline, module)
+    module = np.where(compiled_module >= 0, compiled_module, module)
+    stated |= compiled_module >= 0
     has_path = (kind == CallKind.MODULE) | stated
     in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent)
     module = inherit(module, has_path, parent)
@@ -68,7 +104,7 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     linked = np.zeros(len(host), dtype=np.bool_)
     linked[forward_call[forward_call >= 0]] = True
     rest = (role == Role.OTHER) & is_op
-    forward = rest & (in_module | linked) & ~described
+    forward = rest & (in_module | linked | launch) & ~described
     if not (role == Role.BACKWARD).any():
         # Inference without module ranges: all that is left is the forward pass. XLA's ranges name instructions, which
         # are of either pass.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
 from tb_dlprof_plugin.model.run_facts import GpuEnergy, RunFacts, System
 from tb_dlprof_plugin.readers.trace_names import ORIGINALS
 
@@ -72,6 +73,8 @@ class AnalysisJob(msgspec.Struct):
     """How long to wait for an `AfterPart` on the standard input; the analysis goes on without it then."""
     announce_as: str = ""
     """The run's directory as the user types it: a line about the profile is printed. "" prints none."""
+    compiled_graphs: tuple[CompiledGraph, ...] = ()
+    """What torch.compile made in the training process."""
     lock_fd: int | None = None
     """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
 

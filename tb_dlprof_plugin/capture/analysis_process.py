@@ -112,6 +112,7 @@ def analyze(job: AnalysisJob) -> Profile:
         rank=job.rank,
         cycle=job.cycle,
         worker=job.worker,
+        compiled_graphs=job.compiled_graphs,
     )
     facts = profile.facts
     if facts.grad_scaler is None and any(name.startswith(_UNSCALE_OP) for name in profile.strings):

@@ -19,6 +19,8 @@ from typing import Any
 from tb_dlprof_plugin.capture import arguments
 from tb_dlprof_plugin.capture.analysis_job import SPOOL, AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
+from tb_dlprof_plugin.capture.compiled.compilations import COMPILATIONS
+from tb_dlprof_plugin.capture.compiled.provenance import PROVENANCE
 from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts.collect import collect_facts
 from tb_dlprof_plugin.capture.facts.garbage import GarbageWatch
@@ -150,6 +152,9 @@ class TraceHandler:
         self._announcing: AnalysisProcess | None = None
         self._finalizer: Any = None
         self._pid = os.getpid()
+        if self.has_logdir:
+            PROVENANCE.install()
+            COMPILATIONS.install()
         where = self._folder if remote else self._event_directory
         why = probe(lambda: why_not_writable(where)) if self.has_logdir else None
         if why is not None:
@@ -275,6 +280,7 @@ class TraceHandler:
             worker=self._options.worker_name,
             tab_copy=tab_copy,
             light=light,
+            compiled_graphs=tuple(PROVENANCE.graphs.values()),
         )
         # Of several recordings the first: the others are in the same directory.
         if self.announces and rank == 0 and self._announcing is None:
@@ -322,6 +328,7 @@ class TraceHandler:
         )
         facts = facts or RunFacts()
         probe(lambda: self.garbage.fill(facts))
+        probe(lambda: COMPILATIONS.fill(facts))
         if facts.grad_scaler_scale is not None:
             step = getattr(prof, "step_num", None)
             known = LossScale(cycle, facts.grad_scaler_scale, facts.grad_scaler_growth_tracker, step)

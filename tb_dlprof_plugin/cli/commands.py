@@ -94,6 +94,7 @@ _ALL = (
         "tensor-cores", "tensor_cores:tensor_cores", "List the ops that can use Tensor Cores.", page="tensor_cores"
     ),
     Command("roofline", "roofline:roofline", "Compare matrix ops with the ceilings of the GPU.", page="roofline"),
+    Command("compiled", "compiled:compiled", "Show what the kernels of torch.compile compute.", page="compiled"),
     Command(
         "report",
         "report:report",

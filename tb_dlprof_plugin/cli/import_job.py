@@ -63,6 +63,10 @@ class ImportOptions(Request):
     markers: Annotated[
         Markers, Option("Which convention the NVTX ranges of a recording follow: it says which of them are ops.")
     ] = Markers.AUTO
+    torch_trace: Annotated[
+        Path | None,
+        Option("Folder of TORCH_TRACE of the same run: it explains the kernels of torch.compile and of CUDA graphs."),
+    ] = None
     engine: Annotated[
         EngineName | None, Option("Import a job: each folder of recordings is one run. Where the work is done.")
     ] = None
@@ -114,7 +118,10 @@ def import_a_job(recordings: Sequence[Path], options: ImportOptions) -> None:
     from tb_dlprof_plugin.cli.printing import print_page
     from tb_dlprof_plugin.fleet.engines import EngineError
 
-    without = {"--rank": options.rank, "--facts-from": options.facts_from, "--pytorch-views": options.pytorch_views}
+    without = {
+        "--rank": options.rank, "--facts-from": options.facts_from, "--pytorch-views": options.pytorch_views,
+        "--torch-trace": options.torch_trace,
+    }  # fmt: skip
     refused = [name for name, value in without.items() if value is not None and value is not False]
     if refused:
         refuse(f"{refused[0]} is for single recordings; leave it out, or name a file without --engine")

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
+from tb_dlprof_plugin.analysis.compiled_kernels import stored_graphs
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.import_job import ImportOptions, import_a_job, is_job
 from tb_dlprof_plugin.cli.options import OutputFormat, Printing
@@ -71,6 +72,7 @@ def import_traces(
     Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
     process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
     with them. Counters of Nsight Compute (a .ncu-rep, or the text of ncu --csv --page raw) are added to --run.
+    A folder of TORCH_TRACE (--torch-trace) explains what each kernel of torch.compile computes, in CUDA graphs, too.
     JSON of trtexec and an Nsight Systems database of the same engine, imported as one --run, are joined by layer.
 
     Recordings of a job's ranks become one run for each folder. They are read in processes of this machine or on a Dask
@@ -86,7 +88,7 @@ def import_traces(
     files = _files(traces) if traces else []
     plan_of_engine, files = _engine(files, options.run)
     known, model = _known(options.facts_from), _model(options.model)
-    reading = _Reading(known, options.rank, ReadOptions(options.markers, plan_of_engine), model)
+    reading = _Reading(known, options.rank, ReadOptions(options.markers, plan_of_engine, options.torch_trace), model)
     failed, written = _import_files(files, options, reading)
     if counters and options.run is not None and not failed:
         written = _add_counters(options.logdir, options.run, counters, options.output)
@@ -225,6 +227,7 @@ def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profil
             worker=worker,
             options=options,
             progress=progress.update,
+            compiled_graphs=() if known is None else stored_graphs(known),
         )
     ]
 

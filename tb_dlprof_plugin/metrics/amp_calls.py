@@ -12,7 +12,7 @@ from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import has_sizes
-from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.model.tree import inherit, outermost
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, COPY
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
@@ -74,6 +74,13 @@ def compiled_calls(view: ProfileView) -> Bools:
     ops, op = view.profile.ops, view.profile.calls.op
     compiled = named[op] & (ops.kind[op] != CallKind.MODULE)
     return inherit(compiled, compiled, view.call_parent)
+
+
+def op_or_region(view: ProfileView) -> Ints:
+    """Per row of `Profile.calls` the row of the outermost op around it, in compiled code of the whole region: what
+    Inductor's wrapper does between its launches is neither of an op nor the user's. -1 for none."""
+    compiled = compiled_calls(view)
+    return np.where(compiled, outermost(compiled, view.call_parent), view.call_top)
 
 
 def _tops(view: ProfileView) -> Bools:

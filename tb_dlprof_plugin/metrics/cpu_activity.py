@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.amp_calls import compiled_calls, op_or_region
 from tb_dlprof_plugin.model.intervals import Intervals, exclusive, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.tree import any_in_subtree
@@ -36,7 +37,8 @@ def _layers(view: ProfileView) -> tuple[Intervals, ...]:
     calls, ops = profile.calls, profile.ops
     kind = ops.kind[calls.op]
     training = _training_threads(view)[calls.thread] if len(calls) else np.zeros(0, dtype=np.bool_)
-    runtime, is_op = kind == CallKind.RUNTIME, kind == CallKind.OP
+    # Compiled code is no Python of the user's, also where its launches are ops of their own.
+    runtime, is_op = kind == CallKind.RUNTIME, (kind == CallKind.OP) | compiled_calls(view)
     sync = sync_kinds(view, view.selection())
     reads = scalar_reads(view, sync)
     stop = calls.start_ns + calls.duration_ns
@@ -76,13 +78,14 @@ def _is_launch(view: ProfileView) -> Bools:
 
 
 def _leading_up(view: ProfileView, training: Bools) -> Intervals:
-    """Each outermost op from its start to the end of its last launch."""
+    """Each outermost op, and each region of compiled code, from its start to the end of its last launch."""
     calls = view.profile.calls
     runtime = view.profile.ops.kind[calls.op] == CallKind.RUNTIME
-    launch = np.flatnonzero(_is_launch(view) & runtime & training & (view.call_top >= 0))
+    owner = op_or_region(view)
+    launch = np.flatnonzero(_is_launch(view) & runtime & training & (owner >= 0))
     until = np.zeros(len(calls), dtype=np.int64)
-    np.maximum.at(until, view.call_top[launch], calls.start_ns[launch] + calls.duration_ns[launch])
-    tops = np.unique(view.call_top[launch])
+    np.maximum.at(until, owner[launch], calls.start_ns[launch] + calls.duration_ns[launch])
+    tops = np.unique(owner[launch])
     return union(calls.start_ns[tops], until[tops])
 
 

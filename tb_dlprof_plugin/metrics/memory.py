@@ -22,6 +22,7 @@ from typing import Literal
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.amp_calls import op_or_region
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import PARTNER_UNKNOWN, Bools, Ints, Profile, Role
 from tb_dlprof_plugin.model.tree import outermost
@@ -362,7 +363,7 @@ def _scopes(view: ProfileView) -> Ints:
     """
     calls = view.profile.calls
     in_optimizer = view.profile.ops.role[calls.op] == Role.OPTIMIZER
-    return np.where(in_optimizer, outermost(in_optimizer, view.call_parent), view.call_top)
+    return np.where(in_optimizer, outermost(in_optimizer, view.call_parent), op_or_region(view))
 
 
 def _with_start(start: int, values: Ints) -> Ints:

@@ -40,6 +40,7 @@ class Need(Enum):
     ITERATIONS = "No iterations were found: what a step takes does not show"
     TIMED_STEPS = "No step without the profiler was timed: the schedule waited for too few"
     EAGER = "The model was compiled: its modules are merged in the code that runs"
+    COMPILATIONS = no("compilations by torch.compile, which the hook notes where it runs before them")
     GRADIENTS_SEEN = "Whether all parameters get a gradient was not recorded"
 
 
@@ -59,6 +60,7 @@ _HAS: dict[Need, Callable[[ProfileView, Selection], object]] = {
     Need.ITERATIONS: lambda view, _: not unmarked(view),
     Need.TIMED_STEPS: lambda view, selection: step_estimate(view, selection).source in ("measured", "light"),
     Need.EAGER: lambda view, _: not run_setup(view).compiled,
+    Need.COMPILATIONS: lambda view, _: view.profile.facts.compilations or view.profile.facts.graph_breaks,
     Need.GRADIENTS_SEEN: lambda view, _: view.profile.facts.unused_parameters is not None,
 }
 _REMEDY: dict[Need, Callable[[Remedies], str]] = {

@@ -35,6 +35,7 @@ from tb_dlprof_plugin.model.column import (
     FieldNumber,
     Flag,
     Form,
+    InOldFiles,
     PerRow,
     RowsOf,
     member_of,
@@ -175,6 +176,7 @@ class Ops:
     ``shapes`` and ``dtypes`` are rows of `Profile.input_shapes` and `Profile.input_dtypes`, 0 where not recorded.
 
     ``continuation`` marks the second and later backward nodes of one forward op: they add time, not calls.
+    ``compiled`` is the row of `CompiledKernels` of a launch of torch.compile's wrapper, -1 for every other op.
     """
 
     name: Names
@@ -187,6 +189,7 @@ class Ops:
     top: Annotated[Flags, FieldNumber(8)]
     tensor_core_eligible: Verdicts
     continuation: Flags
+    compiled: Annotated[Ints, RowsOf("compiled_kernels", lowest=-1), PLUS_ONE, FieldNumber(13), InOldFiles(-1)]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -361,6 +364,37 @@ class TensorActivity:
 
 
 @dataclass(frozen=True, slots=True)
+class CompiledKernels:
+    """Launches of the wrappers that torch.compile generated: graph by graph, each in the order of its launches.
+
+    All but ``module_count`` index `Profile.strings`; several in one text are separated by ", ".
+
+    Attributes:
+        graph: key in the FX graph cache.
+        name: the generated kernel's, or the library's call as the wrapper has it.
+        ops: ATen ops that it computes, "" for unknown.
+        places: lines of the user's files that it computes, "model.py:12 forward"; "" for unknown.
+        modules: paths of the modules whose ops it computes, below the compiled one, whose own is "".
+        module_count: how many these are; 0 for unknown.
+    """
+
+    graph: Names
+    name: Names
+    ops: Names
+    places: Names
+    modules: Names
+    module_count: Annotated[Ints, COUNT_OR_NONE]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    @classmethod
+    def none(cls) -> CompiledKernels:
+        """No kernel of torch.compile is explained."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
+
+
+@dataclass(frozen=True, slots=True)
 class Communications:
     """What process groups recorded of their calls: one row per communication kernel, and per call without a known one.
 
@@ -520,6 +554,7 @@ class Profile:
     process_groups: list[ProcessGroup] = field(default_factory=list)
     kernel_counters: Annotated[KernelCounters, FieldNumber(31)] = field(default_factory=KernelCounters.none)
     trial: Annotated[TrialResult | None, FieldNumber(50), STORED_TRIAL] = None
+    compiled_kernels: Annotated[CompiledKernels, FieldNumber(32)] = field(default_factory=CompiledKernels.none)
 
     def shapes_of(self, op: int) -> InputShapes:
         """Shapes of the inputs of a row of `ops`; () where not recorded."""

@@ -144,6 +144,28 @@ class LossScale(msgspec.Struct):
     step: int | None = None
 
 
+class Compilation(msgspec.Struct):
+    """A function that torch.compile compiled: its ``place``, "model.py:12 forward", is that of the function.
+
+    ``compile_id`` numbers functions, and their compilations behind the slash: "1/0" is the first of the second.
+    ``duration_ns`` is the time that its forward pass took to compile, ``recompile_reason`` the guard that failed, ""
+    for the first compilation.
+    """
+
+    compile_id: str
+    place: str
+    duration_ns: int
+    recompile_reason: str = ""
+
+
+class GraphBreak(msgspec.Struct):
+    """A line of the user's at which torch.compile had to end a graph, and how often it came to it."""
+
+    place: str
+    reason: str
+    count: int = 1
+
+
 class GarbageCollection(msgspec.Struct):
     """A run of Python's garbage collector, in the process of the training."""
 
@@ -258,3 +280,5 @@ class RunFacts(msgspec.Struct):
     unstepped_gradient_modules: list[str] = []
     fsdp: Annotated[FsdpFacts | None, FieldNumber(130)] = None
     communication_settings: Annotated[list[str], FieldNumber(160)] = []
+    compilations: Annotated[list[Compilation], FieldNumber(170)] = []
+    graph_breaks: list[GraphBreak] = []

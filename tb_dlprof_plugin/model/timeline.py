@@ -12,10 +12,11 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import Role
-from tb_dlprof_plugin.model.run_facts import System
+from tb_dlprof_plugin.model.run_facts import Compilation, GraphBreak, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
 Ints = npt.NDArray[np.int64]
@@ -252,7 +253,8 @@ class Timeline:
     the format says of ops, by the string index of their names: it stands above what the analysis reads out of names.
     ``by_time`` says that the ranges are the program's own: a launch on a thread without any belongs to the range in
     which another thread waits. ``tensor_samples`` are of the counter that tells how busy the Tensor Cores are.
-    ``backend`` is that of the group of all ranks, such as "nccl"; "" for unknown.
+    ``backend`` is that of the group of all ranks, such as "nccl"; "" for unknown. ``compiled_graphs`` are those that
+    torch.compile made, as far as they were recorded with the trace; so are ``compilations`` and ``graph_breaks``.
     """
 
     source: str
@@ -285,3 +287,6 @@ class Timeline:
     communications: CommunicationEvents = field(default_factory=CommunicationEvents.none)
     process_groups: list[ProcessGroup] = field(default_factory=list)
     backend: str = ""
+    compiled_graphs: tuple[CompiledGraph, ...] = ()
+    compilations: tuple[Compilation, ...] = ()
+    graph_breaks: tuple[GraphBreak, ...] = ()

@@ -39,6 +39,8 @@ class ReadOptions:
     markers: Markers = Markers.AUTO
     engine: Path | None = None
     """A file that trtexec wrote of the engine that ran: its layers are joined by name."""
+    torch_trace: Path | None = None
+    """The folder of TORCH_TRACE of the run: it explains the kernels of torch.compile."""
 
 
 DEFAULT = ReadOptions()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -126,6 +127,19 @@ def read_timelines(
     """
     source = Path(path)
     timelines = format_of(source).read(source, options, progress)
+    if options.torch_trace is not None:
+        from tb_dlprof_plugin.readers.inductor.torch_trace import read_torch_trace
+
+        logged = read_torch_trace(options.torch_trace)
+        timelines = [
+            replace(
+                timeline,
+                compiled_graphs=tuple(logged.graphs),
+                compilations=tuple(logged.compilations),
+                graph_breaks=tuple(logged.graph_breaks),
+            )
+            for timeline in timelines
+        ]
     if options.engine is None:
         return timelines
     from tb_dlprof_plugin.readers.tensorrt.join import engine_layers, with_layers

@@ -225,6 +225,7 @@ class _LightRunBuilder:
             top=np.concatenate([ops.top, np.zeros(count, dtype=np.bool_)]),
             tensor_core_eligible=np.concatenate([ops.tensor_core_eligible, zeros]),
             continuation=np.concatenate([ops.continuation, np.zeros(count, dtype=np.bool_)]),
+            compiled=np.concatenate([ops.compiled, zeros - 1]),
         )
         return longer, np.array([of_name[name] for name in names.tolist()], dtype=np.int64)
 

@@ -17,9 +17,11 @@ from support.recorded_runs import recorded_view
 from support.stored_profiles import trial_result
 from typer.testing import CliRunner, Result
 
+from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.api.page_result import tables_of
 from tb_dlprof_plugin.cli.commands import COMMANDS, Command
 from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.reports.table import csv_text
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.web.typescript import answers
@@ -39,6 +41,9 @@ PLACES = {"RUN": RUN, "OTHER": RUN.parent / "tf32", "JOB": JOB, "RUNS": SEVERAL,
 """What stands for the words of `Command.example`."""
 
 
+COMPILED = Path(__file__).parents[1] / "data" / "compiled"
+
+
 def _run(*args: object) -> Result:
     return CliRunner().invoke(app, [str(arg) for arg in args])
 
@@ -48,6 +53,11 @@ def _called(command: str, tmp_path: Path, *options: object) -> Result:
     if command == "tried":
         places["RUN"] = tmp_path / "tried"
         write_profile(places["RUN"], replace(recorded_view(RUN).profile, trial=trial_result()))
+    if command == "compiled":
+        places["RUN"] = tmp_path / "compiled"
+        options_of_trace = ReadOptions(torch_trace=COMPILED / "gpt.reduce-overhead.torch_trace.log.gz")
+        trace = COMPILED / "gpt.reduce-overhead.pt.trace.json.gz"
+        write_profile(places["RUN"], analyze_trace(trace, options=options_of_trace))
     return _run(command, *(places.get(word, word) for word in COMMANDS[command].example.split()), *options)
 
 

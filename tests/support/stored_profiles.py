@@ -16,6 +16,7 @@ from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import (
     CallPlaces,
     Communications,
+    CompiledKernels,
     KernelCounters,
     LightCalls,
     LightLaunches,
@@ -26,12 +27,14 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import (
     ClockLimit,
+    Compilation,
     DataLoaderFacts,
     DdpFacts,
     FsdpFacts,
     GarbageCollection,
     Gpu,
     GpuEnergy,
+    GraphBreak,
     LossScale,
     RunFacts,
     Storages,
@@ -60,6 +63,8 @@ def full_profile(view: ProfileView) -> Profile:
         unstepped_gradients=4, unstepped_gradient_bytes=800, unstepped_gradient_modules=["body"],
         fsdp=FsdpFacts(2, 7, 6, True, False, ["bfloat16"], ["float32"], True, 4, 2),
         communication_settings=["NCCL_P2P_DISABLE=1"],
+        compilations=[Compilation("1/1", "net.py:7 forward", 8 * 10**9, "1/0: k == 1")],
+        graph_breaks=[GraphBreak("net.py:9", "print", 3)],
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(
@@ -81,6 +86,7 @@ def full_profile(view: ProfileView) -> Profile:
                                 [412, -1], [4096, 512], [2**20, -1]))
     )  # fmt: skip
     activity = TensorActivity(*(np.array(c) for c in ([1, 1], [0, -1], [-1, 0], [250_000, 990_000], [9_000, 7])))
+    compiled = CompiledKernels(*(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2])))
     return dataclasses.replace(
         view.profile,
         system=system,
@@ -92,6 +98,8 @@ def full_profile(view: ProfileView) -> Profile:
         process_groups=groups,
         kernel_counters=counters,
         tensor_activity=activity,
+        compiled_kernels=compiled,
+        ops=dataclasses.replace(view.profile.ops, compiled=np.arange(len(view.profile.ops)) % 3 - 1),
         trial=trial_result(),
     )
 

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from tb_dlprof_plugin.capture.compiled.compilations import COMPILATIONS
+from tb_dlprof_plugin.capture.compiled.provenance import PROVENANCE
 from tb_dlprof_plugin.capture.cycle import StepKind
 from tb_dlprof_plugin.capture.launcher.evaluation_detector import ENOUGH_ITERATIONS, EvaluationDetector, mode_of
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest
@@ -88,6 +90,8 @@ class Recorder:
 
     def begin(self) -> None:
         """Install the hooks in this process."""
+        PROVENANCE.install()
+        COMPILATIONS.install()
         self._hooks.install(marks=self._request.between_marks)
         self._status.write(self._folder)
 

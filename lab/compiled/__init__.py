@@ -1,0 +1,1 @@
+"""Compiled models recorded by the hook: how much of their kernels' time has a module."""

@@ -1,0 +1,259 @@
+"""Finds which launch of a wrapper each kernel of torch.compile is: by the graph's key and the order of launches.
+
+A compiled graph runs inside a range with its key ("## Call CompiledFxGraph f... ##"). What it launched there, in
+order, is the order of its wrapper (`wrapper_order`). A CUDA graph's replay has one call on the CPU: each launch of the
+wrapper becomes an op of no duration inside it, because a replay runs nothing of it on the CPU, and the graph's kernels
+belong to these ops.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, is_generated, recorded_name, work_name
+from tb_dlprof_plugin.model.call_tree import depths
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
+from tb_dlprof_plugin.model.lookup import joined, take_rows
+from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note, Profile
+from tb_dlprof_plugin.model.string_table import StringTable
+from tb_dlprof_plugin.model.timeline import DeviceKind, HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.tree import parents, subtree_ends
+from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
+from tb_dlprof_plugin.names.ops import short_op_name
+
+_CALL = re.compile(r"## Call CompiledFxGraph (\w+) ##$")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedLaunches:
+    """A timeline with the ops of replayed launches; per host event its depth, the row of its parent, and the row in
+    ``kernels`` of the wrapper's launch that it is, -1 for none.
+
+    ``calls`` counts calls of compiled graphs, ``unknown`` those whose wrapper is not known or came in another order.
+    """
+
+    timeline: Timeline
+    depth: Ints
+    parent: Ints
+    kernel: Ints
+    kernels: tuple[tuple[str, CompiledKernel], ...]
+    calls: int
+    unknown: int
+
+
+def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunches:
+    """Joins the launches of compiled graphs with `Timeline.compiled_graphs`.
+
+    Args:
+        timeline: the trace.
+        depth: of its host events.
+        parent: per host event the row of its parent, -1 for none.
+    """
+    kernel = np.full(len(timeline.host), -1, dtype=np.int64)
+    graphs = {graph.key: graph for graph in timeline.compiled_graphs}
+    calls = list(_calls(timeline))
+    known = [(row, graphs[key]) for row, key in calls if key in graphs]
+    first: dict[str, int] = {}
+    kernels: list[tuple[str, CompiledKernel]] = []
+    replays: list[_Replayed] = []
+    unknown = len(calls) - len(known)
+    reader = _Inside(timeline, parent) if known else None
+    for row, graph in known:
+        assert reader is not None
+        launches = tuple(recorded_name(one.name) for one in graph.kernels)
+        places, work = reader.work(row, frozenset(launches))
+        order = aligned(launches, work)
+        if order is None:
+            unknown += 1
+            continue
+        if graph.key not in first:
+            first[graph.key] = len(kernels)
+            kernels += [(graph.key, one) for one in graph.kernels]
+        for (host, device), launch in zip(places, order, strict=True):
+            if launch >= 0 and device < 0:
+                kernel[host] = first[graph.key] + launch
+            elif launch >= 0:
+                replays.append(_Replayed(host, device, first[graph.key] + launch, launches[launch]))
+    if replays:
+        timeline, kernel = _with_replays(timeline, kernel, replays)
+        depth = depths(timeline.host)
+        parent = parents(depth)
+    return JoinedLaunches(timeline, depth, parent, kernel, tuple(kernels), len(calls), unknown)
+
+
+def compiled_table(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[str]) -> CompiledKernels:
+    """The profile's table of the wrappers' launches. Appends to the strings."""
+    table = StringTable.over(strings)
+    columns = [
+        (table.add(key), table.add(one.name), *(table.add(_SEPARATOR.join(x)) for x in (one.ops, one.places)),
+         table.add(_SEPARATOR.join(one.modules)), len(one.modules))
+        for key, one in kernels
+    ]  # fmt: skip
+    return CompiledKernels(*np.array(columns, dtype=np.int64).reshape(-1, 6).T)
+
+
+_SEPARATOR = ", "
+
+
+def compiled_notes(found: JoinedLaunches) -> list[Note]:
+    """What is missing of compiled code, and what to do about it."""
+    if not found.unknown:
+        return []
+    if not found.timeline.compiled_graphs:
+        text = (
+            "Of kernels of torch.compile the trace has names and shapes alone. Missing are the ops, lines and modules "
+            "that they compute: record with the hook before the first call of the model (torch 2.9 or later), or with "
+            "TORCH_TRACE and INDUCTOR_PROVENANCE=1 set, and import with --torch-trace."
+        )
+        return [Note("compiled_names_only", text, found.unknown)]
+    text = (
+        "Calls of compiled graphs ran launches in another order than their wrapper, or their wrapper was not recorded: "
+        "what these kernels compute is unknown."
+    )
+    return [Note("compiled_unknown", text, found.unknown)]
+
+
+def stored_graphs(profile: Profile) -> tuple[CompiledGraph, ...]:
+    """The compiled graphs that a profile's table was made of."""
+    kernels, strings = profile.compiled_kernels, profile.strings
+    graphs: dict[str, list[CompiledKernel]] = {}
+
+    def parts(index: int) -> tuple[str, ...]:
+        return tuple(strings[index].split(_SEPARATOR)) if strings[index] else ()
+
+    for row, graph in enumerate(kernels.graph.tolist()):
+        known = bool(kernels.module_count[row] > 0)
+        one = CompiledKernel(
+            name=strings[kernels.name[row]],
+            ops=parts(int(kernels.ops[row])),
+            places=parts(int(kernels.places[row])),
+            modules=tuple(strings[kernels.modules[row]].split(_SEPARATOR)) if known else (),
+        )
+        graphs.setdefault(strings[graph], []).append(one)
+    return tuple(CompiledGraph(key, tuple(launches)) for key, launches in graphs.items())
+
+
+def _calls(timeline: Timeline) -> Iterator[tuple[int, str]]:
+    """The ranges of compiled graphs, each with its key."""
+    keys = {index: found[1] for index, text in enumerate(timeline.strings) if (found := _CALL.match(text))}
+    if not keys:
+        return
+    host = timeline.host
+    for row in np.flatnonzero(np.isin(host.name, list(keys)) & (host.kind == HostKind.ANNOTATION)).tolist():
+        yield row, keys[int(host.name[row])]
+
+
+class _Inside:
+    """What ran inside a call of a graph."""
+
+    def __init__(self, timeline: Timeline, parent: Ints) -> None:
+        self._timeline = timeline
+        self._ends = subtree_ends(parent)
+        host, device = timeline.host, timeline.device
+        named = cuda_call_column(timeline.strings, host.name[host.kind == HostKind.RUNTIME].tolist())
+        replays = (host.kind == HostKind.RUNTIME) & (named[host.name] == CudaCall.GRAPH_LAUNCH)
+        self._is_replay = replays
+        of_replay = np.isin(device.correlation, host.correlation[replays]) & (device.correlation > 0)
+        self._activities: dict[int, list[int]] = {}
+        # Events of a device are in order of start, which is that of capture on one stream.
+        for at in np.flatnonzero(of_replay).tolist():
+            self._activities.setdefault(int(device.correlation[at]), []).append(at)
+
+    def work(self, call: int, launches: frozenset[str]) -> tuple[list[tuple[int, int]], tuple[Work, ...]]:
+        """The host row and the device row of each (-1 for none), and what ran, in order."""
+        host, device, strings = self._timeline.host, self._timeline.device, self._timeline.strings
+        places: list[tuple[int, int]] = []
+        work: list[Work] = []
+        row, end = call + 1, int(self._ends[call])
+        while row < end:
+            following = row + 1
+            if self._is_replay[row]:
+                for at in self._activities.get(int(host.correlation[row]), ()):
+                    places.append((row, at))
+                    is_kernel = bool(device.kind[at] != DeviceKind.MEMSET)
+                    work.append(Work(strings[device.name[at]], replayed=True, is_kernel=is_kernel))
+            elif host.kind[row] == HostKind.OP:
+                name = work_name(strings[host.name[row]])
+                if name in launches or is_generated(name):
+                    places.append((row, -1))
+                    work.append(Work(name))
+                    following = int(self._ends[row])
+            row = following
+        return places, tuple(work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replayed:
+    """An activity of a replay: its graph's launch, its device row, its launch in the wrapper and that one's name."""
+
+    host: int
+    device: int
+    kernel: int
+    name: str
+
+
+def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]) -> tuple[Timeline, Ints]:
+    host, table = timeline.host, StringTable.over(timeline.strings)
+    external, correlation = timeline.device.external_id.copy(), timeline.device.correlation.copy()
+    next_id = int(max(host.external_id.max(initial=0), external.max(initial=0))) + 1
+    rows: list[tuple[int, int, int, int, int]] = []  # graph's launch, name, start, id, kernel
+    before: _Replayed | None = None
+    inside = 0
+    for one in replays:
+        if before is None or before.host != one.host:
+            inside = 0
+        if before is None or (before.host, before.kernel) != (one.host, one.kernel):
+            inside += 1
+            start = int(host.start_ns[one.host]) + min(inside, int(host.duration_ns[one.host]))
+            rows.append((one.host, table.add(one.name), start, next_id + len(rows), one.kernel))
+        external[one.device], correlation[one.device] = rows[-1][3], -1
+        before = one
+    launch, name, start, ids, of_kernel = np.array(rows, dtype=np.int64).T
+    nothing, zero = np.full(len(rows), -1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    ops = HostEvents(
+        name=name,
+        kind=np.full(len(rows), int(HostKind.OP), dtype=np.int64),
+        thread=host.thread[launch],
+        start_ns=start,
+        duration_ns=zero,
+        correlation=nothing,
+        external_id=ids,
+        sequence_number=nothing,
+        forward_thread=nothing,
+        shapes=zero,
+        dtypes=zero,
+    )
+    both = joined([host, ops], HostEvents)
+    order = np.lexsort((-both.duration_ns, both.start_ns, both.thread))
+    device = dataclasses.replace(timeline.device, external_id=external, correlation=correlation)
+    changed = dataclasses.replace(timeline, host=take_rows(both, order), device=device)
+    return changed, np.concatenate((kernel, of_kernel))[order]
+
+
+def fused_names(kernels: Sequence[tuple[str, CompiledKernel]]) -> dict[int, str]:
+    """The op type of generated kernels by their row: the ATen ops that each computes, joined."""
+    return {
+        row: "+".join(short_op_name(name.replace(".", "::")) for name in one.ops)
+        for row, (_, one) in enumerate(kernels)
+        if one.ops and is_generated(one.name)
+    }
+
+
+def modules_of(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[str]) -> Ints:
+    """String index of the path of each row's module, -1 for unknown: of several modules, of the one that holds all."""
+    table = StringTable.over(strings)
+    paths = [_common_path(one.modules) for _, one in kernels]
+    return np.array([-1 if path is None else table.add(path) for path in paths], dtype=np.int64)
+
+
+def _common_path(paths: Sequence[str]) -> str | None:
+    if not paths:
+        return None
+    parts = [path.split(".") for path in paths]
+    return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*parts, strict=False)))

@@ -1,0 +1,1 @@
+"""What the hook takes from torch.compile while it compiles."""

@@ -1,0 +1,72 @@
+"""Reads the launches of a generated wrapper from its comments.
+
+Before each launch stand the ops that it computes and, where provenance was on during the compilation, its handle: the
+kernel's name and a number. Their order in the text is the order of the calls.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from tb_dlprof_plugin.model.compiled_graph import CompiledKernel
+
+_HANDLE = re.compile(r"\s*# \[Provenance debug handles\] (\S+:\d+)\s*$")
+_OPS = re.compile(r"\s*# Topologically Sorted Source Nodes: \[.*\], Original ATen: \[(.*)\]\s*$")
+_FRAME = re.compile(r'File "([^"]*)", line (\d+), in (\S+)')
+_OF_TORCH = re.compile(r"[/\\]torch[/\\](?:_\w+|nn|utils|autograd|amp|optim)[/\\]")
+
+
+class NodesOfLaunch(msgspec.Struct, frozen=True):
+    """Ops and module paths of a launch's nodes in the FX graph, as `CompiledKernel` has them."""
+
+    ops: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+_NO_NODES = NodesOfLaunch()
+
+
+def kernels_of_wrapper(
+    code: str, stacks: Mapping[str, Sequence[str]], nodes: Mapping[str, NodesOfLaunch] | None = None
+) -> tuple[CompiledKernel, ...]:
+    """The launches of a wrapper, in order; none where provenance was off.
+
+    Args:
+        code: of the wrapper.
+        stacks: by handle the Python stacks of its nodes, as ``inductor_provenance_tracking_kernel_stack_traces``.
+        nodes: by handle its nodes, as far as they were read from the live graph.
+    """
+    kernels, before = [], ""
+    for line in code.splitlines():
+        handle = _HANDLE.match(line)
+        if handle:
+            ops = _OPS.match(before)
+            names = [name.strip() for name in ops[1].split(",")] if ops else []
+            found = (nodes or {}).get(handle[1], _NO_NODES)
+            kernels.append(
+                CompiledKernel(
+                    name=handle[1].rpartition(":")[0],
+                    ops=tuple(filter(None, names)) or found.ops,
+                    places=places_of(stacks.get(handle[1], ())),
+                    modules=found.modules,
+                )
+            )
+        before = line
+    return tuple(kernels)
+
+
+def places_of(stacks: Sequence[str]) -> tuple[str, ...]:
+    """The innermost line outside torch of each stack, "model.py:12 forward", each once."""
+    return tuple(dict.fromkeys(filter(None, map(_place, stacks))))
+
+
+def _place(stack: str) -> str:
+    frames = [frame for frame in _FRAME.findall(stack) if not _OF_TORCH.search(frame[0])]
+    if not frames:
+        return ""
+    path, line, function = frames[-1]
+    return f"{os.path.basename(path)}:{line} {function}"

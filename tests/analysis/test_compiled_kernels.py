@@ -1,0 +1,179 @@
+"""Kernels of torch.compile joined with the wrappers that launched them, on recordings of an H100."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tb_dlprof_plugin.analysis.build import build_profile
+from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_time
+from tb_dlprof_plugin.metrics.cpu_activity import split_by_activity
+from tb_dlprof_plugin.metrics.modules import module_totals
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
+from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
+from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.options import ReadOptions
+from tb_dlprof_plugin.readers.registry import read_timelines
+from tb_dlprof_plugin.store.codec import decode, encode
+
+DATA = Path(__file__).parents[1] / "data" / "compiled"
+RECORDED = ["gpt.default", "gpt.reduce-overhead"]
+
+
+def _timeline(name: str) -> Timeline:
+    options = ReadOptions(torch_trace=DATA / f"{name}.torch_trace.log.gz")
+    return read_timelines(DATA / f"{name}.pt.trace.json.gz", options)[0]
+
+
+def _profile(timeline: Timeline) -> Profile:
+    return build_profile(timeline, Source("s", 0, 0, "", "t", 0, "1"), RunFacts(), System())
+
+
+@pytest.fixture(params=RECORDED, scope="module")
+def view(request) -> ProfileView:
+    return ProfileView(_profile(_timeline(request.param)))
+
+
+def _kernel_of_launch(view: ProfileView) -> np.ndarray:
+    return compiled_kernel_of_call(view)[view.profile.launches.call]
+
+
+def test_every_launch_of_both_wrappers_is_found_in_each_step(view):
+    profile = view.profile
+    own = profile.ops.compiled[profile.calls.op]
+    assert Counter(np.bincount(own[own >= 0]).tolist()) == {3: 100 + 192}
+    # The two passes do not share a launch.
+    roles = profile.ops.role[profile.calls.op[own >= 0]]
+    assert Counter(roles.tolist()) == {Role.FORWARD: 3 * 100, Role.BACKWARD: 3 * 192}
+
+
+def test_each_generated_kernel_has_the_launch_of_its_name(view):
+    profile, of = view.profile, _kernel_of_launch(view)
+    names = [profile.strings[profile.kernels.name[row]] for row in profile.launches.kernel.tolist()]
+    generated = [row for row, name in enumerate(names) if name.startswith("triton_")]
+    assert len(generated) == 3 * (69 + 136)
+    assert [profile.strings[profile.compiled_kernels.name[of[row]]] for row in generated] == [
+        names[row] for row in generated
+    ]
+
+
+def test_replays_and_launches_one_by_one_agree_on_what_each_kernel_is():
+    """The graph runs the same code: each launch as many kernels as without it."""
+    found = []
+    for name in RECORDED:
+        view = ProfileView(_profile(_timeline(name)))
+        of = _kernel_of_launch(view)
+        # Wrappers of both runs have the same order; their keys differ.
+        found.append(np.bincount(of[(of >= 0) & view.launch_is_kernel], minlength=292).tolist())
+    assert sum(found[0]) == 912
+    assert found[0] == found[1]
+
+
+def test_the_parts_of_compiled_time_sum_to_it_to_the_nanosecond(view):
+    time = compiled_time(view, view.selection())
+    assert time.region_ns == time.module_ns + time.shared_ns + time.without_module_ns + time.unknown_ns
+    assert time.region_ns - time.unknown_ns == time.time_ns.sum()
+    # Copies to a graph's own inputs are no launch of the wrapper.
+    assert time.unknown_ns / time.region_ns < 0.03
+
+
+def test_ops_of_compiled_code_are_those_of_the_model(view):
+    profile = view.profile
+    types = {profile.strings[index] for index in view.groups.op_type.tolist()}
+    assert {"mm", "addmm", "_scaled_dot_product_cudnn_attention", "view+gelu_backward+gelu"} <= types
+    assert not any(name.startswith("Torch-Compiled Region") for name in types)
+
+
+def test_blocks_of_identical_code_are_told_apart_by_order():
+    """Six blocks launch kernels of the same names: each launch has the path that its handle has, below the model."""
+    timeline = _timeline("gpt.reduce-overhead")
+
+    def with_blocks(graph: CompiledGraph) -> CompiledGraph:
+        nth = Counter[str]()
+
+        def in_block(kernel: CompiledKernel) -> CompiledKernel:
+            if "attention" not in kernel.name:
+                return msgspec.structs.replace(kernel, modules=("blocks.0.norm", "blocks.1"))
+            nth[kernel.name] += 1
+            return msgspec.structs.replace(kernel, modules=(f"blocks.{nth[kernel.name] - 1}",))
+
+        return CompiledGraph(graph.key, tuple(map(in_block, graph.kernels)))
+
+    timeline = replace(timeline, compiled_graphs=tuple(map(with_blocks, timeline.compiled_graphs)))
+    view = ProfileView(_profile(timeline))
+    profile = view.profile
+    module = profile.ops.module[profile.calls.op]
+    own = profile.ops.compiled[profile.calls.op] >= 0
+    # Three steps, each pass once; what several modules share is theirs together.
+    found = Counter(profile.strings[index] for index in module[own].tolist())
+    assert found == {**{f"blocks.{n}": 6 for n in range(6)}, "blocks": 3 * (292 - 12)}
+    time, totals = compiled_time(view, view.selection()), module_totals(view, view.selection())
+    assert time.region_ns == time.module_ns + time.shared_ns + time.unknown_ns
+    assert totals.inside.gpu_sum_ns[0] == time.module_ns + time.shared_ns
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_the_cpu_does_in_a_region_does_not_depend_on_its_wrappers(name):
+    """Between launches the wrapper works, and no Python of the user."""
+    joined = _timeline(name)
+    views = [ProfileView(_profile(one)) for one in (joined, replace(_timeline(name), compiled_graphs=()))]
+    found = [
+        split_by_activity(view, view.profile.iterations.host_start_ns, view.profile.iterations.host_stop_ns)
+        for view in views
+    ]
+    assert found[0].tolist() == found[1].tolist()
+
+
+def test_without_wrappers_the_region_keeps_its_kernels_and_a_note_says_what_is_missing():
+    timeline = read_timelines(DATA / "gpt.default.pt.trace.json.gz")[0]
+    view = ProfileView(_profile(timeline))
+    time = compiled_time(view, view.selection())
+    assert time.unknown_ns == time.region_ns > 0
+    assert not len(time.launches)
+    (note,) = [note for note in view.profile.notes if note.code == "compiled_names_only"]
+    assert note.count == 6
+    assert "--torch-trace" in note.text
+
+
+def test_a_shuffled_wrapper_is_unknown():
+    timeline = _timeline("gpt.default")
+
+    def shuffled(graph: CompiledGraph) -> CompiledGraph:
+        kernels = list(graph.kernels)
+        random.Random(1).shuffle(kernels)
+        return CompiledGraph(graph.key, tuple(kernels))
+
+    view = ProfileView(_profile(replace(timeline, compiled_graphs=tuple(map(shuffled, timeline.compiled_graphs)))))
+    time = compiled_time(view, view.selection())
+    assert time.unknown_ns == time.region_ns > 0
+    assert [note.count for note in view.profile.notes if note.code == "compiled_unknown"] == [6]
+
+
+def test_wrappers_under_each_others_keys_are_unknown():
+    timeline = _timeline("gpt.default")
+    one, other = timeline.compiled_graphs
+    swapped = (CompiledGraph(one.key, other.kernels), CompiledGraph(other.key, one.kernels))
+    view = ProfileView(_profile(replace(timeline, compiled_graphs=swapped)))
+    assert not len(view.profile.compiled_kernels)
+
+
+def test_the_joined_kernels_are_stored_and_small(view):
+    profile = view.profile
+    stored = encode(profile)
+    back = decode(stored)
+    assert np.array_equal(back.ops.compiled, profile.ops.compiled)
+    assert [back.strings[row] for row in back.compiled_kernels.ops.tolist()] == [
+        profile.strings[row] for row in profile.compiled_kernels.ops.tolist()
+    ]
+    no_rows = replace(profile.ops, compiled=np.full(len(profile.ops), -1))
+    bare = replace(profile, compiled_kernels=CompiledKernels.none(), ops=no_rows)
+    per_thousand = (len(stored) - len(encode(bare))) * 1000 / len(profile.compiled_kernels)
+    assert per_thousand < 100_000

@@ -1,0 +1,44 @@
+"""``lab/compiled/record.py``: its cases, its packing and a tiny model on the CPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from compiled import record
+
+SCRIPT = Path(record.__file__)
+
+
+def test_the_most_telling_cases_come_first_and_each_once():
+    cases = record.cases()
+    assert len(cases) == len(set(cases)) == 4 + 2 + 36
+    assert cases[:4] == ["start.cold.off", "start.cold.on", "start.warm.off", "start.warm.on"]
+
+
+def test_files_are_packed_below_the_limit_without_caches(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "LARGEST_TAR", 30_000)
+    for name in ("a/log.txt", "a/run/trace.json.gz", "b/log.txt", "cache/x/kernel.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * 12_000)
+    record.pack(tmp_path)
+    members = []
+    for archive in sorted(tmp_path.glob("files_*.tar")):
+        with tarfile.open(archive) as opened:
+            members.append(opened.getnames())
+    assert members == [["a/log.txt", "a/run/trace.json.gz"], ["b/log.txt"]]
+
+
+@pytest.mark.long
+def test_a_tiny_model_is_recorded_on_the_cpu(tmp_path):
+    command = [sys.executable, str(SCRIPT), "record", "--out", str(tmp_path), "--tiny", "--only", "gpt"]
+    done = subprocess.run([*command, "--seconds", "900"], capture_output=True, text=True, timeout=1000, check=True)
+    result = json.loads((tmp_path / "gpt.default.training" / "result.json").read_text())
+    assert result["gpu"] == "none"
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("gpt.default.training"))
+    # Shares of one module, of several, without a module, unknown.
+    assert sum(float(text) for text in row[2:6]) == pytest.approx(100, abs=0.3)
