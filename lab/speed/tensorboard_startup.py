@@ -4,8 +4,7 @@ Measured is the time from starting the process until ``/data/plugins_listing`` h
 first and which loads every plugin, on an empty logdir. *With* and *without* run the same interpreter, the same
 packages and the same launcher; *without*, the launcher hides our one entry point from TensorBoard before TensorBoard
 loads it, which is all that uninstalling changes at start-up. The two alternate, and so does which one goes first: a
-busy machine burdens both. A first pair warms the file cache and is not counted. CPU time is that of the server's
-process, which is ended as soon as it has answered; other work on the machine makes it longer by far less.
+busy machine burdens both. A first pair warms the file cache and is not counted.
 
     python lab/speed/tensorboard_startup.py --pairs 10
 """
@@ -13,7 +12,6 @@ process, which is ended as soon as it has answered; other work on the machine ma
 from __future__ import annotations
 
 import argparse
-import os
 import socket
 import statistics
 import subprocess
@@ -48,8 +46,8 @@ run_main()
 """
 
 
-def start_time(hidden: str, logdir: str, extra: list[str]) -> tuple[float, float, bool]:
-    """Seconds until TensorBoard lists its plugins, the CPU's until it ended, and whether ours is among them."""
+def start_time(hidden: str, logdir: str, extra: list[str]) -> tuple[float, bool]:
+    """Seconds until TensorBoard lists its plugins, and whether ours is among them."""
     port = _free_port()
     command = [sys.executable, "-c", LAUNCHER, hidden, "--logdir", logdir, "--port", str(port), "--host", "127.0.0.1"]
     start = time.perf_counter()
@@ -61,18 +59,15 @@ def start_time(hidden: str, logdir: str, extra: list[str]) -> tuple[float, float
             listing = _get(f"http://127.0.0.1:{port}/data/plugins_listing")
             elapsed = time.perf_counter() - start
             if listing is not None:
-                listed = f'"{ENTRY_POINT}"'.encode() in listing
-                break
-            if os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                sys.exit("TensorBoard ended before it answered.")
+                return elapsed, f'"{ENTRY_POINT}"'.encode() in listing
+            if server.poll() is not None:
+                sys.exit(f"TensorBoard ended with status {server.returncode} before it answered.")
             if elapsed > TIMEOUT_S:
                 sys.exit(f"TensorBoard did not answer within {TIMEOUT_S} s.")
             time.sleep(POLL_S)
     finally:
         server.terminate()
-        _, status, usage = os.wait4(server.pid, 0)
-        server.returncode = os.waitstatus_to_exitcode(status)
-    return elapsed, usage.ru_utime + usage.ru_stime, listed
+        server.wait()
 
 
 def _free_port() -> int:
@@ -92,7 +87,7 @@ def _get(url: str) -> bytes | None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Print the medians of both, by the clock and of the CPU, and last the ratio between the CPU's."""
+    """Print both medians, and last the ratio between them."""
     parser = argparse.ArgumentParser(description="TensorBoard's start with tb_dlprof_plugin against without it.")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--load-fast", choices=("auto", "true", "false"), default="auto", help="as TensorBoard's flag")
@@ -101,28 +96,25 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit("tb_dlprof_plugin is not installed: run `pip install -e .` in the repository first.")
 
     seconds: dict[str, list[float]] = {"with": [], "without": []}
-    cpu: dict[str, list[float]] = {"with": [], "without": []}
     with tempfile.TemporaryDirectory(prefix="tb_dlprof_startup_") as logdir:
         for number in range(args.pairs + 1):
             order = ("with", "without") if number % 2 else ("without", "with")
             for side in order:
                 hidden = ENTRY_POINT if side == "without" else "-"
-                elapsed, used, listed = start_time(hidden, logdir, ["--load_fast", args.load_fast])
+                elapsed, listed = start_time(hidden, logdir, ["--load_fast", args.load_fast])
                 if listed != (side == "with"):
                     sys.exit(
                         f"The start {side} our plugin {'lists' if listed else 'lacks'} it: the measurement is void."
                     )
                 if number:
                     seconds[side].append(elapsed)
-                    cpu[side].append(used)
     for side, values in seconds.items():
         spread = f"{min(values):.2f} to {max(values):.2f}"
         print(f"{side:8} median {statistics.median(values):.3f} s of {len(values)} starts ({spread} s)")
-    for name, of_side in (("clock", seconds), ("CPU", cpu)):
-        pairs = sorted(a / b for a, b in zip(of_side["with"], of_side["without"], strict=True))
-        print(f"{name}, pairwise ratio: median {statistics.median(pairs):.3f}, from {pairs[0]:.3f} to {pairs[-1]:.3f}")
-    print(f"CPU, least: with {min(cpu['with']):.3f} s, without {min(cpu['without']):.3f} s")
-    print(f"with / without: {statistics.median(cpu['with']) / statistics.median(cpu['without']):.3f}")
+    pairs = sorted(a / b for a, b in zip(seconds["with"], seconds["without"], strict=True))
+    print(f"pairwise ratio: median {statistics.median(pairs):.3f}, from {pairs[0]:.3f} to {pairs[-1]:.3f}")
+    ratio = statistics.median(seconds["with"]) / statistics.median(seconds["without"])
+    print(f"with / without: {ratio:.3f}")
 
 
 if __name__ == "__main__":
