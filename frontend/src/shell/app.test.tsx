@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { formatNs } from "../format/duration";
 import { distributed, otherJobs } from "../testing/distributed";
 import * as fixtures from "../testing/fixtures";
+import { modules } from "../testing/modules";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { energy } from "../testing/energy";
 import { plan } from "../testing/plan";
@@ -153,6 +154,38 @@ describe("each page draws its answer", () => {
     expect(account.querySelector('[data-testid="account-rest"] .term')?.getAttribute("data-tip")).toBe(
       "Casts: 500 µs; Other idle time: 200 µs",
     );
+  });
+
+  it("Overview lists the largest layers, which unfold into those in them and lead to their page", async () => {
+    await open("", { ...ANSWERS, modules });
+    const names = () =>
+      [...byId("overview-layers")!.querySelectorAll("tbody .link")].map((link) => link.getAttribute("title"));
+    expect(names()).toEqual(["layer1", "head", null]);
+    expect(byId("layer-layer1")?.textContent).toContain("10.0 ms30.0 ms50.0 %");
+    expect(asked.some(({ pathname }) => pathname.endsWith("/modules"))).toBe(false);
+    await click(byId("layer-layer1")!.querySelector(".fold"));
+    const inside = modules.rows.filter(({ path }) => /^layer1\.[^.]+$/.test(path)).map(({ path }) => path);
+    expect(inside.length).toBeGreaterThan(0);
+    expect(names()).toEqual(["layer1", ...inside, "head", null]);
+    await click(byId("layer-layer1")!.querySelector(".fold"));
+    expect(names()).toEqual(["layer1", "head", null]);
+    await click(byId("layer-head")!.querySelector(".link"));
+    expect(window.location.hash).toContain("page=modules");
+  });
+
+  it("Overview has the choices of one change in one row, each of which opens in its place", async () => {
+    const [first, second] = fixtures.advice.findings;
+    const findings = [
+      { ...first!, alternatives: "Change the precision", choice: "BF16" },
+      { ...second!, alternatives: "Change the precision", choice: "TF32" },
+    ];
+    await open("", { ...ANSWERS, advice: { ...fixtures.advice, findings } });
+    const row = byId(`finding-choices-${first!.rule}`)!;
+    expect(row.textContent).toContain("Change the precision: BF16 saves 58.0 ms, TF32 (unknown)");
+    expect(root.querySelectorAll(".finding-lines > li")).toHaveLength(1);
+    await click(byId(`finding-line-${second!.rule}`));
+    expect(byId(`finding-${second!.rule}`)?.textContent).toContain(second!.title);
+    expect(byId(`finding-choices-${first!.rule}`)?.textContent).toContain("Instead: BF16 saves 58.0 ms");
   });
 
   it("Overview puts a poor recording's verdict above everything", async () => {
