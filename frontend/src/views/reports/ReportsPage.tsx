@@ -10,7 +10,6 @@ import { assign } from "../../state/param";
 import { reportTable, toReport } from "./params";
 
 /** What the page shows before one is picked. */
-export const FIRST_REPORT = "averages";
 
 export function ReportsPage({ data }: { data: ReportPage }) {
   const columns = useMemo(() => columnsOf(data), [data]);
