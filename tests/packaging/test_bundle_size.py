@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 
 from lab.browser.__main__ import FIRST_PAGE, LIMIT_BYTES
-
 from tb_dlprof_plugin.web.bundle import STATIC
 
 

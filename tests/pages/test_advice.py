@@ -48,8 +48,7 @@ def test_the_headline_says_how_much_is_to_be_had_and_where_most_of_it_is(finding
         "2 findings; the first should save about 3.00 ms (30 %) of each step: Turn it on."
     )
     assert _headline([one, one], both, 1) == (
-        "2 findings; together they should save about 3.50 ms (35 %) of each step, most of all: Turn it on. "
-        "1 more is set aside."
+        "2 findings; together they should save about 3.50 ms (35 %) of each step. 1 more is set aside."
     )
 
 

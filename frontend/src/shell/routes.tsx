@@ -183,7 +183,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     component: lazyPage(async () => (await import("../views/energy/EnergyPage")).EnergyPage),
   },
   advice: {
-    title: "Advice",
+    title: "All findings",
     question: "What should be changed, and what does it save?",
     key: "a",
     params: ADVICE_PARAMS,
