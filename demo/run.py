@@ -1,8 +1,9 @@
 """What `make demo` does: train two small runs here, then show them with the recorded ones in TensorBoard.
 
 The two runs train the same model in FP32 and in mixed precision, on the GPU where there is one. `demo/runs/logdir/`
-then holds `here/...`, these two with their traces, and `recorded/...`, copies of the event files of `demo/recorded/`:
-one plain directory, which every TensorBoard loader reads the same way. The address that is printed first compares a
+then holds `trained here/...`, these two with their traces, and `recorded/...`, copies of event files recorded on GPUs:
+those of `demo/recorded/`, and some of the tests' that have what those lack. One plain directory is read the same way by
+every TensorBoard loader. The address that is printed first compares a
 recorded FP32 run with its AMP run; the second one compares the two runs made here.
 """
 
@@ -27,6 +28,14 @@ HERE = Path(__file__).resolve().parent
 RECORDED = HERE / "recorded"
 LOGDIR = HERE / "runs" / "logdir"
 EVENT_FILES = "events.out.tfevents.*"
+TRAINED = "trained here"
+"""Above the runs of this machine."""
+OF_TESTS = {
+    "gpt/fp32": "energy/recorded/gpt/fp32",
+    "gpt/amp-bf16": "energy/recorded/gpt/bf16",
+    "two_ranks": "ranks/recorded/ddp_slow_host",
+}
+"""Runs with memory and energy, and a job whose second rank is slow: name here, and folder in `tests/data`."""
 RECORDED_PAIR = ("recorded/resnet50/fp32", "recorded/resnet50/amp-fp16")
 """Base and candidate of the comparison that is opened first."""
 START_TIMEOUT_S = 120
@@ -86,7 +95,7 @@ def train(model: str, precision: str, device: str, logdir: Path) -> None:
 
 def trained_pair(logdir: Path, model: str) -> Pair | None:
     """The FP32 run of ``model`` that was made here and its run in mixed precision, if both are there."""
-    base, *candidates = (f"here/{model}/{precision}" for precision in ("fp32", "amp-fp16", "amp-bf16"))
+    base, *candidates = (f"{TRAINED}/{model}/{precision}" for precision in ("fp32", "amp-fp16", "amp-bf16"))
     there = [run for run in (base, *candidates) if list((logdir / run).glob(EVENT_FILES))]
     made_ns = {run: (logdir / run).stat().st_mtime_ns for run in there}
     latest = max((run for run in candidates if run in there), key=made_ns.__getitem__, default=None)
@@ -106,14 +115,19 @@ def comparison_text(logdir: Path, pair: Pair) -> str:
 
 
 def copy_recorded(target: Path) -> int:
-    """Copy the recorded event files to where TensorBoard looks; returns how many there are."""
+    """Copy the recorded event files to where TensorBoard looks; returns how many runs there are."""
     shutil.rmtree(target, ignore_errors=True)
-    files = sorted(RECORDED.rglob(EVENT_FILES))
-    for path in files:
-        copy = target / path.relative_to(RECORDED)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, copy)
-    return len(files)
+    folders = {target / path.parent.relative_to(RECORDED): path.parent for path in RECORDED.rglob(EVENT_FILES)}
+    folders |= {target / name: HERE.parent / "tests" / "data" / folder for name, folder in OF_TESTS.items()}
+    copied = 0
+    for copy, folder in sorted(folders.items()):
+        files = list(folder.glob(EVENT_FILES))
+        if files:
+            copy.mkdir(parents=True, exist_ok=True)
+            copied += 1
+        for path in files:
+            shutil.copy2(path, copy)
+    return copied
 
 
 def free_port(preferred: int, host: str) -> int:
@@ -145,6 +159,18 @@ def compare_address(server: str, pair: Pair) -> str:
     return f"{server}/#tb_dlprof&{prefix}page=compare&{prefix}a.run={base}&{prefix}b.run={candidate}"
 
 
+_PLACES = (
+    ("memory, what fits and energy of a small GPT", "recorded/gpt/fp32", "memory"),
+    ("a rank that delays the other", "recorded/two_ranks", "distributed"),
+)
+
+
+def page_address(server: str, page: str, run: str) -> str:
+    """The address of a page of one run."""
+    prefix = "p.tb_dlprof."
+    return f"{server}/#tb_dlprof&{prefix}page={page}&{prefix}run={urllib.parse.quote(run, safe='')}"
+
+
 def wait_until_listed(server: str, runs: set[str]) -> None:
     """Wait until TensorBoard has read these runs: it answers before."""
     deadline = time.monotonic() + LISTED_TIMEOUT_S
@@ -174,10 +200,12 @@ def serve(logdir: Path, host: str, port: int, recorded: Pair | None, trained: Pa
         pairs = [pair for pair in (recorded, trained) if pair is not None]
         wait_until_listed(server_address, {run for pair in pairs for run in pair})
         for pair in pairs:
-            what = "made here" if pair == trained else "recorded on a GPU"
+            what = "trained here" if pair == trained else "recorded on a GPU"
             print(f"\n{pair[1]} against {pair[0]}, {what}:\n\n    {compare_address(server_address, pair)}", flush=True)
         if not pairs:
             print(f"\n    {server_address}/#tb_dlprof", flush=True)
+        for what, run, page in _PLACES if recorded else ():
+            print(f"\n{what}:\n\n    {page_address(server_address, page, run)}", flush=True)
         print("\nopen an address in a browser; Ctrl-C ends TensorBoard", flush=True)
         server.wait()
     except KeyboardInterrupt:
@@ -202,7 +230,7 @@ def main(argv: list[str] | None = None) -> None:
             device = "cuda" if has_gpu() else "cpu"
         mixed = "amp-fp16" if device == "cuda" else "amp-bf16"
         for precision in ("fp32", mixed):
-            train(args.model, precision, device, args.logdir / "here" / args.model / precision)
+            train(args.model, precision, device, args.logdir / TRAINED / args.model / precision)
     trained = trained_pair(args.logdir, args.model)
     if trained and not args.no_train:
         print(comparison_text(args.logdir, trained), flush=True)

@@ -58,7 +58,6 @@ ALLOWED = (
     "Promise.",
     "Promise<",
     "[data-testid^=promised]",
-    "Take away",
     # What people type who have DLProf's words in mind.
     "conv bprop",
     "conv2 bprop",

@@ -55,4 +55,4 @@ def _width(column: TableColumn) -> str:
     """Room for the heading and for usual values."""
     declared = column.declared
     least = 110 if declared.bar or column.unit in ("flops_per_second", "flops") else 76 if column.unit else 104
-    return f"{declared.width or max(least, 7 * len(declared.heading) + 34)}px"
+    return f"{declared.width or max(least, 7 * len(declared.heading) + 44)}px"

@@ -29,7 +29,9 @@ from .tables import ACTIONS, follow
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "tests" / "traces" / "resnet50_fp32.pt.trace.json.gz"
-LIMIT_BYTES = 330_000
+LIMIT_BYTES = 300_000
+FIRST_PAGE = ("index", "preload", "mount", "shared", "echarts")
+"""Chunks that the Summary needs; the other pages' are loaded once it is drawn."""
 RECORDED = ROOT / "demo" / "recorded"
 PLACES_OF = "resnet50/fp32"
 
@@ -60,12 +62,13 @@ def main() -> None:
 def _print_bundle() -> None:
     files = sorted(path for path in (ROOT / "tb_dlprof_plugin" / "static").rglob("*.js"))
     sizes = {path.name: len(gzip.compress(path.read_bytes())) for path in files}
-    total = sum(sizes.values())
-    lazily = sum(size for name, size in sizes.items() if name.startswith("echarts"))
-    limit = f"{'within' if total <= LIMIT_BYTES else 'ABOVE'} {LIMIT_BYTES // 1000} kB"
-    print(f"bundle, gzip: {total / 1000:.0f} kB, {lazily / 1000:.0f} kB of it with the first chart; {limit}")
+    first = sum(size for name, size in sizes.items() if name.startswith(FIRST_PAGE))
+    chart = sum(size for name, size in sizes.items() if name.startswith("echarts"))
+    limit = f"{'within' if first <= LIMIT_BYTES else 'ABOVE'} {LIMIT_BYTES // 1000} kB"
+    print(f"first page, gzip: {first / 1000:.0f} kB, {chart / 1000:.0f} kB of it with its chart; {limit}")
+    print(f"  all pages: {sum(sizes.values()) / 1000:.0f} kB")
     theirs = sum(len(gzip.compress((_peer_files() / name).read_bytes())) for name in ("index.js", "index.html"))
-    print(f"  torch-tb-profiler's page: {theirs / 1000:.0f} kB, without its charts; ratio {total / theirs:.2f}")
+    print(f"  torch-tb-profiler's page: {theirs / 1000:.0f} kB, without its charts; ratio {first / theirs:.2f}")
 
 
 def _peer_files() -> Path:

@@ -79,6 +79,9 @@ class FindingItem(msgspec.Struct, frozen=True):
 
     Where ``saving`` is None it cannot be estimated; ``saving_unknown_because`` gives the reason. ``confidence`` is
     "high" for what was measured or proven, "medium" for an estimate, "low" for a guess from signs.
+
+    Findings with the same ``alternatives`` are choices of one change, which that text names; ``choice`` names this one.
+    Both are "" for a finding that stands for itself.
     """
 
     id: str
@@ -96,6 +99,8 @@ class FindingItem(msgspec.Struct, frozen=True):
     confidence: Confidence
     references: list[Reference]
     peers: list[Peer]
+    alternatives: str = ""
+    choice: str = ""
 
 
 class RuleStatus(msgspec.Struct, frozen=True):

@@ -41,6 +41,10 @@ PEERS, READ_ON = "In other tools", "Read on"
 """Its lists: rules of other tools for the same problem, as "- tool: rule", and links in Markdown."""
 
 
+ALTERNATIVES = {"precision": "Change the precision"}
+"""Groups whose findings are choices of one change, and what that change is."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """A finding, its saving with the changes behind it, and its group of alternatives."""
@@ -197,6 +201,7 @@ class Rule:
         code: str = "",
         readings: Sequence[Reading] = (),
         evidence: Sequence[EvidenceRow] = (),
+        choice: str = "",
     ) -> Finding:
         """A finding of this rule, with the confidence, severity and group that the rule declares.
 
@@ -208,6 +213,7 @@ class Rule:
             code: of the change.
             readings: the numbers that were compared with thresholds.
             evidence: rows of other pages that show the numbers.
+            choice: the change in a word, such as "BF16", where its group has a name in `ALTERNATIVES`.
         """
         unknown = saving if isinstance(saving, str) else saving.unknown_because
         known = None if isinstance(saving, str) or unknown else saving
@@ -228,5 +234,7 @@ class Rule:
             confidence=self.confidence,
             references=self.references,
             peers=self.peers,
+            alternatives=ALTERNATIVES[self.group] if choice else "",
+            choice=choice,
         )
         return Finding(item, known, self.group)

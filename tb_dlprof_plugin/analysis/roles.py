@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
-from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, outermost
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, outermost, subtree_ends
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
 
 _KINDS = {
@@ -81,7 +81,7 @@ def _roles(timeline: Timeline, parent: Ints, compiled: Ints, compiled_module: In
     host = timeline.host
     kind = _kinds(timeline, parent)
     launch = compiled >= 0
-    kind[any_in_subtree(launch, parent) & ~launch & (kind == CallKind.OP)] = CallKind.ANNOTATION
+    kind[any_in_subtree(launch, subtree_ends(parent)) & ~launch & (kind == CallKind.OP)] = CallKind.ANNOTATION
     is_op = kind == CallKind.OP
     top_call = outermost(is_op, parent)
     top = is_op & (top_call == np.arange(len(host)))

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import energy, interval
 from tb_dlprof_plugin.pages.common import OpRow, Slice
 from tb_dlprof_plugin.pages.gpus import GpuUse
+from tb_dlprof_plugin.pages.layers import Layer
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.pages.quantities import (
     DEVIATION,
@@ -74,6 +75,9 @@ def summary(page: Overview, sums: Sums) -> None:
     for heading, slices in [("Of a step", account), *others]:
         say()
         print_rows(Slice, [part for part in slices if part.value_ns != 0], sums=sums, headings={"label": heading})
+    if page.layers:
+        say()
+        print_rows(Layer, page.layers, sums=sums)
     say()
     left_out = ("calls", "gpu_percent", "cpu_self_ns", "precision", "shapes")
     print_rows(OpRow, page.top_ops, sums=sums, has_gpu=page.has_gpu, without=left_out, headings={"name": "Top ops"})

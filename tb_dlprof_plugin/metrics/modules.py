@@ -93,7 +93,7 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
     tree = module_tree(view)
     if tree is None:
         return None
-    work, host = _gpu_work(view, selection, tree), host_work(view, selection, tree)
+    work, host = gpu_work(view, selection, tree), host_work(view, selection, tree)
     count = len(tree)
     own = _accumulated(view, selection, work, host, count)
     inside, forward = host.node >= 0, host.role != Role.BACKWARD
@@ -106,7 +106,7 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
             cpu=host_spread(host.only(inside), tree, selection.count),
             **{name: tree.rolled_up(column) for name, column in own.items()},
         ),
-        own_gpu_ns=_flattened(work.only(work.node >= 0), count, selection.count).total,
+        own_gpu_ns=flattened(work.only(work.node >= 0), count, selection.count).total,
         own_cpu_ns=own_forward_cpu + own_backward_cpu,
         forward_gpu_ns=flattened_with_all_below(work.only((work.node >= 0) & ~work.backward), tree, 0).total,
         backward_gpu_ns=flattened_with_all_below(work.only((work.node >= 0) & work.backward), tree, 0).total,
@@ -170,7 +170,8 @@ class HostWork:
         return HostWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
 
 
-def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuWork:
+def gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuWork:
+    """The GPU work of the selection by module."""
     profile = view.profile
     launches = profile.launches
     rows = np.flatnonzero(view.selected_launches(selection) & (view.launch_group >= 0))
@@ -194,6 +195,7 @@ def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuW
 
 
 def host_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> HostWork:
+    """The calls of the selection by module."""
     ops, calls = view.profile.ops, view.profile.calls
     rows = np.flatnonzero(view.selected_calls(selection))
     op = calls.op[rows]
@@ -249,7 +251,7 @@ def _outside(view: ProfileView, selection: Selection, work: GpuWork, host: HostW
     work, host = work.keyed(of_role[work.role]), host.keyed(of_role[host.role])
     flat = _flat_tree(len(OUTSIDE_ROLES))
     return NodeTotals(
-        gpu=_flattened(work, len(OUTSIDE_ROLES), selection.count),
+        gpu=flattened(work, len(OUTSIDE_ROLES), selection.count),
         cpu=host_spread(host, flat, selection.count),
         **_accumulated(view, selection, work, host, len(OUTSIDE_ROLES)),
     )
@@ -268,14 +270,14 @@ def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -
     node = work.node
     for level in range(int(tree.depth.max(initial=0)), -1, -1):
         node = np.where(tree.depth[node] > level, tree.parent[node], node)
-        here = _flattened(work.keyed(node).only(tree.depth[node] == level), len(tree), iterations)
+        here = flattened(work.keyed(node).only(tree.depth[node] == level), len(tree), iterations)
         at = tree.depth == level
         for name in ("total", "low", "high"):
             getattr(result, name)[at] = getattr(here, name)[at]
     return result
 
 
-def _flattened(work: GpuWork, count: int, iterations: int) -> ModuleSpread:
+def flattened(work: GpuWork, count: int, iterations: int) -> ModuleSpread:
     """Union of each node's intervals per iteration and device, summed over devices; least and most of an iteration."""
     result = ModuleSpread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
     if not len(work.node):

@@ -109,7 +109,7 @@ def _headline(findings: list[FindingItem], combined: CombinedSaving | None, set_
     if combined is not None and combined.findings > 1:
         return (
             f"{count}; together they should save about {duration(combined.expected_ns)} "
-            f"({combined.percent:.0f} %) of each step, most of all: {best.title}.{aside}"
+            f"({combined.percent:.0f} %) of each step.{aside}"
         )
     return (
         f"{count}; {'it' if len(findings) == 1 else 'the first'} should save about "

@@ -68,7 +68,7 @@ class OpTypesPage(msgspec.Struct, frozen=True):
 def op_types_page(view: ProfileView, ref: RunRef, selection: Selection) -> OpTypesPage:
     """The types of all ops that ran in the selected iterations."""
     has_gpu = view.profile.has_gpu
-    rows = _rows(view, selection)
+    rows = op_type_rows(view, selection)
     headline = _headline(rows, has_gpu)
     return OpTypesPage(
         ref=ref,
@@ -83,7 +83,8 @@ def op_types_page(view: ProfileView, ref: RunRef, selection: Selection) -> OpTyp
     )
 
 
-def _rows(view: ProfileView, selection: Selection) -> list[OpTypeRow]:
+def op_type_rows(view: ProfileView, selection: Selection) -> list[OpTypeRow]:
+    """A row for each type, by falling time."""
     has_gpu, totals = view.profile.has_gpu, op_totals(view, selection)
     place = {id: group for group, id in enumerate(view.groups.ids)}
     of_type: dict[str, list[OpRow]] = {}

@@ -38,6 +38,7 @@ from tb_dlprof_plugin.pages.common import (
 )
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
+from tb_dlprof_plugin.pages.layers import Layer, top_layers
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.precision import (
     NumericHealthPanel,
@@ -132,7 +133,8 @@ class Overview(msgspec.Struct, frozen=True):
     """Everything on the Summary page. ``headline`` answers "where did the time go?" in one sentence.
 
     ``account`` is one step without the profiler by what it consists of: its times sum to the step, and are those of the
-    waterfall on the Compare page. What to change is on the Advice page, whose forecasts take longer than all of this.
+    waterfall on the Compare page. ``layers`` are the five that take most of it. What to change is on the Advice page,
+    whose forecasts take longer than all of this.
 
     ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
     as recorded, by ``buckets``: those of ``account``, and what the recorder added. ``categories`` are DLProf's, with
@@ -143,6 +145,7 @@ class Overview(msgspec.Struct, frozen=True):
     title: str
     headline: str
     account: list[Slice]
+    layers: list[Layer]
     trust: TrustVerdict
     step: StepFigures
     step_words: str
@@ -196,6 +199,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         title=run_title(view),
         headline=headline(view, selection),
         account=account,
+        layers=top_layers(view, selection),
         trust=trust_verdict(view, selected),
         step=step_figures(steps.estimate),
         step_words=step_words(steps.estimate),

@@ -63,9 +63,9 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     direction: Annotated[Direction, Column("Pass", "pass", "time tensor_cores shapes", missing="–")]
     gpu_ns: Annotated[int, Column("GPU time", "gpuTime", "time tensor_cores shapes", sums=True)]
     could_save_ns: Annotated[int | None, Column("Could save", "couldSave", "time tensor_cores", sums=True)]
-    using_tc: Annotated[Verdict, Column("Using TC", "usingTc", "tensor_cores")]
+    using_tc: Annotated[Verdict, Column("Using TC", "usingTc")]
     utilization_percent: Annotated[float | None, Column("TC utilization", "opUtilization", "time tensor_cores")]
-    precision: Annotated[str, Column("Precision", "precision", "tensor_cores", choice=True)]
+    precision: Annotated[str, Column("Precision", "precision", choice=True)]
     reasons: Annotated[
         list[TensorCoreReason],
         Column(
@@ -78,7 +78,7 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
             terminal=False,
         ),
     ]
-    reason: Annotated[str, Column("Why not", "reason", "tensor_cores", missing="–", width=400)]
+    reason: Annotated[str, Column("Why not", "reason", missing="–", width=400)]
     possible_precisions: Annotated[
         list[str],
         Column(

@@ -89,13 +89,18 @@ def test_record_keeps_event_files_and_says_where_they_come_from(tmp_path: Path) 
 def test_the_demo_trains_two_runs_into_one_log_directory(tmp_path: Path) -> None:
     logdir = tmp_path / "logdir"
     done = _run(ROOT / "demo/run.py", "--no-serve", "--model", "lenet", "--device", "cpu", "--logdir", logdir)
-    recorded = [f"recorded/{run}" for run in _runs(ROOT / "demo/recorded")]
-    assert _runs(logdir) == ["here/lenet/amp-bf16", "here/lenet/fp32", *recorded]
+    recorded = sorted({f"recorded/{run}" for run in (*_runs(ROOT / "demo/recorded"), *_demo().OF_TESTS)})
+    trained = ["trained here/lenet/amp-bf16", "trained here/lenet/fp32"]
+    assert sorted(set(_runs(logdir))) == [*recorded, *trained]
     assert "training lenet in fp32 on the CPU" in done.stdout
     base, candidate = (
-        tb_dlprof_plugin.read_profiles(logdir / "here/lenet" / precision)[0] for precision in ("fp32", "amp-bf16")
+        tb_dlprof_plugin.read_profiles(logdir / "trained here/lenet" / precision)[0]
+        for precision in ("fp32", "amp-bf16")
     )
-    assert f"here/lenet/amp-bf16 against here/lenet/fp32: {base.compare(candidate).headline}" in done.stdout
+    assert (
+        f"trained here/lenet/amp-bf16 against trained here/lenet/fp32: {base.compare(candidate).headline}"
+        in done.stdout
+    )
     assert "without the profiler" not in done.stdout
     for run in (base, candidate):
         assert " holds at most " in run.page("memory").data.headline
@@ -118,14 +123,14 @@ def test_the_demo_finds_the_pair_that_was_trained_last(tmp_path: Path) -> None:
     assert demo.trained_pair(tmp_path, "mlp") is None
     (event_file,) = (ROOT / "demo/recorded/mlp/fp32").glob(EVENT_FILES)
     for age, precision in ((3, "fp32"), (2, "amp-fp16"), (1, "amp-bf16")):
-        run = tmp_path / "here/mlp" / precision
+        run = tmp_path / "trained here/mlp" / precision
         run.mkdir(parents=True)
         if precision != "amp-bf16":
             shutil.copy(event_file, run)
         os.utime(run, (1e9 - age, 1e9 - age))
-    assert demo.trained_pair(tmp_path, "mlp") == ("here/mlp/fp32", "here/mlp/amp-fp16")
-    shutil.copy(event_file, tmp_path / "here/mlp/amp-bf16")
-    assert demo.trained_pair(tmp_path, "mlp") == ("here/mlp/fp32", "here/mlp/amp-bf16")
+    assert demo.trained_pair(tmp_path, "mlp") == ("trained here/mlp/fp32", "trained here/mlp/amp-fp16")
+    shutil.copy(event_file, tmp_path / "trained here/mlp/amp-bf16")
+    assert demo.trained_pair(tmp_path, "mlp") == ("trained here/mlp/fp32", "trained here/mlp/amp-bf16")
 
 
 @pytest.mark.slow
@@ -161,3 +166,16 @@ def test_the_demo_serves_on_a_free_port_and_ends_with_a_signal(tmp_path: Path, h
     time.sleep(0.1)
     with socket.socket() as probe:  # the server is gone with it
         assert probe.connect_ex(("localhost", int(address.split(":")[2].split("/")[0]))) != 0
+
+
+def test_the_demo_has_a_run_for_each_place_of_the_page(tmp_path: Path) -> None:
+    demo = _demo()
+    assert demo.copy_recorded(tmp_path / "recorded") == 24 + len(demo.OF_TESTS)
+    gpt = tb_dlprof_plugin.read_profiles(tmp_path / "recorded/gpt/fp32")[0]
+    assert gpt.page("memory").data.curve is not None
+    assert gpt.page("plan").data.largest_batch is not None
+    assert gpt.page("energy").data.joules_per_step is not None
+    assert len(tb_dlprof_plugin.read_profiles(tmp_path / "recorded/two_ranks")) == 2
+    for _, run, page in demo._PLACES:
+        assert (tmp_path / run).is_dir()
+        assert page in {"memory", "distributed"}

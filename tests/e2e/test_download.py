@@ -63,8 +63,8 @@ def blank(context: BrowserContext) -> Iterator[Page]:
 def _open(watched: Watched, server: Server, page: str, rest: str) -> Page:
     address = f"#tb_dlprof&p.tb_dlprof.page={page.strip()}&{rest}"
     watched.page.goto(f"{server.page_alone}{address}")
-    if page == "overview":
-        watched.page.get_by_test_id("overview-more").locator("> summary").click(timeout=PAGE_MS)
+    if page in ("overview", "compare"):
+        watched.page.get_by_test_id(f"{page}-more").locator("> summary").click(timeout=PAGE_MS)
     return watched.page
 
 

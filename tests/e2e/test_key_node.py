@@ -48,9 +48,8 @@ def shows(frame: FrameLocator | Page, expected: Overview) -> None:
     expect(frame.get_by_test_id("overview-step-time")).to_have_attribute("data-value", step, timeout=PAGE_MS)
     expect(frame.get_by_test_id("headline")).to_have_text(expected.headline)
     first, last = expected.range.first_number, expected.range.last_number
-    expect(frame.get_by_test_id("range-numbers")).to_have_text(
-        f"Iterations {first}" if first == last else f"Iterations {first}–{last}"
-    )
+    for which, number in (("first", first), ("last", last)):
+        expect(frame.get_by_test_id(f"range-{which}")).to_have_value(str(number))
 
 
 def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_same(
@@ -66,7 +65,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
     expected = overview_of(cut)
     assert expected.range.total == len(recorded.profile.iterations) + 1
     shows(frame, expected)
-    expect(frame.get_by_test_id("range-last")).to_have_value(str(expected.range.total - 1))
+    expect(frame.get_by_test_id("range-last")).to_have_value(str(expected.range.last_number))
 
     link = watched.page.url
     assert "p.tb_dlprof.keyNode=conv1%2Fconv2d" in link
@@ -87,7 +86,7 @@ def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watche
     expect(frame.get_by_test_id("no-steps")).to_contain_text("counts as one iteration")
     expect(frame.get_by_test_id("no-steps-choice").first).to_contain_text("linear (forward, 6 calls)")
     frame.get_by_test_id("no-steps-choice").first.click()
-    expect(frame.get_by_test_id("range-numbers")).to_have_text("Iterations 0–6")
+    expect(frame.get_by_test_id("range-last")).to_have_value("6")
     expect(frame.get_by_test_id("no-steps")).to_have_count(0)
     watched.nothing_went_wrong()
 
@@ -108,7 +107,9 @@ def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
     watched.page.mouse.move(box["x"] + box["width"] * 0.7, middle, steps=8)
     watched.page.mouse.up()
     expect(frame.get_by_test_id("range-all")).to_be_visible()
-    first, last = (int(frame.get_by_test_id(f"range-{end}").input_value()) for end in ("first", "last"))
+    # The fields have the numbers of the iterations.
+    least = int(recorded.profile.iterations.number[0])
+    first, last = (int(frame.get_by_test_id(f"range-{end}").input_value()) - least for end in ("first", "last"))
     assert 0 < first < last < 9
     shows(frame, overview_of(recorded, first, last))
 

@@ -136,8 +136,9 @@ def test_what_the_peers_show_stands_where_the_docs_say(server: Server, page: Pag
         if part == "op":
             page.locator("[data-testid=ops-table] tbody .link").first.click()
             page.get_by_test_id("op-detail").get_by_role("heading", name="Kernels").wait_for(timeout=PAGE_MS)
+        if name in ("overview", "compare"):
+            page.get_by_test_id(f"{name}-more").locator("> summary").click()
         if name == "overview":
-            page.get_by_test_id("overview-more").locator("> summary").click()
             page.get_by_test_id("trace-links").wait_for(timeout=PAGE_MS)
         shown = page.locator("body").inner_text()
         missing += [f"{here}: {text}" for text in texts if text not in shown]

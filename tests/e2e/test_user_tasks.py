@@ -12,7 +12,7 @@ from browser.user_tasks import USER_TASKS, UserTask, open_summary, perform
 from playwright.sync_api import Browser, BrowserContext, Page
 from support.axe import add_axe, violations
 from support.marks import long, short_of
-from support.tensorboard import Server
+from support.tensorboard import PAGE_MS, Server
 
 MOST_CLICKS = 3
 MOST_WORDS = 120
@@ -82,3 +82,34 @@ def test_the_first_screen_of_summary_has_few_words(server: Server, page: Page, r
     open_summary(page, server.page_alone, run)
     words = page.evaluate(_WORDS)
     assert 40 < len(words) <= MOST_WORDS, " ".join(words)
+
+
+@pytest.mark.parametrize(
+    "address",
+    short_of(
+        [
+            "advice",
+            "reports",
+            "tensor_cores",
+            "modules",
+            "ops",
+            "op_types",
+            "kernels",
+            "launches",
+            "roofline",
+            "timeline",
+            "compare",
+        ],
+        {"advice", "tensor_cores", "compare"},
+    ),
+)
+def test_the_first_screen_of_a_page_has_few_words(server: Server, page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    pair = "p.tb_dlprof.a.run=resnet50/fp32&p.tb_dlprof.b.run=resnet50/amp-fp16"
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page={address}&p.tb_dlprof.run=resnet50/fp32&{pair}")
+    page.locator("main h1").wait_for(state="attached", timeout=PAGE_MS)
+    page.wait_for_function("() => document.querySelector('[aria-busy=\"true\"], .skeleton') === null", timeout=PAGE_MS)
+    words = page.evaluate(_WORDS)
+    assert 20 < len(words) <= MOST_WORDS, " ".join(words)
+    if address == "compare":
+        assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 900

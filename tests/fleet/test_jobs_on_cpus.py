@@ -33,8 +33,8 @@ def job(planted: Sequence[Action], equal_ops: bool = True) -> Job:
 @pytest.mark.parametrize(
     ("planted", "cause", "words"),
     [
-        ([Idle(20 * MS)], "slow_host", "Its process does something else: "),
-        ([Idle(20 * MS), Work(2 * MS)], "slow_host", "Its process does something else: "),
+        ([Idle(20 * MS)], "slow_host", "Its process runs no tensor op for "),
+        ([Idle(20 * MS), Work(2 * MS)], "slow_host", "Its process runs no tensor op for "),
         ([Idle(20 * MS, "input")], "slow_input", "for its data loader: "),
         ([Idle(20 * MS, "garbage")], "garbage_collection", "Python's garbage collector runs "),
         ([Work(8 * MS)], "slow_host", "Its CPU is slower, or busy with something else: "),

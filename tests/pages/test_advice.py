@@ -6,6 +6,7 @@ import itertools
 
 import msgspec
 import pytest
+from support.recorded_runs import DEMO, recorded_view
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, SavingItem
@@ -13,6 +14,16 @@ from tb_dlprof_plugin.advice.topics import OTHER, TOPICS
 from tb_dlprof_plugin.pages.advice import _combined_text, _headline, advice_page, rule_lines
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+
+def test_half_precision_and_tf32_are_choices_of_one_change(ref: RunRef) -> None:
+    view = recorded_view(DEMO / "resnet50" / "fp32")
+    findings = advice_page(view, ref, view.selection()).findings
+    assert {(one.rule, one.alternatives, one.choice) for one in findings} >= {
+        ("amp_not_used", "Change the precision", "BF16"),
+        ("tf32_off", "Change the precision", "TF32"),
+    }
+    assert all(one.alternatives == one.choice == "" for one in findings if one.rule == "cudnn_benchmark_off")
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +48,7 @@ def test_the_headline_says_how_much_is_to_be_had_and_where_most_of_it_is(finding
         "2 findings; the first should save about 3.00 ms (30 %) of each step: Turn it on."
     )
     assert _headline([one, one], both, 1) == (
-        "2 findings; together they should save about 3.50 ms (35 %) of each step, most of all: Turn it on. "
-        "1 more is set aside."
+        "2 findings; together they should save about 3.50 ms (35 %) of each step. 1 more is set aside."
     )
 
 

@@ -1,5 +1,6 @@
 /** One sentence on how much of the GPU time the tables explain; nothing for a recording without GPU time. */
 import type { Coverage } from "../api/types";
+import { Defined } from "./Term";
 import { formatNs } from "../format/duration";
 import { formatPercent } from "../format/number";
 
@@ -20,7 +21,10 @@ export function CoverageLine({ coverage }: { coverage: Coverage }) {
   const text = coverageSentence(coverage);
   return text ? (
     <p class="coverage" data-testid="coverage">
-      {text}
+      <Defined text={text}>
+        {coverage.linked_percent === null ? "An unknown share" : formatPercent(coverage.linked_percent)} of GPU time is
+        linked to ops
+      </Defined>
     </p>
   ) : null;
 }

@@ -1,5 +1,5 @@
 /**
- * The aggregated iterations: their numbers, as under the bars of the Overview page, and two fields of indices to change them.
+ * The aggregated iterations: the numbers of the first and the last, as under the bars of the Summary, in two fields that change them.
  * "All" goes back; dragging over the bars sets the same.
  */
 import type { SelectedRange } from "../api/types";
@@ -16,7 +16,7 @@ export const WHOLE_ONLY =
 interface RangeFieldsProps {
   range: SelectedRange;
   onChange: (range: IterationRange | null) => void;
-  /** Distinguishes two of them for screen readers. */
+  /** Distinguishes two of them. */
   label?: string;
 }
 
@@ -24,6 +24,9 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
   const wholeOnly = useFile() !== null;
   if (range.total <= 1) return null;
   const all = range.first === 0 && range.last === range.total - 1;
+  // As the training counts them; where it counts with gaps, by their place in the recording.
+  const counted = range.last_number - range.first_number === range.last - range.first;
+  const offset = counted ? range.first_number - range.first : 0;
   const change = (first: number, last: number): void => {
     if (!Number.isInteger(first) || !Number.isInteger(last)) return;
     const low = Math.max(0, Math.min(first, last, range.total - 1));
@@ -33,31 +36,29 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
   const field = (name: string, value: number, apply: (value: number) => void) => (
     <input
       type="number"
-      min={0}
-      max={range.total - 1}
-      value={value}
+      min={offset}
+      max={offset + range.total - 1}
+      value={offset + value}
       disabled={wholeOnly}
-      aria-label={`${label}: index of the ${name}`}
+      aria-label={`${label}: ${counted ? "number" : "index"} of the ${name}`}
       data-testid={`range-${name}`}
-      onChange={(event) => apply(event.currentTarget.valueAsNumber)}
+      onChange={(event) => apply(event.currentTarget.valueAsNumber - offset)}
     />
   );
   return (
     <span class="range-picker" role="group" aria-label={label} title={wholeOnly ? WHOLE_ONLY : undefined}>
       <span
-        data-tip={`The iterations that the page adds up, numbered as the training counts them and as under the bars on the Overview page. ${wholeOnly ? WHOLE_ONLY : "The fields take indices, counted from 0, both ends included."}`}
+        data-tip={`The iterations that the page adds up, ${counted ? "numbered as the training counts them and as under the bars of the Summary" : `${range.first_number} to ${range.last_number}, by their place in the recording`}; both ends included. ${wholeOnly ? WHOLE_ONLY : ""}`}
         tabIndex={0}
         class="term"
         data-testid="range-numbers"
       >
-        Iterations{" "}
-        {range.first_number === range.last_number ? range.first_number : `${range.first_number}–${range.last_number}`}
+        {label}
       </span>
-      <span class="muted">index</span>
       {field("first", range.first, (value) => change(value, range.last))}
       <span aria-hidden="true">–</span>
       {field("last", range.last, (value) => change(range.first, value))}
-      <span class="muted">of 0–{range.total - 1}</span>
+      <span class="muted">of {range.total}</span>
       {!all && (
         <button type="button" class="button button-small" onClick={() => onChange(null)} data-testid="range-all">
           All

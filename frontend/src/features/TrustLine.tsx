@@ -3,27 +3,30 @@ import type { Query } from "../api/source";
 import type { TrustLevel, TrustVerdict } from "../api/types";
 import { useResource } from "../api/useResource";
 
+/** "short": the verdict alone until it is opened, as of every good recording; "banner": above all else, as no figure is reliable. */
+type Form = "line" | "short" | "banner";
+
 const MARKS: Record<TrustLevel, string> = { good: "✓", fair: "!", poor: "✕" };
 
 /** `query` names the recording and its iterations; `of` says which of several it is. */
-export function TrustLine({ query, of = "Recording" }: { query: Query; of?: string }) {
+export function TrustLine({ query, of = "Recording", form = "line" }: { query: Query; of?: string; form?: Form }) {
   const { data } = useResource("trust", query, JSON.stringify(query));
   // The line keeps its place while it is asked for, so that nothing below it moves.
-  return data ? <Trust of={of} trust={data} /> : <div class="trust" aria-hidden="true" />;
+  return data ? <Trust of={of} trust={data} form={form} /> : <div class="trust" aria-hidden="true" />;
 }
 
 interface TrustProps {
   trust: TrustVerdict;
   of?: string;
-  /** "short": the verdict alone until it is opened; "banner": above everything, because no figure is reliable. */
-  form?: "line" | "short" | "banner";
+  form?: Form;
 }
 
 /** What is wrong; what to do about it follows where the banner is opened. */
 const firstSentence = (text: string): string => /^.*?[.](?= |$)/.exec(text)?.[0] ?? text;
 
 /** The verdict where its reasons are known already. */
-export function Trust({ trust: { verdict, reasons }, of = "Recording", form = "line" }: TrustProps) {
+export function Trust({ trust: { verdict, reasons }, of = "Recording", form: asked = "line" }: TrustProps) {
+  const form = verdict === "good" ? "short" : asked;
   const style = form === "banner" ? "trust trust-banner" : "trust";
   const word = (
     <span class={`trust-word trust-${verdict}`}>
@@ -41,10 +44,7 @@ export function Trust({ trust: { verdict, reasons }, of = "Recording", form = "l
   return (
     <details class={style} data-testid="trust" data-verdict={verdict}>
       <summary>
-        {word}{" "}
-        {form !== "short" && (
-          <span class="trust-first">{form === "banner" ? firstSentence(reasons[0]!.text) : reasons[0]!.text}</span>
-        )}
+        {word} {form !== "short" && <span class="trust-first">{firstSentence(reasons[0]!.text)}</span>}
         {more > 0 && <span class="trust-more">{form === "short" ? "why" : `and ${more} more`}</span>}
       </summary>
       <ul>

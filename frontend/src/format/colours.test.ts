@@ -72,6 +72,10 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
         expect(contrast(colours[text]!, colours[ground]!), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
   });
 
+  it.each(Object.keys(VISIONS))("keeps the ends of the icicle's scale apart under %s", (vision) => {
+    expect(difference(colours["--c-tensor-core"]!, colours["--warn-line"]!, vision)).toBeGreaterThanOrEqual(20);
+  });
+
   it.each(Object.keys(VISIONS))("keeps neighbours apart under %s", (vision) => {
     for (const [name, stack] of Object.entries(STACKS)) {
       // The causes of idle time have the colours of the account, whose order is that of its meaning.

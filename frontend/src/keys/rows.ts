@@ -39,7 +39,7 @@ export function moveRow(page: ParentNode, by: 1 | -1): void {
 
 /** Where the page has findings in place of a table. */
 function moveLine(page: ParentNode, by: 1 | -1): void {
-  const lines = [...page.querySelectorAll<HTMLElement>(".finding-line")];
+  const lines = [...page.querySelectorAll<HTMLElement>("button.finding-line, .finding-choices button")];
   const focused = lines.indexOf(document.activeElement as HTMLElement);
   lines[focused < 0 ? (by > 0 ? 0 : lines.length - 1) : focused + by]?.focus();
 }

@@ -24,11 +24,14 @@ import { follows, held, updatesOf } from "./live/profileUpdates";
 import { UpdateNotice, type Notice } from "./live/UpdateNotice";
 import { useRuns, type Runs } from "./live/useRuns";
 import { PageView } from "./PageView";
-import { ALL_PARAMS } from "./routes";
+import { ALL_PARAMS, loadPages } from "./routes";
 import { SearchDialog } from "./search/SearchDialog";
 import { assign, useParam } from "../state/param";
 import { pageParam, profileParam, rangeParam } from "../state/sharedParams";
 import { baseParam, candidateParam } from "../views/compare/params";
+
+/** When the code of the other pages is asked for. */
+const OTHER_PAGES_MS = 1_500;
 
 /** `base` is where answers come from: the folder of the routes, or a file that holds them. */
 export function App({ base }: { base: Source | URL }) {
@@ -49,6 +52,11 @@ export function App({ base }: { base: Source | URL }) {
     [],
   );
   useEffect(() => listenForKeys(shortcuts), [shortcuts]);
+  useEffect(() => {
+    // Once the first page has had its time.
+    const timer = setTimeout(() => loadPages().catch(() => undefined), OTHER_PAGES_MS);
+    return () => clearTimeout(timer);
+  }, []);
 
   const [notice, setNotice] = useState<Notice | null>(null);
   const onUpdate = (before: RunIndex, after: RunIndex): void => {

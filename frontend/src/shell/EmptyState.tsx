@@ -28,6 +28,10 @@ export function EmptyState({ logdir, importCommand }: { logdir: string; importCo
         )}{" "}
         Record one, then press Refresh.
       </p>
+      <h2>A script as it is</h2>
+      <CodeBlock code="tb-dlprof run --logdir runs train.py" label="Shell command that records a script" />
+      <h2>Traces that you already have</h2>
+      <CodeBlock code="tb-dlprof import traces/ --logdir runs" label="Shell command that imports traces" />
       <ImportOffer command={importCommand} />
       <h2>In a training loop</h2>
       <CodeBlock code={CONTEXT} label="Python code that records a run" />

@@ -10,14 +10,14 @@ import { openPage, showProfile } from "../state/navigate";
 import { resolveChoice } from "../state/profileChoice";
 import type { Page } from "../state/pages";
 import { assign, useParam } from "../state/param";
-import { pageParam, profileParam, unitParam, viewParam, WORK_VIEWS } from "../state/sharedParams";
-import { WORK_VIEW_TITLES, workView } from "../views/explore/workView";
+import { pageParam, profileParam, unitParam, viewParam } from "../state/sharedParams";
+import { viewsOf, WORK_VIEW_TITLES, workView } from "../views/explore/workView";
 import { shownRange, stepsOf } from "../state/shownRange";
 import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { PLACES, placeOf, type Place, type View } from "./places";
 import { ROUTES } from "./routes";
-import { TakeAway } from "./TakeAway";
+import { ExportMenu } from "./ExportMenu";
 
 interface HeaderProps {
   index: RunIndex | null;
@@ -75,7 +75,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
             />
           )}
           {onSearch && <SearchButton onSearch={onSearch} />}
-          {index && <TakeAway />}
+          {index && <ExportMenu logdir={index.logdir} />}
           {file ? (
             <ThemeButton />
           ) : (
@@ -85,10 +85,9 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
               data-testid="refresh"
               disabled={busy}
               onClick={onRefresh}
-              aria-label={busy ? "Refreshing" : "Refresh"}
               title="Ask TensorBoard for the runs again"
             >
-              ⟳
+              {busy ? "Refreshing" : "Refresh"}
             </button>
           )}
           <button
@@ -175,6 +174,8 @@ function SecondRow({ place, page }: { place: Place | null; page: Page }) {
 
 /** Table, icicle or roofline of what the place's one table shows. */
 function WorkViews({ page }: { page: Page }) {
+  const views = viewsOf(page);
+  if (views.length < 2) return null;
   return (
     <span class="work-views">
       <span class="muted">View</span>
@@ -182,7 +183,7 @@ function WorkViews({ page }: { page: Page }) {
         label="View"
         testId="work-view"
         value={workView(page)}
-        choices={WORK_VIEWS.map((view) => [view, WORK_VIEW_TITLES[view]] as const)}
+        choices={views.map((view) => [view, WORK_VIEW_TITLES[view]] as const)}
         onChange={(view) => openPage(page === "roofline" ? "ops" : page, viewParam.to(view))}
       />
     </span>

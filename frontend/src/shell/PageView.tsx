@@ -13,11 +13,14 @@ import { ResourceView } from "../features/ResourceView";
 import { stepsOf } from "../state/shownRange";
 import { pageParam, profileParam, rangeParam, unitParam } from "../state/sharedParams";
 import type { IterationRange } from "../state/profile";
+import { loadPage } from "./lazyPage";
 import { ROUTES } from "./routes";
 
 export function PageView({ entries }: { entries: RunEntry[] }) {
   const page = pageParam.value;
   const { query, component } = ROUTES[page];
+  // Next to its data: whatever fails shows as the page is drawn.
+  loadPage(component).catch(() => undefined);
   return (
     <SubjectContext.Provider value={page === "runs" ? "" : subjectOf(profileParam.value.run, rangeParam.value)}>
       {query === null ? (

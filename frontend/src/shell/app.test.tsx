@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { formatNs } from "../format/duration";
 import { distributed, otherJobs } from "../testing/distributed";
 import * as fixtures from "../testing/fixtures";
+import { modules } from "../testing/modules";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { energy } from "../testing/energy";
 import { plan } from "../testing/plan";
@@ -73,9 +74,11 @@ async function choose(id: string, value: string): Promise<void> {
 }
 
 /** What the Summary shows only once it is asked for. */
-async function openMore(): Promise<void> {
+const openMore = (): Promise<void> => openDetails("overview-more");
+
+async function openDetails(id: string): Promise<void> {
   await act(() => {
-    const more = byId("overview-more") as HTMLDetailsElement;
+    const more = byId(id) as HTMLDetailsElement;
     more.open = true;
     more.dispatchEvent(new Event("toggle"));
   });
@@ -128,7 +131,8 @@ describe("each page draws its answer", () => {
     expect(byId("overview-top-ops")).toBeNull();
     await openMore();
     expect(byId("overview-top-ops")?.querySelectorAll("tbody tr")).toHaveLength(10);
-    expect(byId("coverage")?.textContent).toContain("86.2 % of the 940 ms");
+    expect(byId("coverage")?.textContent).toContain("86.2 % of GPU time is linked to ops");
+    expect(byId("coverage")?.querySelector("[data-tip]")?.getAttribute("data-tip")).toContain("of the 940 ms");
     expect(byId("notes")?.textContent).toContain("412");
   });
 
@@ -153,6 +157,38 @@ describe("each page draws its answer", () => {
     expect(account.querySelector('[data-testid="account-rest"] .term')?.getAttribute("data-tip")).toBe(
       "Casts: 500 µs; Other idle time: 200 µs",
     );
+  });
+
+  it("Overview lists the largest layers, which unfold into those in them and lead to their page", async () => {
+    await open("", { ...ANSWERS, modules });
+    const names = () =>
+      [...byId("overview-layers")!.querySelectorAll("tbody .link")].map((link) => link.getAttribute("title"));
+    expect(names()).toEqual(["layer1", "head", null]);
+    expect(byId("layer-layer1")?.textContent).toContain("10.0 ms30.0 ms50.0 %");
+    expect(asked.some(({ pathname }) => pathname.endsWith("/modules"))).toBe(false);
+    await click(byId("layer-layer1")!.querySelector(".fold"));
+    const inside = modules.rows.filter(({ path }) => /^layer1\.[^.]+$/.test(path)).map(({ path }) => path);
+    expect(inside.length).toBeGreaterThan(0);
+    expect(names()).toEqual(["layer1", ...inside, "head", null]);
+    await click(byId("layer-layer1")!.querySelector(".fold"));
+    expect(names()).toEqual(["layer1", "head", null]);
+    await click(byId("layer-head")!.querySelector(".link"));
+    expect(window.location.hash).toContain("page=modules");
+  });
+
+  it("Overview has the choices of one change in one row, each of which opens in its place", async () => {
+    const [first, second] = fixtures.advice.findings;
+    const findings = [
+      { ...first!, alternatives: "Change the precision", choice: "BF16" },
+      { ...second!, alternatives: "Change the precision", choice: "TF32" },
+    ];
+    await open("", { ...ANSWERS, advice: { ...fixtures.advice, findings } });
+    const row = byId(`finding-choices-${first!.rule}`)!;
+    expect(row.textContent).toContain("Change the precision: BF16 saves 58.0 ms, TF32 (unknown)");
+    expect(root.querySelectorAll(".finding-lines > li")).toHaveLength(1);
+    await click(byId(`finding-line-${second!.rule}`));
+    expect(byId(`finding-${second!.rule}`)?.textContent).toContain(second!.title);
+    expect(byId(`finding-choices-${first!.rule}`)?.textContent).toContain("Instead: BF16 saves 58.0 ms");
   });
 
   it("Overview puts a poor recording's verdict above everything", async () => {
@@ -472,7 +508,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Tensor Cores", async () => {
-    await open(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
+    await open(hash({ page: "tensor_cores", run: "resnet50/fp32", columns: "all" }));
     expect(byId("tc-summary")?.textContent).toContain("14.6 %");
     expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32; TF32 is switched off");
     expect(byId("tc-table")?.textContent).toContain("Also: changing layouts 1.20 µs.");
@@ -543,6 +579,7 @@ describe("each page draws its answer", () => {
   it("Advice, with links only to the web and to known pages", async () => {
     await open(hash({ page: "advice", run: "resnet50/fp32" }));
     const card = byId("finding-amp")!;
+    await click(card.querySelector('[data-testid="finding-details"]'));
     expect(card.textContent).toContain("between 41.0 ms and 66.0 ms");
     expect([...card.querySelectorAll("a")].map((link) => link.getAttribute("href"))).toEqual([
       "https://pytorch.org/docs/stable/amp.html",
@@ -598,7 +635,6 @@ describe("each page draws its answer", () => {
     const compare = { ...fixtures.compare, noise: true, change: "within noise", direction: "Cannot tell." };
     await open(hash({ page: "compare" }), { ...ANSWERS, compare });
     expect(byId("compare-speedup")?.className).toBe("speedup muted");
-    expect(byId("compare-direction")?.textContent).toBe("Cannot tell.");
   });
 
   it("Compare, fp32 against AMP at first", async () => {
@@ -608,9 +644,7 @@ describe("each page draws its answer", () => {
     expect(request.searchParams.get("b.run")).toBe("resnet50/amp");
     expect(byId("compare-speedup")?.dataset["value"]).toBe("2.905");
     expect(byId("compare-speedup")?.className).toBe("speedup change-better");
-    expect(byId("compare-sources")?.textContent).toBe(
-      "Base: timed without the profiler. Candidate: estimated; recorded 60.0 ms, of which the recorder added 26.0 ms.",
-    );
+    await openDetails("compare-more");
     expect(byId("metric-samples")?.textContent).toContain("2.90×");
     expect(byId("compare-warnings")?.textContent).toContain("batch sizes");
     expect(byId("compare-warnings")?.textContent).not.toContain("before its recording");
@@ -655,10 +689,10 @@ describe("the frame", () => {
     await click(byId("place-explore"));
     await click(byId("nav-tensor-cores"));
     expect(window.location.hash).toBe(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
-    expect(byId("range-numbers")?.textContent).toBe("Iterations 3–12");
+    expect((byId("range-first") as HTMLInputElement).value).toBe("3");
     const last = byId("range-last") as HTMLInputElement;
     await act(() => {
-      last.value = "4";
+      last.value = "7";
       last.dispatchEvent(new Event("change", { bubbles: true }));
     });
     await settle();

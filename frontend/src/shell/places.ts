@@ -1,6 +1,6 @@
 /**
  * The places of the header, and the pages that each shows as its views. The one place where they are listed; what a page is stands in
- * `routes.tsx`. Reports belong to no place: the menu "Take away" leads to them.
+ * `routes.tsx`. Reports belong to no place: the menu "Export" leads to them.
  */
 import type { Assignment } from "../state/param";
 import type { Page } from "../state/pages";
@@ -54,7 +54,7 @@ export const PLACES: readonly Place[] = [
   {
     id: "summary",
     title: "Summary",
-    views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }, pageView("tried")],
+    views: [pageView("overview"), pageView("advice"), pageView("tried")],
   },
   {
     id: "explore",

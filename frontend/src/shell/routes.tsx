@@ -2,42 +2,26 @@
  * The pages: the one place where each is registered, with what the navigation and the search say of it, its component, the
  * parameters that it keeps in the address, and what it asks the server. Their order is that of `PAGES`.
  */
-import type { ComponentType } from "preact";
+import type { JSX } from "preact";
+import { lazyPage, loadPage } from "./lazyPage";
 import type { Route, Routes } from "../api/source";
 import type { Queries, RangeQuery, RunEntry } from "../api/types";
 import type { AnyParam } from "../state/param";
 import { filterParam, SHARED_PARAMS } from "../state/sharedParams";
 import { PAGES, type Page } from "../state/pages";
 import type { Subject } from "../state/subject";
-import { AdvicePage } from "../views/advice/AdvicePage";
-import { DistributedPage } from "../views/distributed/DistributedPage";
 import { DISTRIBUTED_PARAMS } from "../views/distributed/params";
 import { ADVICE_PARAMS } from "../views/advice/params";
 import { namesSetAside } from "../views/advice/setAside";
-import { CompareView } from "../views/compare/CompareView";
 import { COMPARE_PARAMS } from "../views/compare/params";
-import { EnergyPage } from "../views/energy/EnergyPage";
 import { energyParams } from "../views/energy/params";
-import { KernelsPage } from "../views/kernels/KernelsPage";
-import { LaunchesPage } from "../views/launches/LaunchesPage";
-import { MemoryPage } from "../views/memory/MemoryPage";
 import { deviceParam, MEMORY_PARAMS } from "../views/memory/params";
 import { planParams } from "../views/plan/params";
-import { PlanPage } from "../views/plan/PlanPage";
-import { ModulesPage } from "../views/modules/ModulesPage";
-import { OpTypesPage } from "../views/op_types/OpTypesPage";
 import { opTypesTable } from "../views/op_types/params";
-import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
-import { REPORT_PARAMS, reportParam } from "../views/reports/params";
-import { FIRST_REPORT, ReportsPage } from "../views/reports/ReportsPage";
-import { RooflinePage } from "../views/roofline/RooflinePage";
+import { FIRST_REPORT, REPORT_PARAMS, reportParam } from "../views/reports/params";
 import { RUNS_PARAMS } from "../views/runs/params";
-import { RunsPage } from "../views/runs/RunsPage";
-import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
 import { iterationParam, TIMELINE_PARAMS } from "../views/timeline/params";
-import { TimelinePage } from "../views/timeline/TimelinePage";
-import { TriedPage } from "../views/tried/TriedPage";
 import { opsTable } from "../views/ops/params";
 import { modulesTable } from "../views/modules/params";
 import { kernelsTable } from "../views/kernels/params";
@@ -77,13 +61,13 @@ interface Described {
 /** A page of one profile: drawn once its answer is there. */
 interface ProfilePage<R extends Route> extends Described {
   query: PageQuery<R>;
-  component: ComponentType<{ data: Routes[R]; entries: RunEntry[] }>;
+  component: (props: { data: Routes[R]; entries: RunEntry[] }) => JSX.Element;
 }
 
 /** A page that asks for what it needs by itself. */
 interface OwnPage extends Described {
   query: null;
-  component: ComponentType<{ entries: RunEntry[] }>;
+  component: (props: { entries: RunEntry[] }) => JSX.Element;
 }
 
 export type PageRoute = { [R in Route]: ProfilePage<R> }[Route] | OwnPage;
@@ -104,7 +88,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: opsTable.params,
     query: { route: "ops" },
-    component: OpsPage,
+    component: lazyPage(async () => (await import("../views/ops/OpsPage")).OpsPage),
   },
   op_types: {
     title: "Op types",
@@ -113,7 +97,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: opTypesTable.params,
     query: { route: "op_types" },
-    component: OpTypesPage,
+    component: lazyPage(async () => (await import("../views/op_types/OpTypesPage")).OpTypesPage),
   },
   modules: {
     title: "Modules",
@@ -122,7 +106,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: modulesTable.params,
     query: { route: "modules" },
-    component: ModulesPage,
+    component: lazyPage(async () => (await import("../views/modules/ModulesPage")).ModulesPage),
   },
   kernels: {
     title: "Kernels",
@@ -131,7 +115,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: kernelsTable.params,
     query: { route: "kernels", own: ownKernels },
-    component: KernelsPage,
+    component: lazyPage(async () => (await import("../views/kernels/KernelsPage")).KernelsPage),
   },
   launches: {
     title: "Launches",
@@ -140,7 +124,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: LAUNCHES_PARAMS,
     query: { route: "launches" },
-    component: LaunchesPage,
+    component: lazyPage(async () => (await import("../views/launches/LaunchesPage")).LaunchesPage),
   },
   timeline: {
     title: "Timeline",
@@ -148,7 +132,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "t",
     params: TIMELINE_PARAMS,
     query: { route: "timeline", own: () => ({ iteration: iterationParam.value }) },
-    component: TimelinePage,
+    component: lazyPage(async () => (await import("../views/timeline/TimelinePage")).TimelinePage),
   },
   tensor_cores: {
     title: "Tensor Cores",
@@ -157,7 +141,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: tensorCoresTable.params,
     query: { route: "tensor_cores" },
-    component: TensorCoresPage,
+    component: lazyPage(async () => (await import("../views/tensor_cores/TensorCoresPage")).TensorCoresPage),
   },
   roofline: {
     title: "Roofline",
@@ -166,7 +150,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     sums: true,
     params: rooflineTable.params,
     query: { route: "roofline" },
-    component: RooflinePage,
+    component: lazyPage(async () => (await import("../views/roofline/RooflinePage")).RooflinePage),
   },
   memory: {
     title: "Memory",
@@ -174,7 +158,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "y",
     params: MEMORY_PARAMS,
     query: { route: "memory", own: () => ({ device: deviceParam.value }) },
-    component: MemoryPage,
+    component: lazyPage(async () => (await import("../views/memory/MemoryPage")).MemoryPage),
   },
   plan: {
     title: "What fits",
@@ -185,7 +169,7 @@ export const ROUTES: Record<Page, PageRoute> = {
       route: "plan",
       own: () => planParams.query() as OwnQuery<"plan">,
     },
-    component: PlanPage,
+    component: lazyPage(async () => (await import("../views/plan/PlanPage")).PlanPage),
   },
   energy: {
     title: "Energy",
@@ -196,22 +180,22 @@ export const ROUTES: Record<Page, PageRoute> = {
       route: "energy",
       own: () => energyParams.query() as OwnQuery<"energy">,
     },
-    component: EnergyPage,
+    component: lazyPage(async () => (await import("../views/energy/EnergyPage")).EnergyPage),
   },
   advice: {
-    title: "Advice",
+    title: "All findings",
     question: "What should be changed, and what does it save?",
     key: "a",
     params: ADVICE_PARAMS,
     query: { route: "advice", own: () => ({ set_aside: namesSetAside().join(",") || null }) },
-    component: AdvicePage,
+    component: lazyPage(async () => (await import("../views/advice/AdvicePage")).AdvicePage),
   },
   tried: {
     title: "Tried",
     question: "What do remedies really gain here?",
     key: "v",
     query: { route: "tried" },
-    component: TriedPage,
+    component: lazyPage(async () => (await import("../views/tried/TriedPage")).TriedPage),
   },
   reports: {
     title: "Reports",
@@ -219,7 +203,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "r",
     params: REPORT_PARAMS,
     query: { route: "report", own: () => ({ name: reportParam.value ?? FIRST_REPORT }) },
-    component: ReportsPage,
+    component: lazyPage(async () => (await import("../views/reports/ReportsPage")).ReportsPage),
   },
   compare: {
     title: "Compare",
@@ -227,7 +211,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "d",
     params: COMPARE_PARAMS,
     query: null,
-    component: CompareView,
+    component: lazyPage(async () => (await import("../views/compare/CompareView")).CompareView),
   },
   runs: {
     title: "Runs",
@@ -235,7 +219,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "u",
     params: RUNS_PARAMS,
     query: null,
-    component: RunsPage,
+    component: lazyPage(async () => (await import("../views/runs/RunsPage")).RunsPage),
   },
   distributed: {
     title: "Distributed",
@@ -243,7 +227,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "i",
     params: DISTRIBUTED_PARAMS,
     query: { route: "distributed" },
-    component: DistributedPage,
+    component: lazyPage(async () => (await import("../views/distributed/DistributedPage")).DistributedPage),
   },
 };
 
@@ -252,3 +236,6 @@ export const ALL_PARAMS: readonly AnyParam[] = [
   ...SHARED_PARAMS,
   ...PAGES.flatMap((page) => ROUTES[page].params ?? []),
 ];
+
+/** Loads what no page that was shown has needed so far: another page then opens at once. */
+export const loadPages = (): Promise<unknown> => Promise.all(PAGES.map((page) => loadPage(ROUTES[page].component)));

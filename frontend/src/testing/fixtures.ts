@@ -155,6 +155,26 @@ export const overview = filled("Overview", {
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores, and waits for data 12 %.",
   account,
+  layers: [
+    {
+      kind: "module",
+      id: "layer1",
+      total_ns: 400_000_000,
+      forward_ns: 100_000_000,
+      backward_ns: 300_000_000,
+      percent: 50,
+      holds: 2,
+    },
+    {
+      kind: "module",
+      id: "head",
+      total_ns: 200_000_000,
+      forward_ns: 80_000_000,
+      backward_ns: 120_000_000,
+      percent: 25,
+      holds: 0,
+    },
+  ],
   trust: { verdict: trust.verdict, reasons: trust.reasons },
   step: {
     ms: STEP_NS / 1e6,

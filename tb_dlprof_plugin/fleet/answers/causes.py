@@ -104,9 +104,9 @@ def _more(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints, c
 
 def _longer_host(host_ms: float, on_cpu: bool, launches: bool) -> str:
     if on_cpu:
-        return f"its process does something else: {host_ms:.2f} ms a step longer than the others it runs no tensor op"
+        return f"its process runs no tensor op for {host_ms:.2f} ms a step longer than the others"
     if launches:
-        return f"its host is busy with something else than launching {host_ms:.2f} ms a step longer than the others'"
+        return f"its host does other work than launching for {host_ms:.2f} ms a step longer than the others"
     return f"its GPU idles {host_ms:.2f} ms a step longer than the others'"
 
 

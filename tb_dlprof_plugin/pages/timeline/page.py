@@ -23,6 +23,7 @@ from tb_dlprof_plugin.pages.timeline.columns import (
 )
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
 from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, TrackKind, timeline_events
+from tb_dlprof_plugin.pages.timeline.insights import Insight, insights
 from tb_dlprof_plugin.pages.timeline.iteration import IterationOption, one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import KINDS, EventKind, cut
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
@@ -108,6 +109,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
     bins: int
     segments: list[TimelineSegments]
     chunks: list[TimelineChunk]
+    insights: list[Insight]
     longest_gaps: list[LongEvent]
     longest_gpu: list[LongEvent]
     longest_ops: list[LongEvent]
@@ -150,6 +152,7 @@ def timeline_page(
             TimelineChunk(start, stop, len(rows))
             for (start, stop), rows in zip(dealt.bounds, dealt.chunks, strict=True)
         ],
+        insights=insights(view, shown, events),
         longest_gaps=_longest(view, shown, events, places(events, "i"), longest),
         longest_gpu=_longest(view, shown, events, places(events, "g"), longest),
         longest_ops=_longest(view, shown, events, _outermost(view, events), longest),

@@ -4,4 +4,4 @@ export const UNKNOWN = "var(--c-other)";
 
 /** From none of the time on Tensor Cores (0 percent) to all of it. */
 export const onTensorCores = (percent: number): string =>
-  `color-mix(in srgb, var(--c-tensor-core) ${percent}%, var(--c-other-kernels))`;
+  `color-mix(in srgb, var(--c-tensor-core) ${percent}%, var(--warn-line))`;

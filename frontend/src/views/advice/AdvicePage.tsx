@@ -37,7 +37,7 @@ const FILE_COLUMNS: Column<FindingItem>[] = [
 ];
 
 export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEntry[] }) {
-  /** What the user opened or closed; else only the first card and the one that the address names are open. */
+  /** What the user opened or closed; else only the card that the address names is open. */
   const [toggled, setToggled] = useState<Record<string, boolean>>({});
   /** The finding set aside last: the way back stands in its place until the next action. */
   const [last, setLast] = useState<string | null>(null);
@@ -76,7 +76,7 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
   const combined = data.combined !== null && data.combined.findings > 1 && !incomplete ? data.combined : null;
   const scale = scaleOf([...data.findings.map((finding) => finding.saving), combined]);
   const isOpen = (finding: FindingItem): boolean =>
-    toggled[finding.id] ?? (finding === shown[0] || finding.id === named || finding.rule === named);
+    toggled[finding.id] ?? (finding.id === named || finding.rule === named);
   const allOpen = shown.length > 0 && shown.every(isOpen);
 
   const putAside = (finding: FindingItem, aside: Aside): void => {
@@ -94,7 +94,7 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
 
   return (
     <>
-      <PageHead title="Advice" headline={data.headline} range={data.range} />
+      <PageHead title="All findings" headline={data.headline} range={data.range} />
       {combined && (
         <Together
           combined={combined}

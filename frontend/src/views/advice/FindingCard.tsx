@@ -35,7 +35,7 @@ export function FindingCard({ finding, rule, number, scale, entries, open, onTog
   return (
     <article class="card finding" id={id} tabIndex={-1} aria-labelledby={title} data-testid={`finding-${finding.rule}`}>
       <div class="finding-head">
-        <Price saving={finding.saving} scale={scale} />
+        <Price saving={finding.saving} scale={scale} brief={!open} />
         <div class="finding-what">
           <h2 id={title}>
             <span class="finding-number">{number}.</span> {finding.title}
@@ -44,14 +44,18 @@ export function FindingCard({ finding, rule, number, scale, entries, open, onTog
             <Term of="severity">
               <SeverityBadge severity={finding.severity} />
             </Term>
-            <span>
-              <Term of="confidence">confidence</Term> {finding.confidence}
-            </span>
-            {rule && <span>{rule.topic}</span>}
+            {open && (
+              <span>
+                <Term of="confidence">confidence</Term> {finding.confidence}
+              </span>
+            )}
+            {open && rule && <span>{rule.topic}</span>}
           </p>
-          <p class="finding-change">
-            <Inline text={finding.change} />
-          </p>
+          {open && (
+            <p class="finding-change">
+              <Inline text={finding.change} />
+            </p>
+          )}
         </div>
         <div class="finding-actions">
           <button

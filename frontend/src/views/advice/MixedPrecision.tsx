@@ -50,11 +50,12 @@ export function MixedPrecision({ data }: { data: MixedPrecisionData }) {
               ))}
             </ul>
           </Drawing>
-          <p class="muted small">
-            Times as fast as now, both without the profiler; the thin line is 1×, as now. From the launches of all{" "}
-            {data.iterations} recorded iterations; pick one to see what it consists of.
-          </p>
-          {chosen && <Chosen choice={chosen} />}
+          {chosen && (
+            <details class="forecast-detail" open={precisionParam.value !== null}>
+              <summary>{chosen.label} in detail</summary>
+              <Chosen choice={chosen} />
+            </details>
+          )}
         </>
       )}
     </Card>

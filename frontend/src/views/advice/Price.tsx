@@ -17,7 +17,14 @@ function Joules({ saving }: { saving: SavingItem | CombinedSaving }) {
   );
 }
 
-export function Price({ saving, scale }: { saving: SavingItem | CombinedSaving | null; scale: Scale }) {
+interface PriceProps {
+  saving: SavingItem | CombinedSaving | null;
+  scale: Scale;
+  /** The interval as marks alone. */
+  brief?: boolean;
+}
+
+export function Price({ saving, scale, brief = false }: PriceProps) {
   if (saving === null) {
     return (
       <div class="price">
@@ -36,7 +43,7 @@ export function Price({ saving, scale }: { saving: SavingItem | CombinedSaving |
         <span class="muted nowrap">a step ({formatPercent(saving.percent)})</span>
       </p>
       <SavingLine saving={saving} scale={scale} />
-      <p class="muted small" title={`${exactNs(saving.low_ns)} to ${exactNs(saving.high_ns)}`}>
+      <p class={brief ? "hidden" : "muted small"} title={`${exactNs(saving.low_ns)} to ${exactNs(saving.high_ns)}`}>
         {low === high ? low : `between ${low} and ${high}`}
       </p>
       <Joules saving={saving} />

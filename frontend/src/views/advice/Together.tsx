@@ -22,7 +22,10 @@ export function Together({ combined, text, scale, partly }: TogetherProps) {
     >
       <div class="together-body" data-testid="together-saving" data-value={String(combined.expected_ns)}>
         <Price saving={combined} scale={scale} />
-        <p class="together-text">{text}</p>
+        <details class="together-text">
+          <summary>How they add up</summary>
+          <p>{text}</p>
+        </details>
       </div>
     </Card>
   );

@@ -1,4 +1,5 @@
 /** The Compare page: two runs side by side, from one `ComparePage` answer. */
+import { signal } from "@preact/signals";
 import type { Query } from "../../api/source";
 import type { ComparePage as CompareData, StepFigures } from "../../api/types";
 import { SubjectContext } from "../../components/export/Drawing";
@@ -45,43 +46,67 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
         </Card>
       </div>
       <div class="compare-stack">
-        {data.explanation.length > 0 && (
-          <Card title="In words" testId="compare-explanation">
-            <ul class="explanation">
-              {data.explanation.map((text) => (
-                <li key={text}>{text}</li>
+        <Drill data={data} query={query} />
+        <PredictedSavings data={data} />
+      </div>
+      <More data={data} />
+    </SubjectContext.Provider>
+  );
+}
+
+/** It stays as it was left from pair to pair. */
+const open = signal(false);
+
+/** What else is known of the pair. */
+function More({ data }: { data: CompareData }) {
+  return (
+    <details
+      class="more"
+      data-testid="compare-more"
+      open={open.value}
+      onToggle={(event) => {
+        open.value = (event.currentTarget as HTMLDetailsElement).open;
+      }}
+    >
+      <summary>All ops, measures and families of kernels</summary>
+      {open.value && (
+        <>
+          {data.explanation.length > 0 && (
+            <Card title="In words" testId="compare-explanation">
+              <ul class="explanation">
+                {data.explanation.map((text) => (
+                  <li key={text}>{text}</li>
+                ))}
+              </ul>
+            </Card>
+          )}
+          <CompareOps data={data} />
+          <div class="grid grid-halves">
+            <Card title="Measures">
+              <Metrics metrics={data.metrics} />
+            </Card>
+            <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="compare-families">
+              <Families families={data.families} />
+            </Card>
+          </div>
+          <div class="grid grid-halves">
+            <Card title={<Term of="resourceUsage">Time per iteration by category</Term>} testId="compare-categories">
+              <Categories data={data} />
+            </Card>
+            <Card title="Matching">
+              <Matching data={data} />
+            </Card>
+          </div>
+          {data.notes.length > 0 && (
+            <ul class="muted small" data-testid="compare-notes">
+              {data.notes.map((note) => (
+                <li key={note}>{note}</li>
               ))}
             </ul>
-          </Card>
-        )}
-        <PredictedSavings data={data} />
-        <Drill data={data} query={query} />
-      </div>
-      <div class="grid grid-halves">
-        <Card title="Measures">
-          <Metrics metrics={data.metrics} />
-        </Card>
-        <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="compare-families">
-          <Families families={data.families} />
-        </Card>
-      </div>
-      <div class="grid grid-halves">
-        <Card title={<Term of="resourceUsage">Time per iteration by category</Term>} testId="compare-categories">
-          <Categories data={data} />
-        </Card>
-        <Card title="Matching">
-          <Matching data={data} />
-        </Card>
-      </div>
-      <CompareOps data={data} />
-      {data.notes.length > 0 && (
-        <ul class="muted small" data-testid="compare-notes">
-          {data.notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
+          )}
+        </>
       )}
-    </SubjectContext.Provider>
+    </details>
   );
 }
 
@@ -104,9 +129,7 @@ function Speedup({ data }: { data: CompareData }) {
       >
         {data.speedup === null ? <span class="missing">unknown</span> : formatRatio(data.speedup)}
       </p>
-      <p class="muted small" data-testid="compare-direction">
-        {data.speedup === null ? "The step time of a run is unknown." : data.direction}
-      </p>
+      {data.speedup === null && <p class="muted small">The step time of a run is unknown.</p>}
       <Certainty data={data} />
     </>
   );
@@ -126,9 +149,9 @@ function Certainty({ data }: { data: CompareData }) {
 }
 
 /** A step without the profiler, its interval on hover. */
-function StepValue({ step }: { step: StepFigures }) {
+function StepValue({ step, source }: { step: StepFigures; source: string }) {
   return (
-    <span title={formatInterval(step.low_ms * 1e6, step.high_ms * 1e6, formatNs)}>
+    <span title={`${formatInterval(step.low_ms * 1e6, step.high_ms * 1e6, formatNs)}: ${source}`}>
       {step.source === "simulated" && <span title="estimated">~</span>}
       <Value value={Math.round(step.ms * 1e6)} unit="ns" />
     </span>
@@ -145,13 +168,13 @@ function StepTimes({ data }: { data: CompareData }) {
             <>
               Base: <Term of="stepTime" />
             </>,
-            <StepValue step={data.base_step} />,
+            <StepValue step={data.base_step} source={data.a.step_text} />,
           ],
           [
             <>
               Candidate: <Term of="stepTime" />
             </>,
-            <StepValue step={data.candidate_step} />,
+            <StepValue step={data.candidate_step} source={data.b.step_text} />,
           ],
           ...(data.batches && !data.different_models
             ? ([
@@ -163,9 +186,6 @@ function StepTimes({ data }: { data: CompareData }) {
             : []),
         ]}
       />
-      <p class="muted small" data-testid="compare-sources">
-        Base: {data.a.step_text}. Candidate: {data.b.step_text}.
-      </p>
     </div>
   );
 }

@@ -82,8 +82,8 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
       </div>
       {query !== null && (
         <div class="compare-trust">
-          <TrustLine of="Base" query={profileQuery(a, a.range)} />
-          <TrustLine of="Candidate" query={profileQuery(b, b.range)} />
+          <TrustLine of="Base" query={profileQuery(a, a.range)} form="short" />
+          <TrustLine of="Candidate" query={profileQuery(b, b.range)} form="short" />
         </div>
       )}
       {query === null ? (

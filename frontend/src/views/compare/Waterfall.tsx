@@ -92,8 +92,7 @@ function Bars({ data }: { data: ComparePage }) {
         scale={scale}
       />
       <p class="muted small">
-        The bars add up: base and changes make the candidate, both without the profiler. Pick one to see the modules and
-        ops it is made of. <Term of="noise">≈</Term> marks what is no more than noise.
+        Pick a bar to see its modules. <Term of="noise">≈</Term>: no more than noise.
       </p>
     </div>
   );

@@ -83,8 +83,8 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
 /** How far the replay of the recorded steps is off, which all repairs rest on. */
 const replayed = (percent: number): string =>
   Math.abs(percent) < 0.05
-    ? "Replayed as recorded, the step is what it was."
-    : `Replayed as recorded, the step is ${formatPercent(Math.abs(percent))} too ${percent > 0 ? "long" : "short"}.`;
+    ? "The replay takes as long as the recorded step."
+    : `The replay is ${formatPercent(Math.abs(percent))} ${percent > 0 ? "longer" : "shorter"} than the recorded step.`;
 
 function JobFigures({ data }: { data: JobData }) {
   const { figures } = data;

@@ -1,11 +1,15 @@
 /** The views of a grouping of Explore: which is shown, and why one cannot be. Pure but for the address. */
 import type { Page } from "../../state/pages";
-import { viewParam, type WorkView } from "../../state/sharedParams";
+import { viewParam, WORK_VIEWS, type WorkView } from "../../state/sharedParams";
 
 export const WORK_VIEW_TITLES: Record<WorkView, string> = { table: "Table", icicle: "Icicle", roofline: "Roofline" };
 
 /** Modules are a tree, which opens as one; the page of rates is the roofline of the ops. */
 const FIRST: Partial<Record<Page, WorkView>> = { modules: "icicle", roofline: "roofline" };
+
+/** Those that a page can show. Launches are no parts of one whole, and kernels have no FLOPs of their own. */
+export const viewsOf = (page: Page): readonly WorkView[] =>
+  page === "launches" ? ["table"] : page === "kernels" ? ["table", "icicle"] : WORK_VIEWS;
 
 /** The chosen view, or the one that the page has at first. */
 export const workView = (page: Page): WorkView =>

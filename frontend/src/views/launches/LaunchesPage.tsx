@@ -49,6 +49,8 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
 }
 
 function IdleTime({ data }: { data: LaunchesData }) {
+  // A GPU that never waits has no cause to show.
+  if (data.idle_by_cause.every(({ value_ns }) => value_ns === 0)) return null;
   const causes = new Map(data.bar_categories.map(({ key, definition }) => [key, definition]));
   const kinds = new Map(data.gap_kinds.map(({ key, definition }) => [key, definition]));
   // Where several activities are one cause.

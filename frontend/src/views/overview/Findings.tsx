@@ -40,7 +40,8 @@ function List({ data, entries }: { data: AdvicePage; entries: RunEntry[] }) {
   const [last, setLast] = useState<string | null>(null);
   const open = findings.filter((finding) => asideOf(finding.rule) === null);
   const listed = findings.filter((finding) => open.includes(finding) || finding.id === last);
-  const shown = all ? listed : listed.slice(0, SHOWN);
+  const rows = byAlternatives(listed);
+  const shown = all ? rows : rows.slice(0, SHOWN);
   const scale = scaleOf(findings.map(({ saving }) => saving));
 
   const toggle = (id: string | null): void => {
@@ -60,10 +61,11 @@ function List({ data, entries }: { data: AdvicePage; entries: RunEntry[] }) {
         </p>
       )}
       <ol class="finding-lines">
-        {shown.map((finding) => {
+        {shown.map((choices) => {
+          const finding = choices.find(({ id }) => id === opened) ?? choices[0]!;
           const aside = asideOf(finding.rule);
           return (
-            <li key={finding.id}>
+            <li key={choices[0]!.id}>
               {aside !== null ? (
                 <Notice
                   finding={finding}
@@ -73,6 +75,8 @@ function List({ data, entries }: { data: AdvicePage; entries: RunEntry[] }) {
                     setAside(finding.rule, null);
                   }}
                 />
+              ) : choices.length > 1 && opened !== finding.id ? (
+                <Choices choices={choices} scale={scale} onOpen={toggle} />
               ) : (
                 <Finding
                   finding={finding}
@@ -85,16 +89,75 @@ function List({ data, entries }: { data: AdvicePage; entries: RunEntry[] }) {
                   onSetAside={(how) => putAside(finding, how)}
                 />
               )}
+              {choices.length > 1 && opened === finding.id && (
+                <Choices choices={choices.filter(({ id }) => id !== opened)} scale={scale} onOpen={toggle} instead />
+              )}
             </li>
           );
         })}
       </ol>
-      {listed.length > shown.length && (
+      {rows.length > shown.length && (
         <button type="button" class="link" data-testid="more-findings" onClick={() => setAll(true)}>
-          {listed.length - shown.length} more
+          {rows.length - shown.length} more
         </button>
       )}
     </>
+  );
+}
+
+/** Choices of one change are one row, in the place of the best of them. */
+function byAlternatives(findings: readonly FindingItem[]): FindingItem[][] {
+  const rows: FindingItem[][] = [];
+  for (const finding of findings) {
+    const row = rows.find(
+      ([first]) =>
+        finding.alternatives !== "" &&
+        first!.alternatives === finding.alternatives &&
+        asideOf(first!.rule) === null &&
+        asideOf(finding.rule) === null,
+    );
+    if (row) row.push(finding);
+    else rows.push([finding]);
+  }
+  return rows;
+}
+
+interface ChoicesProps {
+  /** The best first. */
+  choices: readonly FindingItem[];
+  scale: Scale;
+  onOpen: (id: string) => void;
+  /** They are those next to the one that is open. */
+  instead?: boolean;
+}
+
+function Choices({ choices, scale, onOpen, instead = false }: ChoicesProps) {
+  const best = choices[0]!;
+  return (
+    <div class="finding-line finding-choices" data-testid={`finding-choices-${best.rule}`}>
+      <SeverityBadge severity={best.severity} />
+      <span class="finding-line-title">
+        {instead ? "Instead" : best.alternatives}:{" "}
+        {choices.map((finding, index) => (
+          <>
+            {index > 0 && ", "}
+            <button
+              type="button"
+              class="link"
+              key={finding.id}
+              aria-expanded={false}
+              title={finding.title}
+              data-testid={`finding-line-${finding.rule}`}
+              onClick={() => onOpen(finding.id)}
+            >
+              {finding.choice} {finding.saving ? `saves ${formatNs(finding.saving.expected_ns)}` : "(unknown)"}
+            </button>
+          </>
+        ))}
+      </span>
+      <span class="finding-line-bar">{best.saving && <SavingLine saving={best.saving} scale={scale} />}</span>
+      {best.saving && <span class="finding-line-saving num">up to {Math.round(best.saving.percent)} %</span>}
+    </div>
   );
 }
 

@@ -8,6 +8,7 @@ import { colourOf } from "../../format/colours";
 import { SLICES } from "../../format/definitions";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatInterval, formatPercent } from "../../format/number";
+import { Layers } from "./Layers";
 
 /** Whether the step is the recorded one, profiler included: then it has no interval. */
 export const isAsRecorded = ({ step_source }: PerformanceSummary): boolean =>
@@ -66,6 +67,7 @@ export function StepBar({ data }: { data: Overview }) {
         <Bar account={account} />
         <List account={account} step={step} />
       </Drawing>
+      <Layers data={data} />
       {!data.has_gpu && <p class="muted">No GPU in this recording: GPU places show nothing.</p>}
     </Card>
   );

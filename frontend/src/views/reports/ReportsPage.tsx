@@ -9,9 +9,6 @@ import { columnsOf, rowsOf } from "./columns";
 import { assign } from "../../state/param";
 import { reportTable, toReport } from "./params";
 
-/** What the page shows before one is picked. */
-export const FIRST_REPORT = "averages";
-
 export function ReportsPage({ data }: { data: ReportPage }) {
   const columns = useMemo(() => columnsOf(data), [data]);
   const rows = useMemo(() => rowsOf(data), [data]);
@@ -76,11 +73,11 @@ function Group({ title, reports, shown, onPick }: GroupProps) {
               type="button"
               class="report-choice"
               aria-current={report.name === shown ? "true" : undefined}
+              title={report.question}
               data-testid={`report-${report.name}`}
               onClick={() => onPick(report.name)}
             >
-              <strong>{report.title}</strong>
-              <span class="muted small">{report.question}</span>
+              {report.title}
             </button>
           </li>
         ))}

@@ -5,6 +5,8 @@ import { TableParam } from "../../state/tableParam";
 /** Which report is shown; null means the first. */
 export const reportParam = textParam("report");
 
+export const FIRST_REPORT = "averages";
+
 export const reportTable = new TableParam("report");
 
 export const REPORT_PARAMS = [reportParam, ...reportTable.params];

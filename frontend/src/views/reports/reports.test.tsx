@@ -149,7 +149,7 @@ describe("a key node", () => {
     // Indices of other iterations mean nothing any more.
     expect(lastAsked("overview").has("first")).toBe(false);
     expect(window.location.hash).toContain("p.tb_dlprof.keyNode=conv1%2Fconv2d");
-    await click(byId("take-away"));
+    await click(byId("export"));
     await click(byId("take-kernel"));
     expect(lastAsked("report").get("key_node")).toBe("conv1/conv2d");
   });

@@ -104,7 +104,8 @@ function Lines({ data }: { data: SweepPage }) {
               // A bar has no length on a logarithmic axis, and no line leads from one model to another.
               symbolSize: logarithmic ? 12 : 7,
               itemStyle: { color: colour(property) },
-              lineStyle: { width: logarithmic ? 0 : 2, type: dash },
+              // Wider below: a line that lies under another shows on both sides of it.
+              lineStyle: { width: logarithmic ? 0 : 2 + 2 * Math.max(0, 2 - index), type: dash },
               emphasis: { disabled: true },
               data: valuesOf(curve, data.positions.length),
             };

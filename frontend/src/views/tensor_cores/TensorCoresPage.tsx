@@ -1,7 +1,7 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
 import { useMemo } from "preact/hooks";
 import * as columns from "../../api/columns";
-import type { ReasonTotal, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
+import type { TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
@@ -16,7 +16,6 @@ import { Term } from "../../components/Term";
 import { useIterations } from "../../components/sums";
 import { Sum, Value } from "../../components/Value";
 import { formatNs } from "../../format/duration";
-import { formatPercent } from "../../format/number";
 import { SavingBar } from "../advice/SavingBar";
 import { RooflineCard } from "../roofline/RooflineCard";
 import { CouldSave } from "./CouldSave";
@@ -39,7 +38,8 @@ function mainReason(row: TensorCoreOp): string | null {
   return row.reasons[0]?.label ?? (row.layout_ns ? "changing layouts" : null);
 }
 
-const opColumns = (iterations: number): Column<TensorCoreOp>[] =>
+/** Where all time has one reason, the headline has it. */
+const opColumns = (iterations: number, severalReasons: boolean): Column<TensorCoreOp>[] =>
   tableColumns(columns.TensorCoreOp, {
     could_save_ns: {
       cell: (row) =>
@@ -49,24 +49,16 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] =>
           <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />
         ),
     },
-    reasons: { value: mainReason },
+    reasons: severalReasons ? { value: mainReason } : null,
     reason: { value: (row) => whyNot(row, iterations) },
   });
 
 const KERNELS = tableColumns(columns.TensorCoreKernel);
 
-/** The reason of most time in one line; the others are counted. */
-function whyInShort(totals: ReasonTotal[]): string {
-  const reasons = totals.filter(({ remark }) => !remark);
-  const first = reasons[0] ?? totals[0]!;
-  const more = totals.length - 1;
-  return `Why eligible time is off the Tensor Cores: ${first.label}, ${formatPercent(first.percent)}${more > 0 ? `, and ${more} more` : ""}`;
-}
-
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const filter = usePageFilter();
   const iterations = useIterations();
-  const opTable = useMemo(() => opColumns(iterations), [iterations]);
+  const opTable = useMemo(() => opColumns(iterations, data.by_reason.length > 1), [iterations, data]);
   const ops = useOwn(data.ops, filter, (row, own) => own.ops.has(row.id));
   const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
   return (
@@ -74,7 +66,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       <PageHead title="Tensor Cores" headline={data.headline} range={data.range} />
       {data.by_reason.length > 0 && (
         <details class="tc-why" data-testid="tc-reasons">
-          <summary>{whyInShort(data.by_reason)}</summary>
+          <summary>Reasons, by time</summary>
           <p class="muted small tc-note">
             Kernel time and its share of that of eligible ops, <UnitNote range={data.range} />.
           </p>
@@ -92,33 +84,6 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       {data.measured.length > 0 && (
         <p class="small tc-note" data-testid="tc-measured">
           {data.measured.join(" ")}
-        </p>
-      )}
-      <FilterChip
-        filter={filter}
-        shown={ops.length}
-        known={data.ops.length}
-        of="eligible ops"
-        none="None of it can use Tensor Cores."
-      />
-      {data.ops.length > 0 && (
-        <DataTable
-          name={`tensor cores ${data.ref.run}`}
-          testId="tc-table"
-          fill
-          firstTask="tensor_cores"
-          options={tensorCoresTable}
-          columns={opTable}
-          rows={ops}
-          rowId={(row) => row.id}
-          onSelect={(row) => goTo("ops", opParam.to(row.id))}
-          totalRows={ops === data.ops ? data.total_rows : ops.length}
-        />
-      )}
-      {data.ops.some((op) => op.could_save !== "nothing") && (
-        <p class="muted small tc-note">
-          Ops by what they could save: an estimate where the remedy's factor is known; else at most what an op takes
-          above the least time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
         </p>
       )}
       {data.has_gpu && data.eligible_ns !== null && (
@@ -154,6 +119,27 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
             />
           </Card>
         </div>
+      )}
+      <FilterChip
+        filter={filter}
+        shown={ops.length}
+        known={data.ops.length}
+        of="eligible ops"
+        none="None of it can use Tensor Cores."
+      />
+      {data.ops.length > 0 && (
+        <DataTable
+          name={`tensor cores ${data.ref.run}`}
+          testId="tc-table"
+          fill
+          firstTask="tensor_cores"
+          options={tensorCoresTable}
+          columns={opTable}
+          rows={ops}
+          rowId={(row) => row.id}
+          onSelect={(row) => goTo("ops", opParam.to(row.id))}
+          totalRows={ops === data.ops ? data.total_rows : ops.length}
+        />
       )}
       {data.ops.length > 0 && <RooflineCard />}
       {data.ineligible.length > 0 && (

@@ -7,6 +7,7 @@ import { EventPane } from "./EventPane";
 import { Figure } from "./Figure";
 import { Found } from "./Found";
 import { Help } from "./Help";
+import { Insights } from "./Insights";
 import { IterationChoice } from "./IterationChoice";
 import { decodeMatches } from "./matches";
 import type { Timeline } from "./model";
@@ -178,6 +179,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
         <Help />
         {stage && <TimelineFiles timeline={timeline} stage={stage} />}
       </div>
+      <Insights insights={timeline.page.insights} selected={selected} onShow={show} />
       <div class={open ? "timeline-split" : ""}>
         <Figure timeline={timeline} onStage={setStage} onSelect={select} loading={loading} />
         {open && (

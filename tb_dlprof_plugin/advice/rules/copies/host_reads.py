@@ -82,7 +82,7 @@ def check(context: RuleContext) -> Finding | Silent:
     by_scaler = bool(_after_scaler(context)[reads].all())
     call_site = call_site_of(context, waits)
     return RULE.finding(
-        title=f"The CPU reads values off the GPU {per_step:.3g} times a step and waits for them",
+        title=f"The CPU reads values from the GPU {_times(per_step)} a step and waits for them",
         seen=f"{seen}. The GPU is idle for {idle / 1e6:.2f} of the {ms(context.step_ns)} of a step."
         + (f" Most of them are in {call_site}." if call_site else ""),
         readings=[
@@ -170,3 +170,8 @@ def _after_scaler(context: RuleContext) -> Bools:
     again = np.concatenate(([False], (behind & copying)[:-1]))
     result[tops[behind | again]] = True
     return result
+
+
+def _times(count: float) -> str:
+    """Such as "once" and "2.5 times"."""
+    return "once" if count == 1 else f"{count:.3g} times"

@@ -141,6 +141,7 @@ def check(context: RuleContext) -> Finding | Silent:
         ),
         code=BF16 if modern else FP16,
         saving=estimate,
+        choice="BF16" if modern else "FP16",
     )
     return confirmed_by_kernels(context, finding, "BF16" if modern else "FP16")
 

@@ -127,6 +127,7 @@ def check(context: RuleContext) -> Finding | Silent:
         "needed. Mixed precision gains more, and the two savings do not add up.",
         code=TF32,
         saving=estimate,
+        choice="TF32",
     )
     return confirmed_by_kernels(context, finding, "TF32")
 

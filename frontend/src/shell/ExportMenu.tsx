@@ -11,16 +11,16 @@ import { pageParam, profileParam } from "../state/sharedParams";
 import { baseParam, candidateParam } from "../views/compare/params";
 import { toReport } from "../views/reports/params";
 
-export function TakeAway() {
+export function ExportMenu({ logdir }: { logdir: string }) {
   const page = useParam(pageParam);
   return (
-    <Popover face="Take away" label="Take away" testId="take-away" value={page}>
-      {(close) => <Menu onClose={close} />}
+    <Popover face="Export" label="Export" testId="export" value={page}>
+      {(close) => <Menu logdir={logdir} onClose={close} />}
     </Popover>
   );
 }
 
-function Menu({ onClose }: { onClose: () => void }) {
+function Menu({ logdir, onClose }: { logdir: string; onClose: () => void }) {
   const inFile = useFile() !== null;
   const { data, error, retry } = useResource(
     "report",
@@ -34,7 +34,7 @@ function Menu({ onClose }: { onClose: () => void }) {
   const dlprof = data?.reports.filter((report) => report.of_dlprof) ?? [];
   const ours = data?.reports.filter((report) => !report.of_dlprof) ?? [];
   return (
-    <div class="take-away">
+    <div class="export-menu">
       {error && <ErrorMessage text={error.message} onRetry={retry} old={false} />}
       <Group title="DLProf's reports" reports={dlprof} onPick={pick} />
       <Group title="Torch, CUDA and kernels" reports={ours} onPick={pick} />
@@ -44,9 +44,9 @@ function Menu({ onClose }: { onClose: () => void }) {
       {!inFile && (
         <>
           <h3>All pages in one file that opens without a server</h3>
-          <CodeBlock code={exportCommand()} label="Command" />
+          <CodeBlock code={exportCommand(logdir)} label="Command" />
           <h3>All reports as Parquet files, or CSV and JSON</h3>
-          <CodeBlock code={reportCommand()} label="Command for tables" />
+          <CodeBlock code={reportCommand(logdir)} label="Command for tables" />
           <p class="muted small">Parquet takes the extra: pip install 'tb_dlprof_plugin[parquet]'.</p>
         </>
       )}
@@ -79,17 +79,22 @@ function Group({ title, reports, onPick }: { title: string; reports: ReportEntry
 }
 
 /** As a shell takes it. */
-const quoted = (run: string): string => (/^[\w./-]+$/.test(run) ? run : `'${run}'`);
+const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
-/** What writes the run or the pair that is shown, from the logdir. */
-function exportCommand(): string {
-  const runs =
-    pageParam.value === "compare" ? [baseParam.value.run, candidateParam.value.run] : [profileParam.value.run];
-  const named = runs.filter((run) => run !== null).map(quoted);
-  return `tb-dlprof export ${named.join(" ")} --html profile.html`;
-}
+/** Where a run lies: commands take paths, and a run's name is one below the logdir. */
+const pathOf = (logdir: string, run: string): string =>
+  quoted(logdir === "" ? run : `${logdir.replace(/\/$/, "")}/${run}`);
 
-function reportCommand(): string {
-  const run = pageParam.value === "compare" ? baseParam.value.run : profileParam.value.run;
-  return `tb-dlprof report ${quoted(run ?? "RUN")} --formats parquet --output-path tables`;
-}
+const shownRuns = (): string[] =>
+  (pageParam.value === "compare" ? [baseParam.value.run, candidateParam.value.run] : [profileParam.value.run]).filter(
+    (run) => run !== null,
+  );
+
+/** What writes the run or the pair that is shown. */
+const exportCommand = (logdir: string): string =>
+  `tb-dlprof export ${shownRuns()
+    .map((run) => pathOf(logdir, run))
+    .join(" ")} --html profile.html`;
+
+const reportCommand = (logdir: string): string =>
+  `tb-dlprof report ${pathOf(logdir, shownRuns()[0] ?? "RUN")} --formats parquet --output-path tables`;
