@@ -56,8 +56,8 @@ from tb_dlprof_plugin.cli.main import app
 app(sys.argv[1:], standalone_mode=False)
 print(*(name for name in sys.modules if name.startswith("tb_dlprof_plugin")))
 """
-MOST = 120
-"""Modules of ours; each costs about two milliseconds."""
+MOST, MOST_OF_IMPORT = 120, 124
+"""Modules of ours for a stored run, and for an import; each costs about two milliseconds."""
 
 
 def _imported_by(*command: str) -> list[str]:
@@ -77,4 +77,4 @@ def test_an_import_of_a_trace_imports_no_page_and_no_other_reader(tmp_path: Path
     ours = _imported_by("import", "tests/traces/cpu_plain.pt.trace.json.gz", "--logdir", str(tmp_path))
     packages = ("pages", "metrics", "simulation", "advice", "planning", "readers.sqlite_tables", "readers.xplane.space")
     assert not [name for name in ours if name.removeprefix("tb_dlprof_plugin.").startswith(packages)]
-    assert len(ours) <= MOST
+    assert len(ours) <= MOST_OF_IMPORT
