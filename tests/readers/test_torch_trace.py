@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,11 @@ def test_planted_breaks_and_recompiles_are_found_once_and_none_without():
     clean = read_torch_trace(DATA / "gpt.default.torch_trace.log.gz")
     assert not clean.graph_breaks
     assert [one.recompile_reason for one in clean.compilations] == [""]
+
+
+def test_an_archive_is_named_as_one(tmp_path):
+    archive = tmp_path / "logs.tgz"
+    with tarfile.open(archive, "w:gz") as made:
+        made.add(DATA / "README.md", "README.md")
+    with pytest.raises(TraceError, match="is an archive; unpack it"):
+        read_torch_trace(archive)

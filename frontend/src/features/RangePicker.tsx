@@ -58,7 +58,7 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
       {field("first", range.first, (value) => change(value, range.last))}
       <span aria-hidden="true">–</span>
       {field("last", range.last, (value) => change(range.first, value))}
-      <span class="muted">of {range.total}</span>
+      <span class="muted">{range.total} recorded</span>
       {!all && (
         <button type="button" class="button button-small" onClick={() => onChange(null)} data-testid="range-all">
           All

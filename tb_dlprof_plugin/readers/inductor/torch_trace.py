@@ -8,6 +8,7 @@ graph cache, on a hit as on a miss.
 from __future__ import annotations
 
 import gzip
+import tarfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,6 +83,8 @@ def read_torch_trace(folder: Path) -> TorchTrace:
     Raises:
         TraceError: there is no log, no compilation in it, or it was made with provenance off.
     """
+    if folder.is_file() and tarfile.is_tarfile(folder):
+        raise TraceError(f"{folder} is an archive; unpack it and pass the folder.")
     try:
         logs = [folder] if folder.is_file() else sorted(folder.rglob("*torch_trace*.log*"))
         graphs, compiled = dict[str, CompiledGraph](), 0

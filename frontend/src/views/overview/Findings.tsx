@@ -22,7 +22,7 @@ export function Findings({ entries }: { entries: RunEntry[] }) {
   return (
     <Card class="summary-findings" title="What to change" testId="overview-findings">
       {advice.data === null && advice.error === null ? (
-        <p class="muted finding-lines-awaited" role="status">
+        <p class="muted finding-lines-awaited" role="status" aria-busy="true">
           The rules look at the recording …
         </p>
       ) : (
