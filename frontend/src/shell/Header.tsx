@@ -86,7 +86,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
               disabled={busy}
               onClick={onRefresh}
               aria-label={busy ? "Refreshing" : "Refresh"}
-              title="Ask TensorBoard for the runs again"
+              title="Look for new runs"
             >
               ⟳
             </button>
