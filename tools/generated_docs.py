@@ -64,7 +64,8 @@ def _commands(text: str, name: str) -> str:
     rows = []
     for command in COMMANDS.values():
         main = f"`{tables_of(kinds[command.page])[0]}`" if command.page else ""
-        printed = command.prints or main or "none: no `--format`, its result is files"
+        result = "the pages in the browser" if command.serves else "files"
+        printed = command.prints or main or f"none: no `--format`, its result is {result}"
         rows.append((f"`{command.name} {command.example}`", printed, f"`{command.page}`" if command.page else ""))
     return _table(("command", "main table", "page"), rows)
 

@@ -8,7 +8,7 @@ export async function render(): Promise<void> {
     ({ mount } = await import("./shell/mount"));
   } catch (error) {
     // The chunks of a version that was installed after this TensorBoard was started are not served by it.
-    document.body.textContent = `The page of tb_dlprof_plugin could not be loaded. Restart TensorBoard, then reload. (${String(error)})`;
+    document.body.textContent = `The page of tb_dlprof_plugin could not be loaded. Restart the server, then reload. (${String(error)})`;
     return;
   }
   // The routes are siblings of this file, whatever prefix TensorBoard or a notebook's proxy serves it under.

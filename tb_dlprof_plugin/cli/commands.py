@@ -27,6 +27,7 @@ class Command:
         former_name: still works; the help does not list it.
         of_dlprof: corresponds to DLProf's command line, whose spellings of options it takes, too.
         starts_another: its options end where another command's begin.
+        serves: runs until it is ended, as a server.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Command:
     former_name: str = ""
     of_dlprof: bool = False
     starts_another: bool = False
+    serves: bool = False
 
     def load(self) -> Callable[..., None]:
         """The function that `function` names."""
@@ -171,6 +173,7 @@ _ALL = (
         prints="a row per run, per model with `--by-model`",
     ),
     Command("sweep", "sweep:sweep", "Show a figure of many runs over batch size, model or GPU.", "RUNS", page="sweep"),
+    Command("view", "view:view", "Open the pages in the browser, without TensorBoard.", "RUNS", serves=True),
     Command("export", "export:export", "Write runs as one HTML file that needs no server.", "RUNS FILE.html --html"),
     Command(
         "import",

@@ -103,6 +103,17 @@ def import_traces(
         raise typer.Exit(2)
 
 
+def import_quietly(recording: Path, logdir: Path) -> None:
+    """Writes the runs of a recording, or of all those below a directory, and prints only what cannot be read.
+
+    Ends the command where there is none.
+    """
+    options = ImportOptions(logdir=logdir, output=OutputFormat.json)
+    _, written = _import_files(_files([recording]), options, _Reading(None, None, ReadOptions(), None))
+    if not written:
+        raise typer.Exit(2)
+
+
 def _import_files(files: list[Path], options: ImportOptions, reading: _Reading) -> tuple[bool, list[ImportedProfile]]:
     """Whether a run failed, and the profiles that were written."""
     groups = {options.run: files} if options.run is not None else _grouped(files, options.logdir.resolve())

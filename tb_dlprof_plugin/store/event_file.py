@@ -1,7 +1,8 @@
 """Event files: one immutable file per profile, written whole and moved into place, and read back without TensorBoard.
 
 The format is TensorFlow's record format: length (uint64), masked CRC of the length, data, masked CRC of the data; each
-record an ``Event`` message. google-crc32c computes the checksums, because TensorBoard's own runs at about 12 MB/s.
+record an ``Event`` message (`store.event_message`). google-crc32c computes the checksums, because those of TensorBoard
+run at about 12 MB/s.
 """
 
 from __future__ import annotations
@@ -15,22 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import google_crc32c
-from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_BLOB_SEQUENCE, Summary, SummaryMetadata
-from tensorboard.compat.proto.tensor_pb2 import TensorProto
-from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
-from tensorboard.compat.proto.types_pb2 import DT_STRING
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.whole_file import whole_file
-from tb_dlprof_plugin.store.allowance import Allowance, TooLarge
+from tb_dlprof_plugin.store.allowance import TooLarge
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError, encode
+from tb_dlprof_plugin.store.event_message import Value, event_of_profile, event_of_version, step_and_values
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
-from tb_dlprof_plugin.store.wire import count_entries
 
 _MASK_DELTA = 0xA282EAD8
 _SUFFIX = ".tb_dlprof"
@@ -58,6 +53,18 @@ class EventBlob(StoredBlob):
         return self.facts
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedProfile:
+    """Where an event file has a profile, its summary and its facts: slices of the file's bytes."""
+
+    ref: RunRef
+    key: tuple[Path, int, str]
+    header: bytes
+    blob: slice
+    summary: slice | None
+    facts: slice | None
+
+
 def event_file_name(at_ns: int, maker: str) -> str:
     """The name of an event file of ours: files sort by their time (unix ns)."""
     seconds, fraction = divmod(at_ns, 1_000_000_000)
@@ -78,8 +85,7 @@ def event_file_content(
 ) -> bytes:
     """An event file with one profile; ``at_ns`` as in the name, the others as in `write_profile`."""
     at = at_ns / 1e9
-    records = [Event(wall_time=at, file_version="brain.Event:2"), _event(profile, at, summary, facts, blob)]
-    return b"".join(_record(event.SerializeToString()) for event in records)
+    return b"".join(map(_record, (event_of_version(at), _event(profile, at, summary, facts, blob))))
 
 
 def write_profile(
@@ -119,28 +125,44 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
         ProfileError: the file is cut short or damaged.
     """
     source = Path(path)
-    for number, data in enumerate(_records(source)):
+    data = _content(source)
+    for one in _placed(source, data, run):
+        blob, summary, facts = (None if part is None else data[part] for part in (one.blob, one.summary, one.facts))
+        assert blob is not None
+        yield EventBlob(one.ref, one.key, source, blob, summary, facts)
+
+
+def placed_in(path: Path, run: str) -> list[PlacedProfile]:
+    """Where an event file of a run has its profiles, in order.
+
+    Raises:
+        ProfileError: the file is cut short or damaged.
+    """
+    return list(_placed(path, _content(path), run))
+
+
+def _placed(source: Path, data: bytes, run: str) -> Iterator[PlacedProfile]:
+    for number, (begin, end) in enumerate(_records(source, data)):
         try:
-            # However large its blobs are, a record has few fields.
-            count_entries(data, Event.DESCRIPTOR, Allowance(0))
-            event = Event.FromString(data)
+            step, found = step_and_values(data, begin, end)
         except TooLarge as error:
             raise ProfileError(
                 f"{source} holds a record that {error}, which none does; check where the file comes from."
             ) from None
-        except (DecodeError, ValueError):
+        except ValueError:
             raise ProfileError(f"{source} holds a record that is not an event; record the run again.") from None
-        values = {value.tag: value for value in event.summary.value}
-        for value in event.summary.value:
+        blobs = {value.tag: value.blob for value in found}
+        for value in found:
             tag = Tag.parse(value.tag)
-            if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
-                summary, facts = (
-                    next(iter(beside.tensor.string_val), None) if beside is not None else None
-                    for beside in map(values.get, (tag.of_summaries, tag.of_facts))
+            if value.plugin == PLUGIN_NAME and tag is not None and value.blob is not None:
+                yield PlacedProfile(
+                    RunRef(run, tag.session, tag.rank, step),
+                    (source, number, value.tag),
+                    value.content,
+                    value.blob,
+                    blobs.get(tag.of_summaries),
+                    blobs.get(tag.of_facts),
                 )
-                for blob in value.tensor.string_val[:1]:
-                    ref = RunRef(run, tag.session, tag.rank, event.step)
-                    yield EventBlob(ref, (source, number, value.tag), source, blob, summary, facts)
 
 
 def event_files(logdir: Path) -> list[Path]:
@@ -154,27 +176,14 @@ def _event(
     summary: bytes | None = None,
     facts: bytes | None = None,
     blob: bytes | None = None,
-) -> Event:
+) -> bytes:
     tag = Tag(profile.source.session, profile.source.rank)
-    values = [_value(str(tag), encode(profile) if blob is None else blob, header_of(profile).encode())]
+    values = [Value(str(tag), encode(profile) if blob is None else blob, header_of(profile).encode())]
     if summary is not None:
-        values.append(_value(tag.of_summaries, summary))
+        values.append(Value(tag.of_summaries, summary))
     if facts is not None:
-        values.append(_value(tag.of_facts, facts))
-    return Event(wall_time=wall_time, step=profile.source.cycle, summary=Summary(value=values))
-
-
-def _value(tag: str, blob: bytes, content: bytes = b"") -> Summary.Value:
-    metadata = SummaryMetadata(
-        plugin_data=SummaryMetadata.PluginData(plugin_name=PLUGIN_NAME, content=content),
-        data_class=DATA_CLASS_BLOB_SEQUENCE,
-        display_name=tag,
-    )
-    # Rank 1: the Python loader answers 500 for a scalar blob.
-    tensor = TensorProto(
-        dtype=DT_STRING, tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]), string_val=[blob]
-    )
-    return Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
+        values.append(Value(tag.of_facts, facts))
+    return event_of_profile(wall_time, profile.source.cycle, PLUGIN_NAME, values)
 
 
 def _record(data: bytes) -> bytes:
@@ -187,22 +196,26 @@ def _masked_crc(data: bytes) -> bytes:
     return struct.pack("<I", (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
-def _records(source: Path) -> Iterator[bytes]:
+def _content(source: Path) -> bytes:
     try:
-        data = source.read_bytes()
+        return source.read_bytes()
     except OSError as error:
         raise ProfileError(f"{source} cannot be read ({error.strerror}); check the path.") from None
+
+
+def _records(source: Path, data: bytes) -> Iterator[tuple[int, int]]:
+    """Where each record's message begins and ends."""
     offset = 0
     while offset < len(data):
         header = data[offset : offset + 12]
         if len(header) < 12:
             raise ProfileError(f"{source} is cut short at byte {offset}; record the run again.")
         (length,) = struct.unpack("<Q", header[:8])
-        body = data[offset + 12 : offset + 12 + length]
-        check = data[offset + 12 + length : offset + 16 + length]
+        begin, end = offset + 12, offset + 12 + length
+        check = data[end : end + 4]
         if offset == 0 and header[8:] != _masked_crc(header[:8]):
             raise ProfileError(f"{source} is not an event file, or its start is damaged; give a run's directory.")
-        if header[8:] != _masked_crc(header[:8]) or len(check) < 4 or check != _masked_crc(body):
+        if header[8:] != _masked_crc(header[:8]) or len(check) < 4 or check != _masked_crc(data[begin:end]):
             raise ProfileError(f"{source} is damaged or cut short at byte {offset}; record the run again.")
-        yield body
-        offset += 16 + length
+        yield begin, end
+        offset = end + 4

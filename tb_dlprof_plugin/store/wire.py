@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from tb_dlprof_plugin.store.allowance import ENTRY_BYTES, Allowance
 VARINT, FIXED64, BYTES, _FIXED32 = 0, 1, 2, 5
 """Types of fields in the bytes."""
 DEEPEST = 20
-"""Messages inside of each other: ours are 4 deep, those of an event 8."""
+"""Messages inside of each other: ours are 4 deep."""
 _LONGEST_VARINT = 10
 _CHUNK_BYTES = 1 << 18
 _ENTRIES_AT_ONCE = 64
@@ -79,25 +78,6 @@ class Entries:
             if at > end:
                 raise ValueError("a field is longer than what is there")
             yield tag >> 3, wire_type, content, at
-
-
-def count_entries(data: bytes, descriptor: Any, allowance: Allowance) -> None:
-    """Counts the fields of a message that protobuf is to decode whole, arrays of numbers as one field each.
-
-    Raises:
-        ValueError: the bytes are no message, or more than the blob may have would be made of them.
-    """
-    entries = Entries(data, allowance)
-
-    def count(known: Any, begin: int, end: int, depth: int) -> None:
-        if depth > DEEPEST:
-            raise ValueError("messages lie too deep inside of each other")
-        for number, wire_type, content, stop in entries.fields(begin, end):
-            kind = known.get(number)
-            if kind is not None and kind.message_type is not None and wire_type == BYTES:
-                count(kind.message_type.fields_by_number, content, stop, depth + 1)
-
-    count(descriptor.fields_by_number, 0, len(data), 0)
 
 
 def _number(data: memoryview, at: int, end: int) -> tuple[int, int]:

@@ -10,12 +10,10 @@ from collections.abc import Callable, Hashable
 import msgspec
 
 from tb_dlprof_plugin.store.last_used import LastUsed
-from tb_dlprof_plugin.web.respond import Answer, encode_piece
+from tb_dlprof_plugin.web.respond import PACKING_LEVEL, Answer, encode_piece
 
 _MOST_BYTES = 64_000_000
 """Of all answers, packed: one has 2 to 100 kB."""
-_LEVEL = 3
-"""Of gzip, as TensorBoard's own answers have it."""
 _OVERHEAD_BYTES = 1_000
 _LONG_TABLES = 4
 
@@ -62,7 +60,7 @@ class KeptAnswers:
             if complete and more and not hasattr(page, "offset"):
                 self._pages.keep((question, content), page)
             return Answer(
-                gzip.compress(data, _LEVEL, mtime=0), hashlib.blake2s(data, digest_size=12).hexdigest(), complete
+                gzip.compress(data, PACKING_LEVEL, mtime=0), hashlib.blake2s(data, digest_size=12).hexdigest(), complete
             )
 
         return self._answers.get((question, content, offset), made, lambda answer: answer.complete)

@@ -1,4 +1,4 @@
-"""What TensorBoard has loaded, listed once for all requests of a moment.
+"""What is stored, listed once for all requests of a moment.
 
 Listing 1,600 runs takes TensorBoard's loaders 50 to 100 ms of the interpreter, and every request needs to know which
 profiles there are.
@@ -11,19 +11,16 @@ import threading
 import time
 from collections.abc import Collection, Hashable, Iterable
 from functools import cached_property
-from typing import Any
 
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.last_used import LastUsed
-from tb_dlprof_plugin.web.run_source import DataProviderSource, RunSource, Series
+from tb_dlprof_plugin.web.run_source import RunSource, Series
 
 _FRESH_S = 2.0
 """How old a listing may be: TensorBoard itself looks for new data every five seconds by default."""
 _FRESH_SHARE, _MOST_FRESH_S = 10, 30.0
 """One that took long may be so many times as old as that, up to a limit: listing the 10,000 ranks of a job takes some
 seconds, which the page would else wait for with each piece of the list of runs."""
-_LOCAL = ("GrpcDataProvider", "MultiplexerDataProvider")
-"""TensorBoard's own loaders, which answer everybody alike."""
 _EXPERIMENTS = 8
 
 
@@ -84,25 +81,15 @@ class Listing:
 class Listings:
     """The last listing of each experiment. Safe to call from several threads."""
 
-    def __init__(self, provider: Any) -> None:
-        self._provider = provider
+    def __init__(self) -> None:
         self._kept: LastUsed[Listing] = LastUsed(_EXPERIMENTS)
 
-    def of(self, context: Any, experiment: str, runs: Collection[str] = ()) -> Listing:
-        """The listing of an experiment, a new one where the last is not fresh or one of ``runs`` is not in it.
-
-        Of a data provider that is not TensorBoard's own it is made for each request: it may answer by who asks.
-        """
-
-        def make() -> Listing:
-            return Listing(DataProviderSource(self._provider, context, experiment))
-
-        if type(self._provider).__name__ not in _LOCAL:
-            return make()
+    def of(self, experiment: str, source: RunSource, runs: Collection[str] = ()) -> Listing:
+        """The listing of an experiment, a new one where the last is not fresh or one of ``runs`` is not in it."""
         known = self._kept.known(experiment)
         if known is not None and known.is_fresh and known.holds(runs):
             return known
         # Each refresh has a key of its own, so that all who find the same listing too old wait for one new one.
-        fresh = self._kept.get((experiment, known and known.made_s), make, is_kept=lambda _: False)
+        fresh = self._kept.get((experiment, known and known.made_s), lambda: Listing(source), is_kept=lambda _: False)
         self._kept.keep(experiment, fresh)
         return fresh

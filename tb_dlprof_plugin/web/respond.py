@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import time
 from dataclasses import dataclass
 
 import msgspec
-from tensorboard.backend import http_util
+from werkzeug.http import http_date
 from werkzeug.wrappers import Request, Response
 
 from tb_dlprof_plugin.web.errors import RequestError
@@ -25,6 +26,9 @@ class Answer:
 
 
 MAX_RESPONSE_BYTES = 1_000_000
+PACKING_LEVEL = 3
+"""Of gzip, as TensorBoard's own answers have it."""
+_TEXTS = ("application/json", "image/svg+xml")
 _SHORTEST_ROW = 50
 """Least bytes of a row: more rows would be encoded only to be cut off."""
 
@@ -70,32 +74,64 @@ def _encode(page: msgspec.Struct, table: str | None, rows: list[object]) -> byte
     return msgspec.json.encode(msgspec.structs.replace(page, **{table: rows}) if table else page)
 
 
+def response(
+    request: Request,
+    content: bytes,
+    kind: str,
+    status: int = 200,
+    kept_s: int = 0,
+    is_packed: bool = False,
+    policy: str | None = None,
+) -> Response:
+    """A response with these bytes, text compressed where the browser allows, whichever server sends it.
+
+    Args:
+        request: what is answered; HEAD gets no body.
+        content: the bytes.
+        kind: their media type, without a charset: text is UTF-8.
+        status: of HTTP.
+        kept_s: how long the browser may keep it (s); by default it asks each time.
+        is_packed: whether the bytes are compressed with gzip already.
+        policy: of a document, which content it may have.
+    """
+    is_text = kind in _TEXTS or kind.startswith("text/")
+    accepts = request.accept_encodings["gzip"] > 0
+    if is_packed and not accepts:
+        content, is_packed = gzip.decompress(content), False
+    elif is_text and not is_packed and accepts:
+        content, is_packed = gzip.compress(content, PACKING_LEVEL, mtime=0), True
+    headers = [("Content-Length", str(len(content))), ("X-Content-Type-Options", "nosniff")]
+    if is_packed:
+        headers.append(("Content-Encoding", "gzip"))
+    if kept_s:
+        headers.append(("Expires", http_date(time.time() + kept_s)))
+    # Never by a proxy on the way.
+    headers.append(("Cache-Control", f"private, max-age={kept_s}" if kept_s else "no-cache, must-revalidate"))
+    if policy is not None:
+        headers.append(("Content-Security-Policy", policy))
+    charset = "; charset=utf-8" if is_text and kind != "application/json" else ""
+    body = None if request.method == "HEAD" else content
+    return Response(body, status, headers, content_type=kind + charset)
+
+
 def respond(request: Request, data: bytes, status: int = 200) -> Response:
     """A JSON response, compressed where the browser allows."""
-    response: Response = http_util.Respond(request, data, "application/json", code=status)
-    return response
+    return response(request, data, "application/json", status)
 
 
 def respond_answer(request: Request, answer: Answer) -> Response:
     """An answer that is packed already; 304 without a body where the browser has the same one."""
-    accepted = request.accept_encodings["gzip"] > 0
-    response: Response = http_util.Respond(
-        request,
-        answer.packed if accepted else gzip.decompress(answer.packed),
-        "application/json",
-        content_encoding="gzip" if accepted else None,
-    )
-    response.set_etag(answer.etag)
-    response.make_conditional(request)
-    return response
+    result = response(request, answer.packed, "application/json", is_packed=True)
+    result.set_etag(answer.etag)
+    result.make_conditional(request)
+    return result
 
 
 def respond_piece(request: Request, data: bytes) -> Response:
     """A part of a file, unchanged."""
     # Text is compressed on the way, a gzip file is not again. A charset would have text transcoded.
     kind = "application/octet-stream" if _is_packed(request.args.get("name", "")) else "application/json"
-    response: Response = http_util.Respond(request, data, kind)
-    return response
+    return response(request, data, kind)
 
 
 def _is_packed(name: str) -> bool:

@@ -1,12 +1,10 @@
-"""Where the routes find stored profiles: TensorBoard's data provider, or runs in memory that look like it."""
+"""Where the routes find stored profiles: TensorBoard's data provider, or what lists its runs as that does."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -16,6 +14,12 @@ from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
 from tb_dlprof_plugin.web.loader_names import is_fast, unreadable_name
 
 _MAX_CYCLES = 10_000
+_LOCAL = ("GrpcDataProvider", "MultiplexerDataProvider")
+
+
+def is_local(provider: Any) -> bool:
+    """Whether a data provider is one of TensorBoard's own loaders, which answer everybody alike."""
+    return type(provider).__name__ in _LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,8 @@ class DataProviderSource:
 
     def blobs(self, runs: Collection[str] | None = None) -> list[StoredBlob]:
         """The profiles of these runs, or of all; none is read."""
+        from tensorboard.data.provider import RunTagFilter
+
         wanted = {} if runs is None else {"run_tag_filter": RunTagFilter(runs=sorted(runs))}
         data = self.provider.read_blob_sequences(
             self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES, **wanted

@@ -27,7 +27,7 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded" / "lenet"
 TRACE = ROOT / "tests" / "traces" / "cpu_memory.pt.trace.json.gz"
-ANSWERING = [command for command in COMMANDS.values() if not command.starts_another]
+ANSWERING = [command for command in COMMANDS.values() if not (command.starts_another or command.serves)]
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,10 @@ def start_tensorboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
 
 def _write_damaged(folder: Path, profile: Profile) -> None:
     """An event file that is whole, with a profile that is not."""
-    event = event_file._event(profile, 1.0)
+    event = Event.FromString(event_file._event(profile, 1.0))
     event.summary.value[0].tensor.string_val[0] = b"no profile"
     folder.mkdir()
-    (folder / "events.out.tfevents.1.damaged").write_bytes(event_file._record(event.SerializeToString()))
+    (folder / "events.out.tfevents.1.damaged.tb_dlprof").write_bytes(event_file._record(event.SerializeToString()))
 
 
 @pytest.fixture(scope="session")

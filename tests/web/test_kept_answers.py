@@ -9,13 +9,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from tensorboard.plugins.base_plugin import TBContext
+from werkzeug.test import Client
 
 from tb_dlprof_plugin.fleet.stored_facts import JobFacts
+from tb_dlprof_plugin.plugin import DlprofPlugin
 from tb_dlprof_plugin.web.kept_answers import KeptAnswers
-from tb_dlprof_plugin.web.listings import Listings
+from tb_dlprof_plugin.web.listings import Listing, Listings
 from tb_dlprof_plugin.web.open_runs import KeptBetweenRequests
 from tb_dlprof_plugin.web.queries import AnyQuery, CompareQuery, RangeQuery, runs_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
+from tb_dlprof_plugin.web.run_source import DataProviderSource, is_local
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -99,19 +103,19 @@ class TestListings:
         now = [100.0]
         monkeypatch.setattr("tb_dlprof_plugin.web.listings.time.monotonic", lambda: now[0])
         provider = _provider("MultiplexerDataProvider")
-        listings = Listings(provider)
-        first = listings.of(None, "e")
-        assert listings.of(None, "e") is first
+        listings = Listings()
+        first = listings.of("e", DataProviderSource(provider, None, "e"))
+        assert listings.of("e", DataProviderSource(provider, None, "e")) is first
         assert provider.asked == 1
         now[0] += 5
-        second = listings.of(None, "e")
+        second = listings.of("e", DataProviderSource(provider, None, "e"))
         assert provider.asked == 2
         assert first.content() != second.content()
         assert first.content(["a"]) != second.content(["a"])
-        assert listings.of(None, "another") is not second
-        assert listings.of(None, "e", ("a", "b")) is second
+        assert listings.of("another", DataProviderSource(provider, None, "another")) is not second
+        assert listings.of("e", DataProviderSource(provider, None, "e"), ("a", "b")) is second
         # A run that is not there may have come since.
-        assert listings.of(None, "e", ("new",)) is not second
+        assert listings.of("e", DataProviderSource(provider, None, "e"), ("new",)) is not second
 
     def test_one_that_took_long_is_used_longer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = [100.0]
@@ -124,21 +128,23 @@ class TestListings:
             return read(provider, *arguments, **named)
 
         monkeypatch.setattr(provider, "read_blob_sequences", slow, raising=False)
-        listings = Listings(provider)
-        first = listings.of(None, "e")
+        listings = Listings()
+        first = listings.of("e", DataProviderSource(provider, None, "e"))
         now[0] += 14
-        assert listings.of(None, "e") is first
+        assert listings.of("e", DataProviderSource(provider, None, "e")) is first
         now[0] += 2
-        assert listings.of(None, "e") is not first
+        assert listings.of("e", DataProviderSource(provider, None, "e")) is not first
 
     def test_a_provider_that_may_answer_by_who_asks_is_asked_each_time(self) -> None:
         provider = _provider("SomebodysProvider")
-        listings = Listings(provider)
-        assert listings.of(None, "e") is not listings.of(None, "e")
+        plugin = DlprofPlugin(TBContext(data_provider=provider, logdir=""))
+        for _ in range(2):
+            Client(plugin.get_plugin_apps()["/overview"]).get("/overview?run=gone")
         assert provider.asked == 2
+        assert is_local(_provider("GrpcDataProvider"))
 
     def test_the_content_of_a_run_is_its_own(self) -> None:
-        listing = Listings(_provider("MultiplexerDataProvider")).of(None, "e")
+        listing = Listing(DataProviderSource(_provider("MultiplexerDataProvider"), None, "e"))
         assert listing.content(["a"]) == (("key 1", 1.0),)
         assert listing.content(["gone"]) == ()
 

@@ -67,6 +67,7 @@ def test_the_plugin_starts_without_pages_queries_or_profiles() -> None:
         "tb_dlprof_plugin.store.tags",
         "tb_dlprof_plugin.version",
         "tb_dlprof_plugin.web",
+        "tb_dlprof_plugin.web.apps",
         "tb_dlprof_plugin.web.bundle",
         "tb_dlprof_plugin.web.routes",
     ]

@@ -39,7 +39,7 @@ describe("the client", () => {
 
   it("says something useful about an answer that is no JSON", async () => {
     vi.stubGlobal("fetch", answer("<html>", 502));
-    await expect(new Client(BASE).get("runs", {})).rejects.toThrow("TensorBoard answered 502");
+    await expect(new Client(BASE).get("runs", {})).rejects.toThrow("The server answered 502");
     vi.stubGlobal("fetch", answer('{"runs": [', 200));
     await expect(new Client(BASE).get("runs", {})).rejects.toThrow("cut off");
   });

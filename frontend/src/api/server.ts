@@ -1,4 +1,4 @@
-/** Answers from TensorBoard, over HTTP; a failure becomes an `ApiError` with the server's own sentence. */
+/** Answers from a server, TensorBoard or `tb-dlprof view`, over HTTP; a failure becomes an `ApiError` with the server's own sentence. */
 import { ApiError, routeAddress, type Query, type Route, type Source } from "./source";
 import type { RunIndex } from "./types";
 
@@ -47,7 +47,7 @@ export class Server implements Source {
       });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new ApiError("TensorBoard does not answer. Check that it is still running, then press Refresh.", 0);
+      throw new ApiError("The server does not answer. Check that it is still running, then press Refresh.", 0);
     }
   }
 
@@ -59,10 +59,10 @@ export class Server implements Source {
       if (response.ok) return new Uint8Array(await response.arrayBuffer());
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new ApiError("TensorBoard stopped answering while the trace was read. Check that it is still running.", 0);
+      throw new ApiError("The server stopped answering while the trace was read. Check that it is still running.", 0);
     }
     throw new ApiError(
-      errorText(await decode(response)) ?? `TensorBoard answered ${response.status} for a part of the trace.`,
+      errorText(await decode(response)) ?? `The server answered ${response.status} for a part of the trace.`,
       response.status,
     );
   }
@@ -82,7 +82,7 @@ export class Server implements Source {
 async function decoded(route: Route, response: Response): Promise<unknown> {
   const body = await decode(response);
   if (response.ok) return body;
-  throw new ApiError(errorText(body) ?? `TensorBoard answered ${response.status} for ${route}.`, response.status);
+  throw new ApiError(errorText(body) ?? `The server answered ${response.status} for ${route}.`, response.status);
 }
 
 async function decode(response: Response): Promise<unknown> {

@@ -150,9 +150,9 @@ function Actions({ links, file }: { links: Links; file: TraceFile }) {
 }
 
 function TabLink({ tab }: { tab: PytorchTab }) {
-  const state = usePytorchTab(tab.run);
-  // Alone in a notebook's cell this page has no other tabs.
-  if (state === "absent" || !tensorBoardWindow()) return null;
+  // By itself, in a notebook's cell or in `tb-dlprof view`, this page has no other tabs.
+  const state = usePytorchTab(tensorBoardWindow() ? tab.run : null);
+  if (state === "absent") return null;
   const span = tab.span === null ? "" : `, span ${tab.span}`;
   return (
     <p class="trace-actions" data-testid="pytorch-tab">

@@ -21,7 +21,7 @@ export function EmptyState({ logdir, importCommand }: { logdir: string; importCo
       <p>
         {logdir ? (
           <>
-            TensorBoard reads <code>{logdir}</code>, which holds no run that tb_dlprof_plugin recorded.
+            <code>{logdir}</code> holds no run that tb_dlprof_plugin recorded.
           </>
         ) : (
           "The log directory holds no run that tb_dlprof_plugin recorded."

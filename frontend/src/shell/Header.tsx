@@ -85,7 +85,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
               data-testid="refresh"
               disabled={busy}
               onClick={onRefresh}
-              title="Ask TensorBoard for the runs again"
+              title="Look for new runs"
             >
               {busy ? "Refreshing" : "Refresh"}
             </button>

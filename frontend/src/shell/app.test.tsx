@@ -753,7 +753,7 @@ describe("the frame", () => {
     expect(byId("news-follow")).not.toBeNull();
   });
 
-  it("keeps what it has when TensorBoard does not answer, and asks again by a click", async () => {
+  it("keeps what it has when the server does not answer, and asks again by a click", async () => {
     await open("");
     vi.stubGlobal("fetch", async () => Promise.reject(new TypeError("gone")));
     await click(byId("refresh"));
