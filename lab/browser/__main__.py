@@ -22,6 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from .first_page import FIRST_PAGE, LIMIT_BYTES
 from .paint import first_paint
 from .places import place_changes
 from .serving import OURS, PEER, chromium_path, listed_runs, make_logdir, tensorboard
@@ -29,9 +30,6 @@ from .tables import ACTIONS, follow
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "tests" / "traces" / "resnet50_fp32.pt.trace.json.gz"
-LIMIT_BYTES = 300_000
-FIRST_PAGE = ("index", "preload", "mount", "shared", "echarts")
-"""Chunks that the Summary needs; the other pages' are loaded once it is drawn."""
 RECORDED = ROOT / "demo" / "recorded"
 PLACES_OF = "resnet50/fp32"
 

@@ -75,6 +75,8 @@ def view(tmp_path: Path) -> Iterator[Callable[..., Viewed]]:
             [sys.executable, "-c", WITHOUT_TENSORBOARD, "view", *map(str, arguments), "--port", "0"],
             env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary), **variables},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # A shell's job in the background ignores SIGINT, and what it starts inherits that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         started.append(process)
         assert process.stdout is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from lab.browser.__main__ import FIRST_PAGE, LIMIT_BYTES
+from lab.browser.first_page import FIRST_PAGE, LIMIT_BYTES
 from tb_dlprof_plugin.web.bundle import STATIC
 
 
