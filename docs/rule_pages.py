@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "lab")]
 
 from planted import faults, studies  # noqa: E402, F401  # faults fill PLANTED
 from planted.common import PLANTED  # noqa: E402
-from planted.held import NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
+from planted.held import LARGER, NOT_RECORDED, OF_GPUS, OF_JOBS, OF_SETTINGS, RECORDED, Held, all_held, held  # noqa: E402
 from planted.tables import DEMO_COLUMNS, PLANTED_COLUMNS, demo_rows, markdown, planted_row, totals  # noqa: E402
 
 from tb_dlprof_plugin.advice.engine import all_rules  # noqa: E402
@@ -61,9 +61,11 @@ def all_pages() -> dict[str, str]:
     examples |= {rule: f"## Example\n\nNo recording has it. {why}" for rule, why in NOT_RECORDED.items()}
     pages = {f"{rule.id}.md": rule_text(rule, examples.get(rule.id, _NO_EXAMPLE.format(rule.id))) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
+    larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
     sections = {
         "All rules": "What they are and how they are judged: [the rules](../rules.md).\n\n" + _index(rules),
         "On trainings with their fault, and fixed": _table(rows),
+        "On the same trainings at 1.5 times the batches and widths": _table(larger),
         "On the recorded runs of the demo's six models": markdown(DEMO_COLUMNS, demo_rows(_link)),
         "What studies of the six models advised": studies.tables(),
     }

@@ -25,6 +25,8 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data"
 RECORDED = DATA / "planted"
 """``<rule>/fault`` and ``<rule>/fixed``, made by `lab.planted.record`."""
+LARGER = DATA / "planted_larger"
+"""The same trainings at 1.5 times the sizes (PLANTED_SCALE), recorded when all rules had been written."""
 
 
 class Run:

@@ -10,6 +10,7 @@ LOGDIRS = (
     "demo/recorded",
     "tests/data/precision_pairs",
     "tests/data/planted",
+    "tests/data/planted_larger",
 )
 TRACES = ("tests/traces", "tests/metrics/recorded", "tests/readers/corpus")
 

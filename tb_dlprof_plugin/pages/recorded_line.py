@@ -23,23 +23,25 @@ def recorded_line(view: ProfileView, directory: str, sessions: Sequence[str] = (
     """
     selection = view.selection()
     step = step_estimate(view, selection)
-    numbers, source, ranks = view.profile.iterations.number, view.profile.source, view.profile.facts.world_size or 1
+    source, ranks = view.profile.source, view.profile.facts.world_size or 1
     of_rank = f" of rank {source.rank} of {ranks}" if ranks > 1 else ""
     earlier = sum(session < source.session for session in sessions)
     with_others = f", where {earlier} earlier session{'s are' if earlier > 1 else ' is'}, too" if earlier else ""
     verdict = trust(view, selection).verdict
     recorded = "" if verdict == "good" else f" (the recording is {verdict})"
-    iterations = iterations_text(int(numbers[0]), int(numbers[-1]), len(numbers))
     return (
-        f"tb_dlprof: {iterations}{of_rank} in {directory}{with_others}: "
+        f"tb_dlprof: {recorded_iterations(view)}{of_rank} in {directory}{with_others}: "
         f"{duration(step.ns)} a step, {step.words}{recorded}. {_first(advise(view, selection).findings)} "
         f"See more: tb-dlprof summary {directory}, or tensorboard --logdir {directory}"
     )
 
 
-def iterations_text(first: int, last: int, count: int) -> str:
-    """Such as "10 iterations (12 to 21)"; the numbers are the training's."""
-    return f"iteration {first}" if count == 1 else f"{count} iterations ({first} to {last})"
+def recorded_iterations(view: ProfileView) -> str:
+    """All of a recording, such as "10 iterations (12 to 21)"; the numbers are the training's."""
+    numbers = view.profile.iterations.number.tolist()
+    return (
+        f"iteration {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} iterations ({numbers[0]} to {numbers[-1]})"
+    )
 
 
 def _first(findings: list[FindingItem]) -> str:

@@ -98,13 +98,15 @@ def test_every_page_opens_from_disk(page: Page, exported: Path) -> None:
     for place in places.all_text_contents():
         places.get_by_text(place, exact=True).click()
         expect(page.locator("nav[aria-label=Places] [aria-current]")).to_have_text(place)
-        for view in range(max(1, views.count())):
+        # A view offers what it can show in another way: their number changes with it.
+        view = 0
+        while view < max(1, views.count()):
             if views.count():
                 views.nth(view).click()
             expect(page.locator("main .headline").first).not_to_be_empty()
             expect(page.get_by_test_id("run-error")).to_have_count(0)
             expect(page.get_by_test_id("not-in-file")).to_have_count(0)
-            shown += 1
+            shown, view = shown + 1, view + 1
     assert shown >= 12
     assert page.evaluate("document.documentElement.dataset.theme") in ("light", "dark")
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -20,7 +20,7 @@ FOLDERS = sorted(
 )
 EVEN = [folder for folder in FOLDERS if folder.name.endswith("_even")]
 PLANTED = [folder for folder in FOLDERS if folder not in EVEN]
-BARE = ("gpt_ahead_sleep_20", "tensor_2", "tensor_2_sleep_10")
+BARE = ("tensor_2", "tensor_2_sleep_10")
 BY_HOSTS = ("fsdp_slow_host", "tensor_slow_host")
 """Their hosts set the pace of the even twin too, which was up to 20 % slower in one of its turns than in the other."""
 

@@ -15,10 +15,10 @@ def after_import(name: str, action: Callable[[], object]) -> None:
     if name in sys.modules:
         probe(action)
     else:
-        sys.meta_path.insert(0, _AfterImport(name, action))
+        sys.meta_path.insert(0, _ImportWatch(name, action))
 
 
-class _AfterImport:
+class _ImportWatch:
     """A module finder that only makes the loader of one module call an action after the import."""
 
     def __init__(self, name: str, action: Callable[[], object]) -> None:

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.model.shell_path import shell_path
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.quantities import GPU_BUSY, TENSOR_CORE_UTILIZATION
-from tb_dlprof_plugin.pages.recorded_line import iterations_text
+from tb_dlprof_plugin.pages.recorded_line import recorded_iterations
 
 TOP_FINDINGS = 3
 """Shown at the end of a run, unless all are asked for."""
@@ -41,9 +41,8 @@ def print_summary(
     page = overview(view, ref, selection)
     facts = page.summary
     ranks = "" if len(written) == 1 else f", {len(written)} ranks; rank {ref.rank}:"
-    recorded = iterations_text(facts.start_iteration, facts.stop_iteration, facts.total_iterations)
     tell()
-    tell(f"tb-dlprof: {script}, {recorded}{ranks}")
+    tell(f"tb-dlprof: {script}, {recorded_iterations(view)}{ranks}")
     tell(f"  {page.title}")
     tell(f"  {page.headline}")
     figures = [f"{time(facts.average_iteration_ns)} a step, {page.step_words}"]
