@@ -7,7 +7,7 @@
 ``record`` runs each case in a process of its own with a cache of its own: a model, a mode of torch.compile, training or
 inference; further a block alone that is called twelve times, a model with one block four times wider, and starts with
 and without provenance, with a cold cache and a warm one. What is not done in time is left out and named. Cases that
-start at once share the CPU: start times compare among the ``start.*`` cases alone, which run one by one. Files are
+start at once share the CPU: start times compare among the ``start.*`` cases alone, which take turns. Files are
 packed as tar, each at most 15 MiB. ``report`` prints the table again.
 """
 

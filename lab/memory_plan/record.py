@@ -105,6 +105,28 @@ def clear() -> None:
     torch.cuda.reset_accumulated_memory_stats()
 
 
+def counted(training: Callable[[], None], steps: int = STEPS) -> dict[str, Any]:
+    """What the allocator counts, in bytes, in so many steps; ``own`` is of the last `OWN` of them."""
+    for _ in range(steps - OWN):
+        training()
+    torch.cuda.synchronize()
+    first = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    began = time.perf_counter()
+    for _ in range(OWN):
+        training()
+    torch.cuda.synchronize()
+    own = torch.cuda.max_memory_allocated()
+    return {
+        "peak_allocated": max(first, own),
+        "own_peak_allocated": own,
+        "peak_reserved": torch.cuda.max_memory_reserved(),
+        "steady": torch.cuda.memory_allocated(),
+        "retries": torch.cuda.memory_stats()["num_alloc_retries"],
+        "step_ms": round(1e3 * (time.perf_counter() - began) / OWN, 3),
+    }
+
+
 def measured(subject: Subject, configuration: Configuration, steps: int = STEPS) -> dict[str, Any]:
     """What the allocator counted, in bytes; ``failed`` where the memory did not suffice."""
     clear()
@@ -112,24 +134,7 @@ def measured(subject: Subject, configuration: Configuration, steps: int = STEPS)
         torch.cuda.memory._set_allocator_settings("expandable_segments:True")
     try:
         training = Training(subject, configuration)
-        for _ in range(steps - OWN):
-            training()
-        torch.cuda.synchronize()
-        first = torch.cuda.max_memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        began = time.perf_counter()
-        for _ in range(OWN):
-            training()
-        torch.cuda.synchronize()
-        own = torch.cuda.max_memory_allocated()
-        return {
-            "peak_allocated": max(first, own),
-            "own_peak_allocated": own,
-            "peak_reserved": torch.cuda.max_memory_reserved(),
-            "steady": torch.cuda.memory_allocated(),
-            "retries": torch.cuda.memory_stats()["num_alloc_retries"],
-            "step_ms": round(1e3 * (time.perf_counter() - began) / OWN, 3),
-        }
+        return counted(training, steps)
     except torch.OutOfMemoryError:
         return {"failed": True}
     finally:

@@ -13,8 +13,7 @@ import argparse
 import gc
 import json
 import os
-import socket
-import time
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,12 @@ import torch.multiprocessing as mp
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
-from .record import Configuration, Training, clear, record
+from .record import Configuration, Training, clear, counted, record
 from .subjects import SUBJECTS, Subject
 
 MODELS = {"gpt": 1, "vit": 2, "bert": 1, "vgg": 2}
 """Of `SUBJECTS`, with how many times the batch of the other recordings; bert and vgg had no part in the rules."""
 WAYS = ("ddp", "zero1", "fsdp2")
-FIRST, OWN = 3, 2
-"""Steps before and in the peak of steady steps."""
 
 
 def _subjects() -> list[Subject]:
@@ -66,35 +63,18 @@ def measured(subject: Subject, way: str) -> dict[str, Any]:
     gc.collect()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    for _ in range(FIRST):
-        training()
-    torch.cuda.synchronize()
-    first = torch.cuda.max_memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    began = time.perf_counter()
-    for _ in range(OWN):
-        training()
-    torch.cuda.synchronize()
-    own = torch.cuda.max_memory_allocated()
-    return {
-        "peak_allocated": max(first, own),
-        "own_peak_allocated": own,
-        "peak_reserved": torch.cuda.max_memory_reserved(),
-        "steady": torch.cuda.memory_allocated(),
-        "step_ms": round(1e3 * (time.perf_counter() - began) / OWN, 3),
-    }
+    return counted(training)
 
 
-def _rank(rank: int, world: int, port: int, out: Path) -> None:
+def _rank(rank: int, world: int, store: Path, out: Path) -> None:
     torch.cuda.set_device(rank)
     subjects = _subjects()
     # Before the processes form a group: each GPU records its part of the models alone.
     sessions = [record(one, _configuration(one), out / one.name) for one in subjects[rank::world]]
     for session in sessions:
         session.wait(90)
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(world)}
-    os.environ |= where
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    device = torch.device("cuda", rank)
+    dist.init_process_group("nccl", init_method=store.as_uri(), rank=rank, world_size=world, device_id=device)
     # Loads the libraries, whose memory is outside the allocator.
     measured(subjects[0], "ddp")
     rows = []
@@ -122,12 +102,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = int(taken.getsockname()[1])
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     world = torch.cuda.device_count()
-    mp.spawn(_rank, args=(world, port, out), nprocs=world)  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory() as meeting:
+        mp.spawn(_rank, args=(world, Path(meeting) / "store", out), nprocs=world)  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Jobs as users record them: by torch.profiler alone and by the hook, in the same processes.
 
-A job with a planted cause or setting names its even twin. Those that are held out have other models and sizes.
+A job with a planted cause or setting names its even twin. Held-out jobs have other models and sizes.
 """
 
 from __future__ import annotations

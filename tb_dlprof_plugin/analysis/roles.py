@@ -14,6 +14,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.module_paths import module_paths
 from tb_dlprof_plugin.analysis.optimizer_closures import outermost_closure_calls
 from tb_dlprof_plugin.model.frameworks import JAX
+from tb_dlprof_plugin.model.grouping import group_rows
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.string_table import StringTable
@@ -70,9 +71,10 @@ def _paths_below(strings: list[str], around: Ints, own: Ints) -> Ints:
     result = np.full(len(own), -1, dtype=np.int64)
     table = StringTable.over(strings)
     rows = np.flatnonzero(own >= 0)
-    pairs, pair = np.unique(np.stack((around[rows], own[rows])), axis=1, return_inverse=True)
-    paths = [".".join(filter(None, (strings[above], strings[below]))) for above, below in pairs.T.tolist()]
-    result[rows] = np.array([table.add(path) for path in paths], dtype=np.int64)[pair.reshape(-1)]
+    (above, below), pair = group_rows(around[rows], own[rows])
+    pairs = zip(above.tolist(), below.tolist(), strict=True)
+    paths = [table.add(".".join(filter(None, (strings[outer], strings[inner])))) for outer, inner in pairs]
+    result[rows] = np.array(paths, dtype=np.int64)[pair]
     return result
 
 

@@ -253,8 +253,8 @@ class Timeline:
     the format says of ops, by the string index of their names: it stands above what the analysis reads out of names.
     ``by_time`` says that the ranges are the program's own: a launch on a thread without any belongs to the range in
     which another thread waits. ``tensor_samples`` are of the counter that tells how busy the Tensor Cores are.
-    ``backend`` is that of the group of all ranks, such as "nccl"; "" for unknown. ``compiled_graphs`` are those that
-    torch.compile made, as far as they were recorded with the trace; so are ``compilations`` and ``graph_breaks``.
+    ``backend`` is that of the group of all ranks, such as "nccl"; "" for unknown. ``compiled_graphs`` were
+    made by torch.compile, as far as they were recorded with the trace; so were ``compilations`` and ``graph_breaks``.
     """
 
     source: str

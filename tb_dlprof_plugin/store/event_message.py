@@ -1,6 +1,6 @@
 """TensorFlow's ``Event`` messages, as far as profiles need them: written by declared structs, read by places of fields.
 
-The bytes are those that protobuf makes of ``tensorflow/core/util/event.proto``. Reading copies no blob.
+The bytes equal what protobuf makes of ``tensorflow/core/util/event.proto``. Reading copies no blob.
 """
 
 from __future__ import annotations

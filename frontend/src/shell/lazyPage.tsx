@@ -39,8 +39,8 @@ export function lazyPage<Props extends object>(
       };
     }, []);
     if (error !== null)
-      // The chunks of a version that was installed after this TensorBoard was started are not served by it.
-      throw new Error(`Its code could not be loaded: restart TensorBoard, then reload (${String(error)}).`);
+      // The chunks of a version that was installed after this server was started are not served by it.
+      throw new Error(`Its code could not be loaded: restart the server, then reload (${String(error)}).`);
     const Page = loaded;
     return Page === null ? <div aria-busy="true" /> : <Page {...props} />;
   }

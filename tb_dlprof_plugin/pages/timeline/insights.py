@@ -15,8 +15,6 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 _LEAST_PERCENT = 0.1
 """An event with a smaller share of the iteration does not stand out."""
-_COLLECTIVE = "nccl"
-"""Begins the name of each of NCCL's kernels."""
 
 
 class Insight(msgspec.Struct, frozen=True):
@@ -39,8 +37,7 @@ def insights(view: ProfileView, one: Selection, events: TimelineEvents) -> list[
     gpu, calls = places(events, "g"), places(events, "c")
     memory = _of_kind(events, gpu, "memory")
     kernels = np.setdiff1d(gpu, memory)
-    of_nccl = np.array([label.startswith(_COLLECTIVE) for label in events.labels], dtype=np.bool_)
-    collective = of_nccl[events.name[kernels]]
+    collective = view.launch_is_collective[events.row[kernels]]
     found = {
         "GPU idle": places(events, "i"),
         "Longest kernel": kernels[~collective],

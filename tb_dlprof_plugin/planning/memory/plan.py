@@ -12,7 +12,7 @@ from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.recorded_step import planned_memory, recorded_program
 from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, ReplayedMemory, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.rewrite_batch import Bound, with_batch
-from tb_dlprof_plugin.planning.memory.rewrite_gpus import exchanged, while_rebuilding
+from tb_dlprof_plugin.planning.memory.rewrite_gpus import REPLICATED, exchanged, while_rebuilding
 from tb_dlprof_plugin.planning.memory.rewrites import SPREADS, batch_ratio, changes_of, check, rewritten, spread_of
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_view
@@ -139,7 +139,7 @@ class MemoryPlanner:
                 if request.precision is not None:
                     end = self._rewritten(request, bound)
                 ends.append(_scaled(likely, replay(with_batch(end, ratio, bound), settings)))
-        if request.shard in ("ddp", "zero1"):
+        if request.shard in REPLICATED:
             ends.append(_scaled(likely, replay(while_rebuilding(program), settings)))
         if request.precision == "fp8":
             # Some implementations keep the inputs of products in half precision.
@@ -278,7 +278,7 @@ class MemoryPlanner:
             assumptions.append(
                 "Each GPU runs the whole batch size; NCCL's own buffers and the pools of side streams are not counted."
             )
-            if request.shard in ("ddp", "zero1"):
+            if request.shard in REPLICATED:
                 assumptions.append(
                     "DDP builds its buckets again in the second step, and the old ones stay for up to 0.1 s: the "
                     "upper ends of the intervals have both."

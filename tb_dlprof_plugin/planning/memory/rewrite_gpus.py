@@ -50,6 +50,8 @@ from tb_dlprof_plugin.planning.memory.step_program import (
 )
 from tb_dlprof_plugin.profile_view import ProfileView
 
+REPLICATED: tuple[Sharding, ...] = ("ddp", "zero1")
+"""Each rank has whole parameters, and gradients in DDP's buckets."""
 FIRST_BUCKET, BUCKET = MIB, 25 * MIB
 """`dist._DEFAULT_FIRST_BUCKET_BYTES` and DistributedDataParallel's default `bucket_cap_mb`."""
 
@@ -92,7 +94,7 @@ def with_sharding(program: StepProgram, sharding: Sharding, ranks: int, units: S
         ranks: number of GPUs.
         units: paths of the modules that are gathered one by one; none may lie within another.
     """
-    if sharding in ("ddp", "zero1"):
+    if sharding in REPLICATED:
         return _replicated(program, largest_part(program, ranks) if sharding == "zero1" else 1.0)
     if sharding == "zero2":
         return _partitioned_gradients(program, ranks)

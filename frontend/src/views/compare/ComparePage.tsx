@@ -4,6 +4,7 @@ import type { Query } from "../../api/source";
 import type { ComparePage as CompareData, StepFigures } from "../../api/types";
 import { SubjectContext } from "../../components/export/Drawing";
 import { Card } from "../../components/Card";
+import { More } from "../../components/More";
 import { PageHead } from "../../features/PageHead";
 import { Term } from "../../components/Term";
 import { Facts } from "../../components/Facts";
@@ -49,27 +50,18 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
         <Drill data={data} query={query} />
         <PredictedSavings data={data} />
       </div>
-      <More data={data} />
+      <MoreOfPair data={data} />
     </SubjectContext.Provider>
   );
 }
 
-/** It stays as it was left from pair to pair. */
 const open = signal(false);
 
 /** What else is known of the pair. */
-function More({ data }: { data: CompareData }) {
+function MoreOfPair({ data }: { data: CompareData }) {
   return (
-    <details
-      class="more"
-      data-testid="compare-more"
-      open={open.value}
-      onToggle={(event) => {
-        open.value = (event.currentTarget as HTMLDetailsElement).open;
-      }}
-    >
-      <summary>All ops, measures and families of kernels</summary>
-      {open.value && (
+    <More title="All ops, measures and families of kernels" testId="compare-more" open={open}>
+      {() => (
         <>
           {data.explanation.length > 0 && (
             <Card title="In words" testId="compare-explanation">
@@ -106,7 +98,7 @@ function More({ data }: { data: CompareData }) {
           )}
         </>
       )}
-    </details>
+    </More>
   );
 }
 

@@ -7,7 +7,7 @@ export const WORK_VIEW_TITLES: Record<WorkView, string> = { table: "Table", icic
 /** Modules are a tree, which opens as one; the page of rates is the roofline of the ops. */
 const FIRST: Partial<Record<Page, WorkView>> = { modules: "icicle", roofline: "roofline" };
 
-/** Those that a page can show. Launches are no parts of one whole, and kernels have no FLOPs of their own. */
+/** The views of a page. Launches are no parts of one whole, and kernels have no FLOPs of their own. */
 export const viewsOf = (page: Page): readonly WorkView[] =>
   page === "launches" ? ["table"] : page === "kernels" ? ["table", "icicle"] : WORK_VIEWS;
 

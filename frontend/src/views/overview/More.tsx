@@ -1,8 +1,9 @@
-/** What else is known of the recording: DLProf's rings, precision, parts, top ops, the machine. Drawn only once it is opened. */
+/** What else is known of the recording: DLProf's rings, precision, parts, top ops, the machine. */
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";
 import type { Overview } from "../../api/types";
 import { Card } from "../../components/Card";
+import { More } from "../../components/More";
 import { CoverageLine } from "../../components/CoverageLine";
 import { Term } from "../../components/Term";
 import { Donut } from "../../features/chart/Donut";
@@ -19,22 +20,13 @@ import { Precision } from "./Precision";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
 
-/** It stays as it was left from run to run. */
 const open = signal(false);
 
-export function More({ data }: { data: Overview }) {
+export function MoreOfRecording({ data }: { data: Overview }) {
   return (
-    <details
-      class="more"
-      data-testid="overview-more"
-      open={open.value}
-      onToggle={(event) => {
-        open.value = (event.currentTarget as HTMLDetailsElement).open;
-      }}
-    >
-      <summary>More about this recording</summary>
-      {open.value && <Everything data={data} />}
-    </details>
+    <More title="More about this recording" testId="overview-more" open={open}>
+      {() => <Everything data={data} />}
+    </More>
   );
 }
 

@@ -10,7 +10,7 @@ import { assign } from "../../state/param";
 import { rangeParam } from "../../state/sharedParams";
 import { Findings } from "./Findings";
 import { KeyFigures } from "./KeyFigures";
-import { More } from "./More";
+import { MoreOfRecording } from "./More";
 import { LEAST_PERCENT, listedParts, StepBar } from "./StepBar";
 
 export function OverviewPage({ data, entries }: { data: Overview; entries: RunEntry[] }) {
@@ -21,7 +21,7 @@ export function OverviewPage({ data, entries }: { data: Overview; entries: RunEn
       <KeyFigures summary={data.summary} hasGpu={data.has_gpu} />
       <Findings entries={entries} />
       <Iterations data={data} />
-      <More data={data} />
+      <MoreOfRecording data={data} />
     </>
   );
 }
