@@ -5,8 +5,9 @@
     python lab/compiled/record.py report DIRECTORY
 
 ``record`` runs each case in a process of its own with a cache of its own: a model, a mode of torch.compile, training or
-inference; further a block alone that is called twelve times, a model with one block four times wider, and starts with
-and without provenance, with a cold cache and a warm one. What is not done in time is left out and named. Cases that
+inference; further a block alone that is called twelve times, a model with one block four times wider, one for each
+planted fault, each model without torch.compile, and starts with and without provenance, with a cold cache and a warm
+one. What is not done in time is left out and named. Cases that
 start at once share the CPU: start times compare among the ``start.*`` cases alone, which take turns. Files are
 packed as tar, each at most 15 MiB. ``report`` prints the table again.
 """
@@ -29,6 +30,14 @@ sys.path.insert(0, str(ROOT))
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs")
 MODELS = ("gpt", "vit", "resnet", "unet", "lstm", "bert")
 LARGEST_TAR = 15 << 20
+PLANTED = {
+    "gpt_break": "a tensor is read in Python between two blocks",
+    "gpt_guard": "an attribute that is a Python number changes in every fourth step",
+    "gpt_dtype": "the words are int32 in every other step",
+    "gpt_mutated": "the compiled model changes its input, so that CUDA graphs are skipped",
+    "gpt_no_effect": "what torch.compile returns is not called",
+    "gpt_dynamic": "the batch changes from step to step",
+}
 BLOCKS = 6
 WIDER = 3
 """The block that ``gpt_wider`` makes four times wider."""
@@ -38,15 +47,18 @@ def cases() -> list[str]:
     """``model.mode.pass``, most telling first; the ``start.*`` cases come first and alone."""
     start = [f"start.{state}.{switch}" for state in ("cold", "warm") for switch in ("off", "on")]
     special = ["gpt_block.default.training", "gpt_wider.default.training"]
-    kinds = [(mode, passes) for mode in MODES for passes in ("training", "inference")]
+    modes = {"gpt_mutated": "reduce-overhead"}
+    special += [f"{name}.{modes.get(name, 'default')}.training" for name in PLANTED]
+    kinds = [("default", "training"), ("eager", "training")]
+    kinds += [(mode, passes) for mode in MODES for passes in ("training", "inference") if (mode, passes) not in kinds]
     return start + special + [f"{model}.{mode}.{passes}" for mode, passes in kinds for model in MODELS]
 
 
 # ---- one case, in a process of its own
 
 
-def gpt(torch: Any, small: bool, width: dict[int, int] | None = None) -> tuple[Any, tuple[Any, ...]]:
-    """A GPT whose block ``n`` has a feed-forward layer ``width[n]`` times as wide."""
+def gpt(torch: Any, small: bool, width: dict[int, int] | None = None, plant: str = "") -> tuple[Any, tuple[Any, ...]]:
+    """A GPT whose block ``n`` has a feed-forward layer ``width[n]`` times as wide, with one of ``PLANTED``."""
     nn, functional = torch.nn, torch.nn.functional
     dim, heads, words, batch, length, blocks = (32, 2, 100, 2, 16, 2) if small else (512, 8, 8000, 16, 256, BLOCKS)
 
@@ -70,10 +82,17 @@ def gpt(torch: Any, small: bool, width: dict[int, int] | None = None) -> tuple[A
             self.embedding = nn.Embedding(words, dim)
             self.blocks = nn.ModuleList(Block((width or {}).get(n, 1)) for n in range(blocks))
             self.head = nn.Linear(dim, words)
+            self.scale = 0
 
         def forward(self, x: Any) -> Any:
+            if plant == "gpt_mutated":
+                x.clamp_(min=0)
             h = self.embedding(x)
-            for block in self.blocks:
+            if plant == "gpt_guard":
+                h = h * (1 + self.scale / 100)
+            for number, block in enumerate(self.blocks):
+                if plant == "gpt_break" and number == len(self.blocks) // 2 and h.sum().item() > 1e9:
+                    h = h / 2
                 h = block(h)
             return self.head(h)
 
@@ -142,8 +161,8 @@ def lstm(torch: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def build(name: str, torch: Any, small: bool) -> tuple[Any, tuple[Any, ...]]:
     """The model and its inputs, on the CPU. Raises ImportError where its library is missing."""
-    if name in ("gpt", "start"):
-        return gpt(torch, small)
+    if name in ("gpt", "start", *PLANTED):
+        return gpt(torch, small, plant=name)
     if name == "gpt_wider":
         return gpt(torch, small, {WIDER: 4})
     if name == "gpt_block":
@@ -183,10 +202,21 @@ def record_one(case: str, out: Path, small: bool) -> None:
         tensor = result if isinstance(result, torch.Tensor) else result[0]
         return tensor.float().square().mean()
 
+    done = 0
+
     def step() -> None:
+        nonlocal done
+        given = inputs
+        if name == "gpt_guard":
+            model.scale = done // 4
+        if name == "gpt_dtype" and done % 2:
+            given = tuple(one.int() for one in inputs)
+        if name == "gpt_dynamic":
+            given = tuple(one[: len(one) - 2 * (done % 3)] if len(one) > 4 else one[: 1 + done % 2] for one in inputs)
+        done += 1
         with torch.autocast(device.type, torch.bfloat16), torch.set_grad_enabled(training):
             for _ in range(calls):
-                loss = loss_of(compiled(*inputs))
+                loss = loss_of(compiled(*given))
                 if training:
                     loss.backward()
         if optimizer is not None:
@@ -199,7 +229,9 @@ def record_one(case: str, out: Path, small: bool) -> None:
         return time.perf_counter()
 
     session = tb_dlprof_plugin.profile(out / "run", model=model, schedule=(0, 1, 3), wait=True, quiet=True)
-    compiled = torch.compile(model, mode=compile_mode)
+    compiled = torch.compile(model, mode=compile_mode) if mode != "eager" else model
+    if name == "gpt_no_effect":
+        compiled = model
     began, cpu = synchronize(), time.process_time()
     step()
     start_s, start_cpu_s = synchronize() - began, time.process_time() - cpu

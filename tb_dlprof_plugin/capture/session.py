@@ -271,6 +271,8 @@ class ProfileSession:
         self._unhook(keep_facts=True)
         self.handler.complete()
         probe(self.handler.outside.interrupt)
+        # A later window that the loop's end finds in its first step: as a rule nothing ran in it.
+        self._drop_trace = self._traces > 0 and self._begins_window(self.profiler.step_num)
         with self._turn.using(self.profiler):
             self.profiler.__exit__(None, None, None)
         # A light window whose full one never came.
@@ -297,6 +299,10 @@ class ProfileSession:
             if self._closed_unstepped:
                 return ProfilerAction.NONE
         return self._schedule(step)
+
+    def _begins_window(self, step: int) -> bool:
+        """Whether ``step`` is the first one that a window records."""
+        return self._action(step) in RECORDING and self._action(step - 1) not in RECORDING
 
     def _on_trace(self, prof: torch.profiler.profile) -> None:
         if self._drop_trace:

@@ -103,6 +103,19 @@ def test_loop_that_ends_while_recording_leaves_no_iteration_behind(tmp_path, tra
     assert "unfinished_step" in {note.code for note in stored.profile.notes}
 
 
+def test_loop_that_ends_as_a_later_window_begins_has_one_profile_and_no_warning(tmp_path, training, kit):
+    _, step = training
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TbDlprofWarning)
+        with profile(tmp_path, schedule=(0, 1, 3), wait=True) as prof:
+            for _ in range(5):
+                step()
+                prof.step()
+    (stored,) = read_profiles(tmp_path)
+    assert list(stored.profile.iterations.number) == [1, 2, 3]
+    assert len(kit.traces(tmp_path)) == 1
+
+
 def test_recording_without_any_training_step_says_so(tmp_path, training):
     with (
         pytest.warns(TbDlprofWarning, match="no training step was recorded"),
