@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, Reading, SavingItem
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
-from tb_dlprof_plugin.cli.terminal import say
+from tb_dlprof_plugin.cli.terminal import is_markdown, say, say_code
 from tb_dlprof_plugin.cli.visible_console import console
 from tb_dlprof_plugin.model.formatting import byte_size, energy, interval
 from tb_dlprof_plugin.model.visible import visible
@@ -59,7 +59,18 @@ class _Paper:
     def line(self, text: Text) -> None:
         """One line, whatever the names in it hold."""
         parts = ((visible(part.text), part.style or "") for part in text.render(self._console))
-        self._console.print(Text.assemble(*parts), soft_wrap=True)
+        if is_markdown():
+            say(text.plain)
+        else:
+            self._console.print(Text.assemble(*parts), soft_wrap=True)
+
+    def code(self, code: str, indent: int) -> None:
+        """Lines of Python."""
+        if is_markdown():
+            say_code(code)
+            return
+        for line in code.rstrip().splitlines():
+            self.line(Text(" " * indent) + Text(line, style="cyan"))
 
     def paragraph(self, text: str, indent: int, style: str = "", label: str = "") -> None:
         """``label`` replaces the indent of the first line."""
@@ -103,8 +114,7 @@ def _finding(paper: _Paper, number: int, finding: FindingItem, rule: RuleLine, v
             amount = f": {time(row.value_ns)} a step" if row.value_ns is not None else ""
             paper.paragraph(f"- {row.label}{amount}{share}", inner)
     part("change", finding.change)
-    for line in finding.code.rstrip().splitlines():
-        paper.line(Text(" " * (inner + 2)) + Text(line, style="cyan"))
+    paper.code(finding.code, inner + 2)
     if verbose:
         part("saving", saving.derivation if saving else finding.saving_unknown_because)
         part("confirm", finding.confirm)

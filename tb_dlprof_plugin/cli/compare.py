@@ -10,15 +10,16 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Limit, Printing
+from tb_dlprof_plugin.cli.options import Limit, OutputFormat, Printing
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
-from tb_dlprof_plugin.model.formatting import interval
+from tb_dlprof_plugin.model.formatting import interval, uncapitalized
 from tb_dlprof_plugin.pages.compare import CompareBucket, CompareKernelFamily, ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare_metrics import CompareInput, CompareMetric
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
+from tb_dlprof_plugin.pages.compare_verdict import JudgedPage, RegressionVerdict, judged
 from tb_dlprof_plugin.pages.realised_savings import (
     ForecastCheckOp,
     ForecastCheckPanel,
@@ -27,8 +28,8 @@ from tb_dlprof_plugin.pages.realised_savings import (
 )
 from tb_dlprof_plugin.pages.sweep import value_text
 
-SLOWER = 1
-"""Exit status if the candidate is slower than allowed."""
+SLOWER, UNSURE = 1, 4
+"""Exit statuses: the candidate is slower than allowed; it cannot be said whether it is, with `--fail-if-unsure`."""
 
 
 @takes_requests
@@ -41,9 +42,16 @@ def compare(
             min=0,
             metavar="PERCENT",
             help="Exit with 1 if the candidate's step without the profiler is longer by more than this, and the 95 % "
-            "interval of the speedup excludes that it is no slower.",
+            "interval of the speedup excludes that it is no slower. JSON has the verdict.",
         ),
     ] = None,
+    fail_if_unsure: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-unsure",
+            help="With --fail-if-slower: exit with 4 if the interval does not decide whether it is slower by more.",
+        ),
+    ] = False,
     limit: Limit = 20,
     *,
     printing: Printing,
@@ -52,46 +60,35 @@ def compare(
 
     With time categories, ops, Tensor Core time and memory, all per iteration. CSV contains the ops.
     """
+    if fail_if_unsure and fail_if_slower is None:
+        refuse("--fail-if-unsure needs a limit: add --fail-if-slower PERCENT")
     sides = [choose(path) for path in (base, candidate)]
     page = compare_page(*(CompareInput(side.view, side.ref, side.selection) for side in sides))
-    print_page(page, printing, text=lambda: _print_text(page, limit))
     if fail_if_slower is not None:
-        _check(page, fail_if_slower)
+        page = judged(page, fail_if_slower)
+    print_page(page, printing, text=lambda: _print_text(page, limit))
+    if isinstance(page, JudgedPage):
+        _check(page.regression, fail_if_unsure, is_said=printing.output is OutputFormat.text)
 
 
-def _check(page: ComparePage, limit_percent: float) -> None:
-    """Ends the command if the limit is exceeded; the message goes to stderr, so that JSON and CSV stay valid. A build
-    must not fail because of noise: exceeding the limit is not enough, the candidate has to be the slower one beyond it.
-    """
-    speedup = page.batches.speedup_per_sample if page.batches else page.speedup
-    what = "a sample" if page.batches else "a step"
-    if speedup is None:
-        refuse("a step time is unknown, so whether the candidate is slower is too")
-    slower = 100 / speedup - 100
-    if slower <= limit_percent:
+def _check(found: RegressionVerdict, fail_if_unsure: bool, is_said: bool) -> None:
+    """Ends the command by the verdict; the message goes to stderr, so that JSON and CSV stay valid."""
+    if found.verdict == "not_slower":
         return
-    said = f"the candidate takes {slower:.1f} % longer {what}, and the limit is {limit_percent:g} %"
-    if page.change != "slower":
-        say(f"tb-dlprof: {said}; but {_why_unknown(page)}. {page.direction}", err=True)
-        return
-    say(f"tb-dlprof: {said}.", err=True)
-    raise typer.Exit(SLOWER)
-
-
-def _why_unknown(page: ComparePage) -> str:
-    """How much longer the candidate may take, per sample where batch sizes differ (percent, 95 %)."""
-    if page.speedup is None or page.speedup_low is None or page.speedup_high is None:
-        return "a recorded step of a single iteration has no interval"
-    per_sample = page.batches.speedup_per_sample if page.batches else None
-    scale = per_sample / page.speedup if per_sample else 1.0
-    low, high = (100 / (scale * end) - 100 for end in (page.speedup_high, page.speedup_low))
-    return f"its 95 % interval, {low:+.1f} to {high:+.1f} %, does not exclude that it is no slower"
+    if not is_said:
+        say(f"tb-dlprof: {uncapitalized(found.sentence)}", err=True)
+    if found.verdict == "slower":
+        raise typer.Exit(SLOWER)
+    if fail_if_unsure:
+        raise typer.Exit(UNSURE)
 
 
 def _print_text(page: ComparePage, limit: int) -> None:
     say(f"Base: {page.a.title}", f"Candidate: {page.b.title}", page.headline)
     for text in page.explanation:
         say(f"- {text}")
+    if isinstance(page, JudgedPage):
+        say("", page.regression.sentence)
     say()
     whole = msgspec.structs.replace(
         page.buckets[0],

@@ -140,7 +140,7 @@ def import_a_job(recordings: Sequence[Path], options: ImportOptions) -> None:
             )
     except (AddressError, EngineError) as error:
         refuse(error)
-    if options.output is OutputFormat.text:
+    if options.output.is_text:
         for one in runs:
             for line in _lines(one):
                 say(line)

@@ -92,7 +92,7 @@ def import_traces(
     failed, written = _import_files(files, options, reading)
     if counters and options.run is not None and not failed:
         written = _add_counters(options.logdir, options.run, counters, options.output)
-    if options.output is not OutputFormat.text:
+    if not options.output.is_text:
         from tb_dlprof_plugin.cli.printing import print_page
 
         print_page(Imported(written), Printing(output=options.output))
@@ -131,7 +131,7 @@ def _import_files(files: list[Path], options: ImportOptions, reading: _Reading) 
         failed |= not whole
         for path, profile in profiles:
             written.append(_imported(name, path, profile))
-            if options.output is OutputFormat.text:
+            if options.output.is_text:
                 say(f"{profile.source.trace_file} -> {path}")
     return failed, written
 
@@ -145,7 +145,7 @@ def _add_counters(logdir: Path, run: str, files: list[Path], output: OutputForma
     except (TraceError, ProfileError, RunFolderError, OSError) as error:
         refuse(str(error).rstrip("."))
     for one in joined:
-        if output is OutputFormat.text:
+        if output.is_text:
             said = f"counters for {one.launches} of its launches, {one.percent:.0f} % of the kernel time"
             say(f"rank {one.profile.source.rank} -> {one.path}: {said}")
     return [_imported(run, one.path, one.profile) for one in joined]

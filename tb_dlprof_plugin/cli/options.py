@@ -31,11 +31,20 @@ class OutputFormat(str, Enum):
     json = "json"
     csv = "csv"
     parquet = "parquet"
+    markdown = "markdown"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is read by people."""
+        return self in (OutputFormat.text, OutputFormat.markdown)
 
 
 Output = Annotated[
     OutputFormat,
-    Option("Text for reading, JSON with all data, or the main table as CSV or Parquet.", flag="format"),
+    Option(
+        "Text for reading, the same in Markdown, JSON with all data, or the main table as CSV or Parquet.",
+        flag="format",
+    ),
 ]
 
 

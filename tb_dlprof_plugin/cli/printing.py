@@ -15,10 +15,10 @@ from rich.text import Text
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import OutputFormat, Printing
-from tb_dlprof_plugin.cli.terminal import say, write_bytes, write_csv, write_json
+from tb_dlprof_plugin.cli.terminal import as_markdown, is_markdown, say, write_bytes, write_csv, write_json
 from tb_dlprof_plugin.cli.visible_console import PIPED_WIDTH, console
 from tb_dlprof_plugin.model.formatting import duration
-from tb_dlprof_plugin.model.visible import visible
+from tb_dlprof_plugin.model.visible import markdown_text, visible
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.reports.table import Report
@@ -47,6 +47,9 @@ def print_page(
         print_json(page)
     elif output is OutputFormat.text:
         text()
+    elif output is OutputFormat.markdown:
+        with as_markdown():
+            text()
     else:
         table = main() if main is not None and name is None else _table_of(page, name)
         if output is OutputFormat.csv:
@@ -122,6 +125,16 @@ def print_table(
     columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], piped_width: int = PIPED_WIDTH
 ) -> None:
     """Columns are (heading, "left" or "right"); cells are plain text. ``piped_width`` is in characters."""
+    if is_markdown():
+        sides = [":--" if side == "left" else "--:" for _, side in columns]
+        lines = [
+            [markdown_text(heading) for heading, _ in columns],
+            sides,
+            *([*map(markdown_text, row)] for row in rows),
+        ]
+        table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        write_csv(f"\n{table}\n")
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, side in columns:
         table.add_column(visible(heading), justify="right" if side == "right" else "left", overflow="fold")

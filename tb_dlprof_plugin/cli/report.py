@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable
 from enum import Enum
 from pathlib import Path
@@ -15,7 +16,7 @@ from tb_dlprof_plugin.cli.open_profile import open_profile
 from tb_dlprof_plugin.cli.options import OptionalSource, OutputFormat
 from tb_dlprof_plugin.cli.printing import check_output, print_json, print_table
 from tb_dlprof_plugin.cli.request_options import takes_requests
-from tb_dlprof_plugin.cli.terminal import say, write_bytes
+from tb_dlprof_plugin.cli.terminal import as_markdown, say, write_bytes
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
@@ -167,12 +168,13 @@ def write(reports: dict[str, Report], formats: list[str], folder: Path, base_nam
 
 def print_reports(reports: dict[str, Report], output: OutputFormat) -> None:
     """Reports on standard output; several in JSON are one object with an entry for each."""
-    if output is OutputFormat.text:
-        for name, made in reports.items():
-            say(f"{TITLES[ALIASES.get(name, name)][0]}", "")
-            columns = [(column, "left") for column in made.columns]
-            print_table(columns, [csv_cells(row) for row in made.rows], _PIPED_WIDTH)
-            say()
+    if output.is_text:
+        with as_markdown() if output is OutputFormat.markdown else contextlib.nullcontext():
+            for name, made in reports.items():
+                say(f"{TITLES[ALIASES.get(name, name)][0]}", "")
+                columns = [(column, "left") for column in made.columns]
+                print_table(columns, [csv_cells(row) for row in made.rows], _PIPED_WIDTH)
+                say()
     elif output is OutputFormat.json and len(reports) > 1:
         print_json({name: msgspec.Raw(made.to_json().encode()) for name, made in reports.items()})
     else:

@@ -8,11 +8,30 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from typing import TextIO
 
 import typer
 
-from tb_dlprof_plugin.model.visible import json_in_ascii, visible
+from tb_dlprof_plugin.model.visible import json_in_ascii, markdown_text, visible
+
+_markdown = False
+
+
+@contextlib.contextmanager
+def as_markdown() -> Iterator[None]:
+    """What is printed within, tables too, is Markdown with the same words."""
+    global _markdown
+    _markdown = True
+    try:
+        yield
+    finally:
+        _markdown = False
+
+
+def is_markdown() -> bool:
+    """Whether `as_markdown` is on."""
+    return _markdown
 
 
 def say(*lines: object, err: bool = False) -> None:
@@ -22,7 +41,17 @@ def say(*lines: object, err: bool = False) -> None:
     """
     stream = sys.stderr if err else sys.stdout
     for line in lines or ("",):
-        typer.echo(shown(str(line), stream), file=stream)
+        text = shown(str(line), stream)
+        if _markdown and not err and text:
+            # Two spaces end a line.
+            text = f"{markdown_text(text.strip())}  "
+        typer.echo(text, file=stream)
+
+
+def say_code(code: str) -> None:
+    """Print lines of Python as a block of code in Markdown."""
+    lines = [visible(line) for line in code.rstrip().splitlines()]
+    typer.echo(encodable("\n".join(["\n```python", *lines, "```\n"]), sys.stdout))
 
 
 def tell(line: object = "", end: str = "\n", over: bool = False) -> None:

@@ -6,6 +6,7 @@ terminal acts on some of their characters, and shows others as if they were not 
 
 from __future__ import annotations
 
+import html
 import re
 
 _HIDDEN = (
@@ -18,6 +19,7 @@ _HIDDEN = (
 """Zero-width joiners are not among them: scripts and emoji need them, and they move nothing."""
 _ANY = re.compile(f"[{_HIDDEN}]")
 _IN_JSON = re.compile(f"(?!\n)[{_HIDDEN}]")
+_MARKDOWN = re.compile(r"[\\`*_\[\]|~@#]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
@@ -27,6 +29,11 @@ def visible(text: str) -> str:
     What is visible stays as it is, backslashes too, so that doing it twice changes nothing. The exact text is in JSON.
     """
     return _ANY.sub(_escaped, text)
+
+
+def markdown_text(text: str) -> str:
+    """`visible` text that Markdown shows as it is: nothing in it is formatted, a link, HTML or a call of somebody."""
+    return _MARKDOWN.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 
 def visible_json(text: str) -> str:

@@ -144,6 +144,9 @@ class Scenarios:
     def saved_ms(self, asked: Callable[[Scenarios], float | None]) -> tuple[float, float, float] | None:
         """What a repair saves, and the interval of it. At no pace a repair costs anything.
 
+        Where the step without the profiler was timed and varies, the late rank may be all that varies: the repair
+        saves as much less or more as the step is shorter or longer, but at least half, as the delay itself was seen.
+
         Args:
             asked: the step after the repair.
         """
@@ -152,7 +155,10 @@ class Scenarios:
             return None
         saved = [max(each, 0.0) for each in won]
         error = max(abs(self.error_percent or 0.0) / 100, SAVING_ERROR)
-        return _mean_of(saved), min(saved) * (1 - error), max(saved) * (1 + error)
+        low, high = min(saved) * (1 - error), max(saved) * (1 + error)
+        if len(self.paces) == 1 and self.step is not None:
+            low, high = max(low + self.step.low_ms - self.step.ms, low / 2), high + self.step.high_ms - self.step.ms
+        return _mean_of(saved), low, high
 
     def _won_ms(self, asked: Callable[[Scenarios], float | None]) -> list[float] | None:
         """At each of the paces."""
