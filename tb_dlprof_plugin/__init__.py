@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.api.import_job import import_job
     from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
     from tb_dlprof_plugin.api.profiles import page, read_profiles, report
-    from tb_dlprof_plugin.capture import lightning_callback, profile, summarize_ranks, trace_handler
+    from tb_dlprof_plugin.capture import (
+        lightning_callback,
+        profile,
+        summarize_ranks,
+        trace_handler,
+        transformers_callback,
+    )
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.names import classify_kernel
     from tb_dlprof_plugin.notebook import show
@@ -45,6 +51,7 @@ _HOME = {
     "summarize_ranks": "tb_dlprof_plugin.capture",
     "sweep": "tb_dlprof_plugin.api.many_runs",
     "trace_handler": "tb_dlprof_plugin.capture",
+    "transformers_callback": "tb_dlprof_plugin.capture",
     "try_step": "tb_dlprof_plugin.trial",
 }
 
@@ -70,6 +77,7 @@ __all__ = [
     "summarize_ranks",
     "sweep",
     "trace_handler",
+    "transformers_callback",
     "try_step",
 ]
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
     from tb_dlprof_plugin.capture.rank_summaries import summarize_ranks
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
+    from tb_dlprof_plugin.capture.transformers import transformers_callback
     from tb_dlprof_plugin.capture.warn import TbDlprofWarning
 
 _HOME = {
@@ -25,6 +26,7 @@ _HOME = {
     "profile": "session",
     "summarize_ranks": "rank_summaries",
     "trace_handler": "handler",
+    "transformers_callback": "transformers",
     "wait_for_analysis": "process_pool",
 }
 
@@ -36,6 +38,7 @@ __all__ = [
     "profile",
     "summarize_ranks",
     "trace_handler",
+    "transformers_callback",
     "wait_for_analysis",
 ]
 

@@ -11,9 +11,8 @@ import os
 import sys
 from typing import Any
 
-from tb_dlprof_plugin.capture.schedule import DEFAULT
-from tb_dlprof_plugin.capture.session import ProfileSession, profile
-from tb_dlprof_plugin.capture.warn import probe, warn
+from tb_dlprof_plugin.capture.callback_session import CallbackSession
+from tb_dlprof_plugin.capture.warn import probe
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
@@ -49,14 +48,8 @@ def _callback_classes() -> list[type]:
     raise ModuleNotFoundError("Lightning is not installed: pip install lightning.", name="lightning")
 
 
-class _Recording:
-    """The hooks of the callback. None of them raises into the training."""
-
-    def __init__(self, logdir: str | os.PathLike[str], options: dict[str, Any]) -> None:
-        super().__init__()
-        self._logdir, self._options = logdir, options
-        self.session: ProfileSession | None = None
-        """The recording, once the training has begun."""
+class _Recording(CallbackSession):
+    """The hooks of the callback."""
 
     def __reduce__(self) -> Any:
         # The class is created again in a process that a trainer spawns.
@@ -64,37 +57,25 @@ class _Recording:
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """The training begins."""
-        try:
-            self._start(trainer, pl_module)
-        except Exception as error:
-            warn(f"The training is not recorded: {type(error).__name__}: {error}.")
+        self._begin(trainer, pl_module)
 
     def on_train_batch_end(self, *args: Any, **kwargs: Any) -> None:
         """A step is over."""
-        if self.session is not None:
-            self.session.step()
+        self._step()
 
     def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         """The training ends."""
-        self._stop()
+        self._end()
 
     def on_exception(self, *args: Any, **kwargs: Any) -> None:
         """The training fails."""
-        self._stop(wait=False)
+        self._end(wait=False)
 
-    def _start(self, trainer: Any, module: Any) -> None:
-        loader = probe(lambda: trainer.train_dataloader)
-        given = {"model": module, "dataloader": loader} | self._options
-        if len(trainer.optimizers) == 1:
-            given.setdefault("optimizer", trainer.optimizers[0])
+    def _facts(self, trainer: Any, module: Any) -> dict[str, Any]:
         # Each process records; Lightning's rank may be known before that of torch.distributed.
-        given.setdefault("rank", trainer.global_rank)
-        # As in a loop that calls `step`: the first step is not recorded and discarded.
-        given.setdefault("schedule", DEFAULT)
-        self.session = profile(self._logdir, **given)
-        self.session.start()
-
-    def _stop(self, wait: bool | None = None) -> None:
-        session, self.session = self.session, None
-        if session is not None:
-            session.stop(wait)
+        facts = {
+            "model": module,
+            "dataloader": probe(lambda: trainer.train_dataloader),
+            "rank": trainer.global_rank,
+        }
+        return facts | ({"optimizer": trainer.optimizers[0]} if len(trainer.optimizers) == 1 else {})

@@ -174,6 +174,7 @@ _ALL = (
     ),
     Command("sweep", "sweep:sweep", "Show a figure of many runs over batch size, model or GPU.", "RUNS", page="sweep"),
     Command("view", "view:view", "Open the pages in the browser, without TensorBoard.", "RUNS", serves=True),
+    Command("mcp", "mcp:mcp", "Serve the recorded runs to a coding agent (MCP).", "--logdir RUNS", serves=True),
     Command("export", "export:export", "Write runs as one HTML file that needs no server.", "RUNS FILE.html --html"),
     Command(
         "import",

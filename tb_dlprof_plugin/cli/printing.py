@@ -127,13 +127,9 @@ def print_table(
     """Columns are (heading, "left" or "right"); cells are plain text. ``piped_width`` is in characters."""
     if is_markdown():
         sides = [":--" if side == "left" else "--:" for _, side in columns]
-        lines = [
-            [markdown_text(heading) for heading, _ in columns],
-            sides,
-            *([*map(markdown_text, row)] for row in rows),
-        ]
-        table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-        write_csv(f"\n{table}\n")
+        head, *body = ([*map(markdown_text, row)] for row in ([heading for heading, _ in columns], *rows))
+        lines = "".join(f"| {' | '.join(line)} |\n" for line in (head, sides, *body))
+        write_csv(f"\n{lines}\n")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, side in columns:

@@ -32,7 +32,7 @@ def visible(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """`visible` text that Markdown shows as it is: nothing in it is formatted, a link, HTML or a call of somebody."""
+    """`visible` text that Markdown shows as it is: nothing in it is formatted, a link, HTML or a mention."""
     return _MARKDOWN.sub(r"\\\g<0>", html.escape(visible(text), quote=False))
 
 

@@ -209,6 +209,36 @@ def test_lightning_callback_records_the_whole_cycle(tmp_path, kit):
 
 
 @pytest.mark.slow
+def test_transformers_callback_records_steps_of_the_optimizer(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    from tb_dlprof_plugin import transformers_callback
+
+    config = transformers.GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=32, n_positions=16)
+    data = [{"input_ids": torch.arange(8) % 32, "labels": torch.arange(8) % 32}] * 48
+    arguments = transformers.TrainingArguments(
+        output_dir=tmp_path / "out",
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=2,
+        num_train_epochs=1,
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+    )
+    callback = transformers_callback(tmp_path / "logs", schedule=(5, 1, 2, 1), wait=True)
+    trainer = transformers.Trainer(
+        model=transformers.GPT2LMHeadModel(config), args=arguments, train_dataset=data, callbacks=[callback]
+    )
+    assert trainer.train().global_step == 12
+    (stored,) = read_profiles(tmp_path / "logs")
+    facts = stored.profile.facts
+    assert list(stored.profile.iterations.number) == [6, 7]
+    assert (facts.model, facts.training, facts.dataloader.batch_size) == ("GPT2LMHeadModel", True, 2)
+    assert facts.optimizer.startswith("AdamW")
+    assert "transformer.h.0.mlp.c_fc" in stored.profile.strings
+    assert callback.session is None
+
+
+@pytest.mark.slow
 def test_drop_in_for_accelerate(tmp_path, kit):
     accelerate = pytest.importorskip("accelerate")
     from accelerate.utils import ProfileKwargs
