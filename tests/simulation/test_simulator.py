@@ -11,7 +11,7 @@ import pytest
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.basis import basis
-from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
+from tb_dlprof_plugin.simulation.change import Added, AddedRow, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
 
 NewTrace = Callable[..., Any]
@@ -84,10 +84,10 @@ def test_cpu_time_that_goes_and_work_that_is_added(reading: ProfileView) -> None
     late = Change(cpu=(starts + 700_000, starts + 900_000), keep_cpu=0.25)
     assert of(reading).step([late]).ns == pytest.approx(850_000, rel=0.01)
     row = np.flatnonzero(launches(reading, "second")).tolist()
-    casts = Change(added={one: [Added(host_ns=20_000.0, gpu_ns=5_000.0)] for one in row})
+    casts = Change(added=Added.of({one: [AddedRow(host_ns=20_000.0, gpu_ns=5_000.0)] for one in row}))
     assert of(reading).step([casts]).ns == pytest.approx(1_020_000, rel=0.01)
     assert of(reading).step([casts]).gpu_ns == pytest.approx(505_000)
-    scaler = Change(added={one: [Added(0.0, 300_000.0, wait=True)] for one in row})
+    scaler = Change(added=Added.of({one: [AddedRow(0.0, 300_000.0, wait=True)] for one in row}))
     assert of(reading).step([scaler]).ns == pytest.approx(1_303_000, rel=0.01)
 
 
