@@ -13,7 +13,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.change import Added, Change
 from tb_dlprof_plugin.simulation.host_clock import HostClock
 from tb_dlprof_plugin.simulation.replay import ALONE, WAIT, WAIT_FOR, WAIT_FOR_MARK, Joins, Replayed, Steps, replay
-from tb_dlprof_plugin.simulation.sequence import sequence
+from tb_dlprof_plugin.simulation.sequence import rows_by_iteration, sequence_of
 from tb_dlprof_plugin.simulation.waits import EVERYTHING
 
 _MOST_ROWS = 8_000
@@ -36,8 +36,7 @@ def chosen_iterations(view: ProfileView, selection: Selection) -> Ints:
     median = float(np.median(duration))
     order = np.argsort(np.abs(duration - median), kind="stable")
     order = order[duration[order] <= _OUTLIER * median]
-    rows = np.bincount(sequence(view, view.selection()).iteration, minlength=len(view.profile.iterations))
-    until = np.searchsorted(np.cumsum(rows[numbers[order]]), _MOST_ROWS, side="right")
+    until = np.searchsorted(np.cumsum(rows_by_iteration(view)[numbers[order]]), _MOST_ROWS, side="right")
     return np.sort(numbers[order[: max(int(until), _LEAST_ITERATIONS)]])
 
 
@@ -45,7 +44,7 @@ class Replays:
     """Some iterations of a run, prepared."""
 
     def __init__(self, view: ProfileView, iterations: Ints) -> None:
-        whole = sequence(view, view.selection())
+        whole = sequence_of(view, iterations)
         self._view, self.iterations = view, iterations
         self._whole = whole
         rows = np.flatnonzero(np.isin(whole.iteration, iterations))
