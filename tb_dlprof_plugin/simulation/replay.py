@@ -110,7 +110,7 @@ def replay(steps: Steps, device_of: Sequence[int], backlog_ns: float | None = No
     )
 
 
-_GRID = 1024.0
+_GRID = 65_536.0
 """Times are whole parts of a nanosecond, so many each: their sums are exact, in whatever order they are added, and two
 ways to the same step give the same step."""
 _MANY = 200
