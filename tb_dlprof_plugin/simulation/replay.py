@@ -8,7 +8,7 @@ DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,9 +97,7 @@ def replay(steps: Steps, device_of: Sequence[int], backlog_ns: float | None = No
     began = machine.run(0, 1) if backlog_ns is None else backlog_ns
     machine.busy = [0.0] * len(machine.busy)
     if steps.thread is None:
-        # Only when the last one is done matters.
-        machine.run(0, count - 1)
-        completed = machine.run(count - 1, count)
+        completed = machine.run(0, count)
     else:
         # At the end of each, the threads wait for each other.
         completed = [machine.run(one, one + 1) for one in range(count)][-1]
@@ -123,26 +121,37 @@ def _on_grid(times: Floats) -> Floats:
     return np.asarray(np.rint(times * _GRID) / _GRID)
 
 
+def _rows_of_each(keys: Ints) -> Iterator[tuple[int, Ints | slice]]:
+    """Each key and its rows: most often there is one."""
+    if not len(keys) or (keys == keys[0]).all():
+        yield from ((int(key), slice(None)) for key in keys[:1])
+        return
+    for key in np.unique(keys).tolist():
+        yield key, np.flatnonzero(keys == key)
+
+
 class _Machine:
     """The state between iterations: the CPU's time, when streams are free, what is queued."""
 
     def __init__(self, steps: Steps, device_of: Sequence[int], free_ns: float) -> None:
         self._steps = steps
-        self._device_of = list(device_of)
-        streams = len(self._device_of)
+        self._devices = np.array(device_of, dtype=np.int64)
+        streams = len(device_of)
         self._now = 0.0
         self._free = [free_ns] * streams
         self._stop = [free_ns] * streams
-        self._reached = [free_ns] * (max(self._device_of, default=0) + 1)
+        self._reached = [free_ns] * (int(self._devices.max(initial=0)) + 1)
         self.busy = [0.0] * len(self._reached)
         # Ends of what was queued, each no sooner than the ones before it: the queue's front is what the CPU waits for.
         self._ends: list[float] = [0.0] * QUEUE_LENGTH
         self._marks: dict[int, float] = {}
         self._waiting = np.sort(np.fromiter(steps.joins, np.int64, len(steps.joins)))
         self._turns = self._found_turns()
-        # By how much waits delay the CPU, by thread and the current one; the last end.
+        self._launches = self._found_launches()
+        self._special = self._turns.keys() | steps.joins.keys()
+        # By how much waits delay the CPU, by thread and the current one; the first row whose end counts, the last end.
         self._late, self._lates, self._thread = 0.0, dict[int, float](), -1
-        self._done = 0.0
+        self._last, self._done = 0, 0.0
 
     def _found_turns(self) -> dict[int, tuple[int, bool]]:
         """The rows of another thread than the one before, or one that resumes: the thread, and whether it resumes."""
@@ -156,26 +165,39 @@ class _Machine:
         threads, resume = steps.thread[rows].tolist(), steps.resumes[rows].tolist()
         return dict(zip(rows.tolist(), zip(threads, resume, strict=True), strict=True))
 
-    def run(self, first: int, stop: int) -> float:
-        """Runs iterations from one to another; when the CPU and the GPUs have done all of it."""
+    def _found_launches(self) -> list[tuple[int, int]]:
+        """Rows from one to another that are only launched: many, no more than the queue holds, all of the first
+        iteration or none."""
         steps = self._steps
-        self._done = self._now
+        alone = steps.stream < 0
+        alone[list(self._turns)] = True
+        edges = np.flatnonzero(np.concatenate(([True], alone)) != np.concatenate((alone, [True])))
+        second = int(steps.begins[1]) if len(steps.begins) > 1 else 0
+        found: list[tuple[int, int]] = []
+        for first, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            middle = second if first < second < stop else first
+            for begin, end in ((first, middle), (middle, stop)):
+                if end - begin >= _MANY:
+                    found += [(some, min(some + QUEUE_LENGTH, end)) for some in range(begin, end, QUEUE_LENGTH)]
+        if not len(self._waiting):
+            return found
+        joins = np.diff(np.searchsorted(self._waiting, np.array(found, dtype=np.int64).reshape(-1, 2)), axis=1)[:, 0]
+        return [one for one, count in zip(found, joins.tolist(), strict=True) if count <= _FEW_JOINS]
+
+    def run(self, first: int, stop: int) -> float:
+        """Runs iterations from one to another; when the CPU and the GPUs have done all of the last."""
+        steps = self._steps
+        begins = [*steps.begins.tolist(), len(steps.at_ns)]
+        self._done, self._last = self._now, begins[stop - 1]
         self._late = self._now - float(steps.starts_ns[first])
         self._lates, self._thread = {}, -1
-        row, until = (int(steps.begins[one]) if one < len(steps.begins) else len(steps.at_ns) for one in (first, stop))
-        alone = steps.stream[row:until] < 0
-        alone[[one - row for one in self._turns if row <= one < until]] = True
-        edges = (row + np.flatnonzero(np.diff(alone, prepend=True, append=True))).tolist()
-        for begin, end in zip(edges[::2], edges[1::2], strict=True):
-            if end - begin >= _MANY:
-                for some in range(begin, end, QUEUE_LENGTH):
-                    beyond = min(some + QUEUE_LENGTH, end)
-                    joins = np.diff(np.searchsorted(self._waiting, (some, beyond)))[0]
-                    if joins <= _FEW_JOINS:
-                        self._single(row, some)
-                        self._launch(some, beyond)
-                        row = beyond
-        self._single(row, until)
+        row = begins[first]
+        for begin, end in self._launches:
+            if row <= begin and end <= begins[stop]:
+                self._single(row, begin)
+                self._launch(begin, end)
+                row = end
+        self._single(row, begins[stop])
         late = max(self._late, *self._lates.values()) if self._lates else self._late
         self._now = float(steps.starts_ns[stop]) + late
         del self._ends[:-QUEUE_LENGTH]
@@ -192,7 +214,7 @@ class _Machine:
         late = np.maximum.accumulate(late)
         starts, works = at + late + LAUNCH_LATENCY_NS, steps.lag_ns[rows] + gpu
         taken = works + steps.gap_ns[rows]
-        own = [(stream, np.flatnonzero(streams == stream)) for stream in np.unique(streams).tolist()]
+        own = list(_rows_of_each(streams))
         earlier = [np.cumsum(taken[mine]) - taken[mine] for _, mine in own]
         waiting, other = self._joined(first, stop, starts)
         begun = np.empty(len(at))
@@ -206,17 +228,20 @@ class _Machine:
             np.maximum.at(starts, waiting, ends[other])
         self._late = float(late[-1])
         for stream, mine in own:
-            self._stop[stream], self._free[stream] = float(ends[mine[-1]]), float((begun + taken)[mine[-1]])
+            self._stop[stream], self._free[stream] = float(ends[mine][-1]), float((begun + taken)[mine][-1])
         self._ends += np.maximum(np.maximum.accumulate(ends[queued]), self._ends[-1]).tolist()
-        self._done = max(self._done, float(ends.max()))
-        devices = np.asarray(self._device_of)[streams]
-        for device in np.unique(devices).tolist():
-            mine = np.flatnonzero(devices == device)
+        marked = np.flatnonzero(steps.mark[rows] >= 0)
+        self._marks.update(zip(steps.mark[rows][marked].tolist(), ends[marked].tolist(), strict=True))
+        self._count(np.arange(first, stop), ends)
+
+    def _count(self, rows: Ints, ends: Floats) -> None:
+        """Adds the work that launches give to the GPUs."""
+        self._done = max(self._done, float(ends[np.searchsorted(rows, self._last) :].max(initial=0.0)))
+        gpu = self._steps.gpu_ns[rows]
+        for device, mine in _rows_of_each(self._devices[self._steps.stream[rows]]):
             reached = np.maximum.accumulate(np.concatenate(([self._reached[device]], ends[mine])))
             self.busy[device] += float(np.minimum(gpu[mine], np.diff(reached)).sum())
             self._reached[device] = float(reached[-1])
-        marked = np.flatnonzero(steps.mark[rows] >= 0)
-        self._marks.update(zip(steps.mark[rows][marked].tolist(), ends[marked].tolist(), strict=True))
 
     def _joined(self, first: int, stop: int, starts: Floats) -> tuple[Ints, Ints]:
         """Of what rows wait for: pairs of a row and the one that it waits for, both from ``first`` on. Where that was
@@ -234,54 +259,54 @@ class _Machine:
         return np.array(waiting, dtype=np.int64), np.array(others, dtype=np.int64)
 
     def _single(self, first: int, stop: int) -> None:
+        if first == stop:
+            return
         steps, rows, turns = self._steps, slice(first, stop), self._turns
         free, stopped, ends, marks, joins = self._free, self._stop, self._ends, self._marks, steps.joins
-        reached, busy, device_of = self._reached, self.busy, self._device_of
         late, lates, thread = self._late, self._lates, self._thread
-        latest, done = ends[-1], self._done
-        for row, at, stream, gpu, gap, lag, queued, mark in zip(
+        latest, special = ends[-1], self._special
+        ended: list[float] = []
+        for row, at, stream, work, gap, queued, mark in zip(
             range(first, stop),
             steps.at_ns[rows].tolist(),
             steps.stream[rows].tolist(),
-            steps.gpu_ns[rows].tolist(),
+            (steps.lag_ns[rows] + steps.gpu_ns[rows]).tolist(),
             steps.gap_ns[rows].tolist(),
-            steps.lag_ns[rows].tolist(),
             steps.queued[rows].tolist(),
             steps.mark[rows].tolist(),
             strict=True,
         ):
-            if row in turns:
-                own, resumes = turns[row]
-                lates[thread] = late
-                late = max(lates.values()) if resumes or own not in lates else lates[own]
-                thread = own
+            others: Sequence[int] = ()
+            if row in special:
+                others = joins.get(row, ())
+                if row in turns:
+                    own, resumes = turns[row]
+                    lates[thread] = late
+                    late = max(lates.values()) if resumes or own not in lates else lates[own]
+                    thread = own
             if stream >= 0:
-                host = at + late
+                start = at + late
                 if queued:
                     full = ends[-QUEUE_LENGTH]
-                    if full > host:
-                        host = full
-                        late = host - at
-                start = host + LAUNCH_LATENCY_NS
+                    if full > start:
+                        start = full
+                        late = full - at
+                start += LAUNCH_LATENCY_NS
                 if free[stream] > start:
                     start = free[stream]
-                for other in joins.get(row, ()):
-                    until = marks.get(other, 0.0)
-                    if until > start:
-                        start = until
-                end = start + lag + gpu
+                if others:
+                    for other in others:
+                        until = marks.get(other, 0.0)
+                        if until > start:
+                            start = until
+                end = start + work
                 stopped[stream] = end
                 free[stream] = end + gap
+                ended.append(end)
                 if queued:
-                    latest = end if end > latest else latest
+                    if end > latest:
+                        latest = end
                     ends.append(latest)
-                if end > done:
-                    done = end
-                device = device_of[stream]
-                before = reached[device]
-                if end > before:
-                    busy[device] += gpu if gpu < end - before else end - before
-                    reached[device] = end
                 if mark >= 0:
                     marks[mark] = end
             elif stream != ALONE:
@@ -293,4 +318,6 @@ class _Machine:
                     until = marks.get(WAIT_FOR_MARK - stream, 0.0)
                 if until > at + late:
                     late = until - at
-        self._late, self._thread, self._done = late, thread, done
+        self._late, self._thread = late, thread
+        launched = first + np.flatnonzero(steps.stream[rows] >= 0)
+        self._count(launched, np.array(ended))
