@@ -10,6 +10,7 @@ import pytest
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation import sequence
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.change import Added, AddedRow, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
@@ -161,6 +162,19 @@ def test_a_replay_of_what_was_recorded_comes_near_it(recorded: Callable[[str], P
     off = basis(view, view.selection()).off_percent
     assert off is not None
     assert abs(off) < 1.5
+
+
+def test_a_long_run_is_replayed_as_a_short_one(
+    recorded: Callable[[str], ProfileView], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # GIVEN a run with dependencies between streams WHEN only the replayed iterations are looked at
+    short = of(recorded("resnet50/fp32"))
+    whole = sequence.rows_by_iteration(recorded("resnet50/fp32")).sum()
+    monkeypatch.setattr(sequence, "_MOST_ROWS", whole - 1)
+    view = ProfileView(recorded("resnet50/fp32").profile)
+    # THEN the step is the same
+    assert of(view).off_percent == pytest.approx(short.off_percent, abs=0.05)
+    assert of(view).step().ns == pytest.approx(short.step().ns, rel=1e-3)
 
 
 def test_where_the_replay_is_off_it_says_so(new_trace: NewTrace) -> None:
