@@ -123,7 +123,7 @@ def shorter_step(
     if high is not expected or 100.0 * middle >= thresholds.WORTHWHILE_SAVING_PERCENT * step:
         ends += [gone(change, share) for change in (low, high) for share in {known.share.low, known.share.high}]
     least, best = min(ends) * realised.low, max(ends) * realised.high
-    if best > 0:
+    if round(best) > 0:
         error = _GPU_ERROR if before.gpu_paced else _CPU_ERROR
         least, best = least - error * (step - least), best + error * (step - best)
     how = (

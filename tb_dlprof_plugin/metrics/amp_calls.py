@@ -14,7 +14,7 @@ from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import has_sizes
 from tb_dlprof_plugin.model.tree import inherit, outermost
 from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, COPY
-from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
 _CONVERSIONS = ("aten::to", "aten::_to_copy")
@@ -66,20 +66,23 @@ def scaler_calls(view: ProfileView) -> Bools:
     return inherit(scaling, scaling, view.call_parent)
 
 
+@per_view
 def compiled_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it lies in code that torch.compile made."""
     if view.profile.source.framework != PYTORCH:
         return np.zeros(len(view.profile.calls), dtype=np.bool_)
     named = view.profile.ops_named(lambda name: name.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)))
     ops, op = view.profile.ops, view.profile.calls.op
-    compiled = named[op] & (ops.kind[op] != CallKind.MODULE)
-    return inherit(compiled, compiled, view.call_parent)
+    compiled = (named & (ops.kind != CallKind.MODULE))[op]
+    return inherit(compiled, compiled, view.call_parent) if compiled.any() else compiled
 
 
 def op_or_region(view: ProfileView) -> Ints:
     """Per row of `Profile.calls` the row of the outermost op around it, in compiled code of the whole region: what
     Inductor's wrapper does between its launches is neither of an op nor the user's. -1 for none."""
     compiled = compiled_calls(view)
+    if not compiled.any():
+        return view.call_top
     return np.where(compiled, outermost(compiled, view.call_parent), view.call_top)
 
 

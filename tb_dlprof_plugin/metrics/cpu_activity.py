@@ -7,15 +7,17 @@ union of its intervals with those before it, so that differences of covered time
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls, op_or_region
-from tb_dlprof_plugin.model.intervals import Intervals, exclusive, merge, union
+from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS
 from tb_dlprof_plugin.names.ops import COPY
-from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.profile_view import ProfileView, per_view
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, scalar_reads, sync_kinds
 
@@ -26,9 +28,16 @@ ACTIVITIES = ("dataloader", "synchronising", "copying", "launching", "ops", "pyt
 def split_by_activity(view: ProfileView, start_ns: Ints, stop_ns: Ints) -> Ints:
     """Time of each window by `ACTIVITIES` (ns), shape (windows, 7): rows sum to the windows' lengths."""
     result = np.zeros((len(start_ns), len(ACTIVITIES)), dtype=np.int64)
-    result[:, :-1] = exclusive(_layers(view), start_ns, stop_ns)
+    reached = [covered(intervals, start_ns, stop_ns) for intervals in _up_to_each(view)]
+    result[:, :-1] = np.diff(np.transpose(reached), axis=1, prepend=0)
     result[:, -1] = stop_ns - start_ns - result[:, :-1].sum(axis=1)
     return result
+
+
+@per_view
+def _up_to_each(view: ProfileView) -> tuple[Intervals, ...]:
+    """The union of the intervals of each activity but the last with those of all before it."""
+    return tuple(itertools.accumulate(_layers(view), merge))
 
 
 def _layers(view: ProfileView) -> tuple[Intervals, ...]:

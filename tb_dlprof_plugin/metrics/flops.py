@@ -107,6 +107,9 @@ class _Neighbours:
         self._calls, self._ops, self._strings = view.profile.calls, view.profile.ops, view.profile.strings
         self._outputs: dict[tuple[int, Shape, Shape], set[Shape]] | None = None
         self._received: dict[tuple[int, int, Shape], int] | None = None
+        # Calls of an op with the same neighbours do the same work.
+        self._forward: dict[tuple[int, Shape], MatrixWork | None] = {}
+        self._backward: dict[tuple[int, bool, bool, bool], MatrixWork | None] = {}
 
     def forward(self, row: int, op: int) -> MatrixWork | None:
         """The forward convolution of call ``row``."""
@@ -116,12 +119,14 @@ class _Neighbours:
             return None
         module = int(self._ops.module[op])
         found = self._output_shapes().get((module, image, weight), set())
-        if len(found) == 1:
-            return forward_convolution(shapes, dtypes, next(iter(found)))
-        if found:
+        if len(found) > 1:
             return None
-        output = self._next_input(row, image)
-        return None if output is None else forward_convolution(shapes, dtypes, output)
+        output = next(iter(found)) if found else self._next_input(row, image)
+        if output is None:
+            return None
+        if (op, output) not in self._forward:
+            self._forward[op, output] = forward_convolution(shapes, dtypes, output)
+        return self._forward[op, output]
 
     def backward(self, row: int, op: int) -> MatrixWork | None:
         """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node."""
@@ -140,9 +145,14 @@ class _Neighbours:
             return None
         received = self._gradients_received()
         thread, iteration = int(self._calls.thread[row]), int(self._view.call_iteration[row])
-        computed = [received.get((thread, iteration, shape), -1) > row for shape in (image, weight)]
-        # Neither: the recording ends here rather than that only the bias is trained.
-        return backward_convolution(shapes, dtypes, transposed, *computed) if any(computed) else None
+        of_image, of_weight = (received.get((thread, iteration, shape), -1) > row for shape in (image, weight))
+        if not of_image and not of_weight:
+            # The recording ends here rather than that only the bias is trained.
+            return None
+        key = (op, transposed, of_image, of_weight)
+        if key not in self._backward:
+            self._backward[key] = backward_convolution(shapes, dtypes, transposed, of_image, of_weight)
+        return self._backward[key]
 
     def recurrent(self, row: int, op: int) -> MatrixWork | None:
         """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""

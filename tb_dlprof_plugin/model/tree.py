@@ -94,9 +94,12 @@ def self_time(duration_ns: Ints, parent: Ints) -> Ints:
 
 
 def _follow(pointer: Ints) -> Ints:
-    """Where each row's pointers lead in the end; a row that points at itself is an end."""
-    while True:
-        further = pointer[pointer]
-        if np.array_equal(further, pointer):
-            return pointer
-        pointer = further
+    """Where each row's pointers lead in the end; a row that points at itself is an end. Overwrites them."""
+    rows, nearer = np.arange(len(pointer), dtype=np.int64), pointer
+    while len(rows):
+        further = pointer[nearer]
+        moved = further != nearer
+        # Those that have come to an end stay there.
+        rows, nearer = rows[moved], further[moved]
+        pointer[rows] = nearer
+    return pointer

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.profile import Role
+from tb_dlprof_plugin.model.lookup import joined, take_or
+from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.planning.calibration import Calibration
 from tb_dlprof_plugin.planning.dtype_flow import Flow
 from tb_dlprof_plugin.planning.kernel_times import Launched
@@ -30,12 +31,12 @@ _UNSCALE_BYTES = 8
 
 @dataclass(frozen=True)
 class AddedWork:
-    """``before`` holds what is added before rows of `Profile.launches`; times and counts are per iteration.
+    """``before`` is what is added; times and counts are per iteration.
 
     ``group_ns`` is the kernel time of casts by op group.
     """
 
-    before: dict[int, list[Added]]
+    before: Added
     casts: float
     cast_ns: float
     scaler_ns: float
@@ -61,25 +62,37 @@ def added_work(
     backward: dict[int, list[float]] = defaultdict(list)
     partner = _backward_groups(view)
     for op in flow.ops:
-        group = int(view.call_group[op.call])
+        own = int(view.call_group[op.call])
         for cast in op.casts:
             elements = cast.elements * (1.0 if cast.parameter else target.batch_ratio)
-            forward[group].append(calibration.forward_cast_ns + _CAST_BYTES * elements / rate)
-            if cast.differentiated and group in partner:
-                backward[partner[group]].append(calibration.backward_cast_ns + _CAST_BYTES * elements / rate)
-    before: dict[int, list[Added]] = defaultdict(list)
-    for row, group in _first_rows(view, work, {*forward, *backward}):
-        ops, kernels = (FORWARD_CAST_OPS, forward[group]) if group in forward else (BACKWARD_CAST_OPS, backward[group])
-        before[int(work.launch[row])] += [Added(host_ns * ops, kernel) for kernel in kernels]
+            forward[own].append(calibration.forward_cast_ns + _CAST_BYTES * elements / rate)
+            if cast.differentiated and own in partner:
+                backward[partner[own]].append(calibration.backward_cast_ns + _CAST_BYTES * elements / rate)
+    # The kernels of each group, one group behind the other.
+    kernels = backward | forward
+    count = np.zeros(len(view.groups), dtype=np.int64)
+    count[list(kernels)] = [len(some) for some in kernels.values()]
+    begin = np.zeros(len(count), dtype=np.int64)
+    begin[list(kernels)] = np.cumsum(count[list(kernels)]) - count[list(kernels)]
+    ops = np.full(len(count), BACKWARD_CAST_OPS)
+    ops[list(forward)] = FORWARD_CAST_OPS
+    row, group = _first_rows(view, work, count > 0)
+    place = np.repeat(np.arange(len(row)), count[group])
+    within = np.arange(len(place)) - np.repeat(np.cumsum(count[group]) - count[group], count[group])
+    gpu_ns = np.array([one for some in kernels.values() for one in some], dtype=np.float64)[
+        begin[group][place] + within
+    ]
+    before = Added(work.launch[row][place], (host_ns * ops)[group][place], gpu_ns, np.zeros(len(place), np.bool_))
     iterations = max(len(view.profile.iterations), 1)
-    cast_ns = sum(one.gpu_ns for row in before.values() for one in row) / iterations
-    casts = sum(len(row) for row in before.values()) / iterations
+    cast_ns, casts = sum(gpu_ns.tolist()) / iterations, len(gpu_ns) / iterations
     unscale = max(calibration.forward_cast_ns, _UNSCALE_BYTES * flow.parameter_elements / rate)
     if target.precision == "fp16":
-        for row in _first_optimizer_rows(view, work):
-            before[int(work.launch[row])].append(Added(host_ns * SCALER_OPS, unscale, wait=True))
-    group_ns = {group: sum(kernels) for group, kernels in (*backward.items(), *forward.items())}
-    return AddedWork(dict(before), casts, cast_ns, unscale if target.precision == "fp16" else 0.0, group_ns)
+        first = work.launch[_first_optimizer_rows(view, work)]
+        every = np.ones(len(first))
+        scaler = Added(first, host_ns * SCALER_OPS * every, unscale * every, every > 0)
+        before = joined([before, scaler], Added)
+    group_ns = {one: sum(some) for one, some in kernels.items()}
+    return AddedWork(before, casts, cast_ns, unscale if target.precision == "fp16" else 0.0, group_ns)
 
 
 def _backward_groups(view: ProfileView) -> dict[int, int]:
@@ -94,17 +107,15 @@ def _backward_groups(view: ProfileView) -> dict[int, int]:
     }
 
 
-def _first_rows(view: ProfileView, work: Launched, wanted: set[int]) -> list[tuple[int, int]]:
-    """The first row of each wanted op group in each iteration, with the group."""
+def _first_rows(view: ProfileView, work: Launched, wanted: Bools) -> tuple[Ints, Ints]:
+    """The first row of each wanted op group in each iteration, in order, and its group."""
     group, groups = view.call_group[work.call], len(view.groups)
-    rows = np.flatnonzero(group >= 0)
-    _, first = np.unique(work.iteration[rows] * groups + group[rows], return_index=True)
-    first = rows[np.sort(first)]
-    return [pair for pair in zip(first.tolist(), group[first].tolist(), strict=True) if pair[1] in wanted]
+    rows = np.flatnonzero(take_or(wanted, group, False))
+    first = np.sort(rows[np.unique(work.iteration[rows] * groups + group[rows], return_index=True)[1]])
+    return first, group[first]
 
 
-def _first_optimizer_rows(view: ProfileView, work: Launched) -> list[int]:
+def _first_optimizer_rows(view: ProfileView, work: Launched) -> Ints:
     role = view.profile.ops.role[view.profile.calls.op]
     rows = np.flatnonzero(role[work.call] == Role.OPTIMIZER)
-    _, first = np.unique(work.iteration[rows], return_index=True)
-    return [int(row) for row in rows[first]]
+    return rows[np.unique(work.iteration[rows], return_index=True)[1]]

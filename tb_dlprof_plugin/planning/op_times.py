@@ -14,7 +14,7 @@ import gzip
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -25,8 +25,10 @@ from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matr
 
 NEIGHBOURS = 64
 """With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
-_TOGETHER = 64
-"""Ops whose neighbours are found together: their distances from all measured ops take little memory."""
+_PRODUCTS = 1 << 18
+"""A product of matrices with more multiplications OpenBLAS gives to threads, which cost more than they save here."""
+_SOLVED_TOGETHER = 16
+"""Groups of ops with the same neighbours: a table of numbers for so many fits into a cache."""
 _NEAR = 0.5
 """Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
 _SQRT3 = math.sqrt(3.0)
@@ -60,9 +62,25 @@ class GaussianProcess:
     noise: float
 
     def covariance(self, left: Floats, right: Floats) -> Floats:
-        """Between rows of features, which are in lengths."""
-        products: Floats = left @ right.T
-        distance = np.sqrt(_apart(left, right, products))
+        """Between rows of features, which are in lengths; of tables of them, between the rows of each two."""
+        products: Floats = left @ np.swapaxes(right, -1, -2)
+        return self._near(_apart(_squares(left)[..., :, None], _squares(right)[..., None, :], products), products)
+
+    def own_covariance(self, rows: Floats) -> Floats:
+        """`covariance` of rows with themselves: each pair is computed once."""
+        products: Floats = rows @ np.swapaxes(rows, -1, -2)
+        one, other = _pairs(rows.shape[-2])
+        squares = _squares(rows)
+        near = self._near(
+            _apart(squares[..., one], squares[..., other], products[..., one, other]), products[..., one, other]
+        )
+        result = np.empty_like(products)
+        result[..., one, other] = near
+        result[..., other, one] = near
+        return result
+
+    def _near(self, apart: Floats, products: Floats) -> Floats:
+        distance = np.sqrt(apart)
         distance *= _SQRT3
         near = np.exp(-distance)
         distance += 1.0
@@ -71,11 +89,21 @@ class GaussianProcess:
         return near + self.trend * products
 
 
+def _squares(rows: Floats) -> Floats:
+    return np.asarray(np.einsum("...i,...i->...", rows, rows))
+
+
 def _apart(left: Floats, right: Floats, products: Floats) -> Floats:
-    """Squared distances between rows, from the products of all pairs: much faster than a table of differences."""
-    apart = (left * left).sum(axis=1)[:, None] - 2.0 * products
-    apart += (right * right).sum(axis=1)
+    """Squared distances between rows, from their squares and products: much faster than a table of differences."""
+    apart = left - 2.0 * products
+    apart += right
     return np.maximum(apart, 0.0, out=apart)
+
+
+@functools.cache
+def _pairs(count: int) -> tuple[Ints, Ints]:
+    """The pairs of so many rows."""
+    return np.triu_indices(count)
 
 
 @dataclass(frozen=True)
@@ -109,34 +137,43 @@ class RatioTable:
         nearest = self._nearest(at)
         for row, rows in enumerate(nearest):
             alike[rows.tobytes()].append(row)
-        found: dict[int, Ratio] = {}
-        for mine in alike.values():
-            found.update(zip(mine, self._solved(at[mine], nearest[mine[0]]), strict=True))
-        return [found[row] for row in range(len(at))]
+        values, spreads = np.empty(len(at)), np.empty(len(at))
+        # Those of about as many ops are solved in one call.
+        groups = sorted(alike.values(), key=len)
+        for first in range(0, len(groups), _SOLVED_TOGETHER):
+            some = groups[first : first + _SOLVED_TOGETHER]
+            most = len(some[-1])
+            # The last op of a shorter group is solved again.
+            rows = np.array([mine + mine[-1:] * (most - len(mine)) for mine in some])
+            values[rows], spreads[rows] = self._solved(at[rows], nearest[rows[:, 0]])
+        return list(map(Ratio, map(math.exp, values.tolist()), map(math.sqrt, spreads.tolist())))
 
-    def _solved(self, at: Floats, nearest: Ints) -> Iterator[Ratio]:
+    def _solved(self, at: Floats, nearest: Ints) -> tuple[Floats, Floats]:
+        """The logarithm of the ratio of ops and its variance, of each group by its neighbours."""
         process, near, known = self.process, self._scaled[nearest], self.logarithms[nearest]
-        noisy = process.covariance(near, near)
-        noisy.flat[:: len(near) + 1] += process.noise
+        noisy = process.own_covariance(near)
+        diagonal = np.arange(near.shape[1])
+        noisy[:, diagonal, diagonal] += process.noise
         shared = process.covariance(near, at)
         weights = np.linalg.solve(noisy, shared)
         # Of an op with itself: its distance is 0.
-        own = process.amplitude + process.trend * (at * at).sum(axis=1) + process.noise
-        mean = known.mean()
-        values = np.clip(mean + (known - mean) @ weights, known.min(), known.max())
-        left = np.maximum(own - (weights * shared).sum(axis=0), 0.0)
-        return map(Ratio, map(math.exp, values.tolist()), map(math.sqrt, left.tolist()))
+        own = process.amplitude + process.trend * (at * at).sum(axis=2) + process.noise
+        mean = known.mean(axis=1, keepdims=True)
+        values = mean + ((known - mean)[:, None, :] @ weights)[:, 0, :]
+        values = np.clip(values, known.min(axis=1, keepdims=True), known.max(axis=1, keepdims=True))
+        return values, np.maximum(own - (weights * shared).sum(axis=1), 0.0)
 
     def _nearest(self, at: Floats) -> Ints:
         """The rows most like each of several ops, ascending."""
         size = len(self._scaled)
         if size <= NEIGHBOURS:
             return np.tile(np.arange(size), (len(at), 1))
-        found = np.empty((len(at), NEIGHBOURS), dtype=np.int64)
-        for first in range(0, len(at), _TOGETHER):
-            some = at[first : first + _TOGETHER]
-            distance = _apart(some, self._scaled, some @ self._scaled.T)
-            found[first : first + _TOGETHER] = np.argpartition(distance, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
+        found, squares = np.empty((len(at), NEIGHBOURS), dtype=np.int64), _squares(self._scaled)
+        together = max(_PRODUCTS // self._scaled.size, 1)
+        for first in range(0, len(at), together):
+            some = at[first : first + together]
+            distance = _apart(_squares(some)[:, None], squares, some @ self._scaled.T)
+            found[first : first + together] = np.argpartition(distance, NEIGHBOURS - 1, axis=1)[:, :NEIGHBOURS]
         found.sort(axis=1)
         return found
 

@@ -27,7 +27,7 @@ from tb_dlprof_plugin.planning.op_times import OpTimes, measured
 from tb_dlprof_plugin.planning.target import ForecastError, Target, target_of
 from tb_dlprof_plugin.planning.unmeasured import refusal
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.change import NOTHING_ADDED, Change
 from tb_dlprof_plugin.simulation.estimate import SHORTEST_STEP_NS
 from tb_dlprof_plugin.simulation.pauses import loading_times
 from tb_dlprof_plugin.simulation.simulator import SimulatedStep, simulation
@@ -215,7 +215,7 @@ class _Forecaster:
         # Waiting for DataLoader workers is not CPU work.
         limits = self._loading.hidden or self._loading.least_step_ns
         waits = self._loading.waits if limits else None
-        change = Change(cpu=waits, keep_cpu=0.0, gpu=gpu, added=added.before if added else {})
+        change = Change(cpu=waits, keep_cpu=0.0, gpu=gpu, added=added.before if added else NOTHING_ADDED)
         return _Changed(change, times, added)
 
     @cached_property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union_of
-from tb_dlprof_plugin.model.profile import CallKind, Floats, Ints
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.pauses import loading_times, pauses
@@ -62,28 +62,51 @@ def clock_of(view: ProfileView, share: float) -> HostClock:
         view: the run.
         share: of the recorded time that launching takes; 1 for everything as recorded.
     """
+    parts = _parts(view, share < 1.0)
+    slope = np.full(len(parts.length_ns), share)
+    own = parts.paused
+    slope[own] = np.maximum(share, 1.0 - parts.events * EVENT_NS / parts.length_ns[own])
+    slope[parts.loading] = 1.0
+    slope[parts.stands] = 0.0
+    return HostClock(parts.edges, np.concatenate([[0.0], np.cumsum(parts.length_ns * slope)]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """A run's time between ``edges``: which parts are pauses (with so many events in each), loading, or waits."""
+
+    edges: Floats
+    length_ns: Ints
+    paused: Bools
+    events: Ints
+    loading: Bools
+    stands: Bools
+
+
+def _parts(view: ProfileView, unprofiled: bool) -> _Parts:
+    return view.kept((f"{__name__}._parts", unprofiled), lambda: _found_parts(view, unprofiled))
+
+
+def _found_parts(view: ProfileView, unprofiled: bool) -> _Parts:
     iterations = view.profile.iterations
     first, last = int(iterations.host_start_ns.min()), int(iterations.host_stop_ns.max())
     nothing: Intervals = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     waiting, loading = waiting_times(view, view.selection()), loading_times(view, view.selection())
-    paused, recorders = (pauses(view, view.selection()), _recorders_own(view)) if share < 1.0 else (nothing, nothing)
+    paused, recorders = (pauses(view, view.selection()), _recorders_own(view)) if unprofiled else (nothing, nothing)
     edges = np.unique(np.concatenate([[first, last], *waiting, *loading, *paused, *recorders]).astype(np.int64))
     edges = edges[(edges >= first) & (edges <= last)]
     starts, stops = edges[:-1], edges[1:]
-    stands = covered(merge(waiting, recorders), starts, stops) > 0
-    slope = np.full(len(starts), share)
     own = covered(paused, starts, stops) > 0
-    slope[own] = np.maximum(share, 1.0 - _events(view, starts[own], stops[own]) * EVENT_NS / (stops - starts)[own])
-    slope[covered(loading, starts, stops) > 0] = 1.0
-    slope[stands] = 0.0
-    clean = np.concatenate([[0.0], np.cumsum((stops - starts) * slope)])
-    return HostClock(edges.astype(np.float64), clean)
-
-
-def _events(view: ProfileView, starts: Ints, stops: Ints) -> Ints:
-    """How many recorded calls begin in each interval."""
-    begun = np.sort(view.profile.calls.start_ns)
-    return np.searchsorted(begun, stops) - np.searchsorted(begun, starts)
+    # Recorded calls that begin in each.
+    begun = np.sort(view.profile.calls.start_ns) if own.any() else np.zeros(0, np.int64)
+    return _Parts(
+        edges=edges.astype(np.float64),
+        length_ns=stops - starts,
+        paused=own,
+        events=np.searchsorted(begun, stops[own]) - np.searchsorted(begun, starts[own]),
+        loading=covered(loading, starts, stops) > 0,
+        stands=covered(merge(waiting, recorders), starts, stops) > 0,
+    )
 
 
 def _recorders_own(view: ProfileView) -> Intervals:

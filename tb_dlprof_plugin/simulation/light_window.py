@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import union
-from tb_dlprof_plugin.model.lookup import rows_of_each, take_or
+from tb_dlprof_plugin.model.lookup import rows_of_each, take_or, take_rows
 from tb_dlprof_plugin.model.profile import (
     CallKind,
     Calls,
@@ -49,8 +49,12 @@ class Light:
     light_ns: tuple[Floats, ...]
 
     @cached_property
-    def _row_of_launch(self) -> dict[int, int]:
-        return {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
+    def _row_of_launch(self) -> Ints:
+        """Per row of the full recording's launches the last one here, -1 for none."""
+        known = np.flatnonzero(self.launch >= 0)
+        rows = np.full(int(self.launch.max(initial=-1)) + 1, -1)
+        rows[self.launch[known]] = known
+        return rows
 
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
@@ -68,8 +72,11 @@ class Light:
                 starts.append(np.round(np.interp(change.cpu[0][inside], full, light)).astype(np.int64))
                 stops.append(np.round(np.interp(change.cpu[1][inside], full, light)).astype(np.int64))
             cpu = union(np.concatenate(starts), np.concatenate(stops))
-        mine = self._row_of_launch
-        added = {mine[row]: more for row, more in change.added.items() if row in mine}
+        added = change.added
+        if len(added):
+            rows = self._row_of_launch
+            mine = np.where(added.launch < len(rows), rows[np.minimum(added.launch, len(rows) - 1)], -1)
+            added = take_rows(replace(added, launch=mine), mine >= 0)
         return replace(change, gpu=gpu, concurrent=concurrent, removed_waits=removed_waits, cpu=cpu, added=added)
 
 

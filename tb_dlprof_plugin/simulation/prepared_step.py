@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import joined, take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.change import Added, Change
 from tb_dlprof_plugin.simulation.host_clock import HostClock
-from tb_dlprof_plugin.simulation.replay import ALONE, WAIT, WAIT_FOR, WAIT_FOR_MARK, Replayed, Step, replay
-from tb_dlprof_plugin.simulation.sequence import sequence
+from tb_dlprof_plugin.simulation.replay import ALONE, WAIT, WAIT_FOR, WAIT_FOR_MARK, Joins, Replayed, Steps, replay
+from tb_dlprof_plugin.simulation.sequence import rows_by_iteration, sequence_of
 from tb_dlprof_plugin.simulation.waits import EVERYTHING
 
 _MOST_ROWS = 8_000
@@ -34,8 +36,7 @@ def chosen_iterations(view: ProfileView, selection: Selection) -> Ints:
     median = float(np.median(duration))
     order = np.argsort(np.abs(duration - median), kind="stable")
     order = order[duration[order] <= _OUTLIER * median]
-    rows = np.bincount(sequence(view, view.selection()).iteration, minlength=len(view.profile.iterations))
-    until = np.searchsorted(np.cumsum(rows[numbers[order]]), _MOST_ROWS, side="right")
+    until = np.searchsorted(np.cumsum(rows_by_iteration(view)[numbers[order]]), _MOST_ROWS, side="right")
     return np.sort(numbers[order[: max(int(until), _LEAST_ITERATIONS)]])
 
 
@@ -43,7 +44,7 @@ class Replays:
     """Some iterations of a run, prepared."""
 
     def __init__(self, view: ProfileView, iterations: Ints) -> None:
-        whole = sequence(view, view.selection())
+        whole = sequence_of(view, iterations)
         self._view, self.iterations = view, iterations
         self._whole = whole
         rows = np.flatnonzero(np.isin(whole.iteration, iterations))
@@ -78,7 +79,7 @@ class Replays:
         runs = np.ones(len(self._rows), dtype=np.bool_)
         stream = self._stream.copy()
         concurrent = np.zeros(len(self._rows), dtype=np.bool_)
-        added: dict[int, list[Added]] = {}
+        added = joined([change.added for change in changes], Added)
         for change in changes:
             rest *= change.keep_rest
             gap *= change.keep_gaps
@@ -90,8 +91,6 @@ class Replays:
                 runs &= ~(~launches & change.removed_waits[self._call])
             if change.concurrent is not None and len(change.concurrent):
                 concurrent |= launches & change.concurrent[activity]
-            for row, more in change.added.items():
-                added.setdefault(row, []).extend(more)
         runs &= keep > 0
         stream[concurrent] += self._streams
         replayed = replay(self._steps(clock, keep, gap, runs, stream, added), self._devices(), backlog_ns)
@@ -111,45 +110,42 @@ class Replays:
         gap_ns: float,
         runs: Bools,
         stream: Ints,
-        added: dict[int, list[Added]],
-    ) -> list[Step]:
+        added: Added,
+    ) -> Steps:
         """The iterations as they are to be replayed."""
         iterations = self._view.profile.iterations
-        at = clock.at(self._whole.at_ns[self._rows])
-        begin, end = clock.at(iterations.host_start_ns), clock.at(iterations.host_stop_ns)
+        rows = np.flatnonzero(runs)
+        begin, end = (clock.at(times[self.iterations]) for times in (iterations.host_start_ns, iterations.host_stop_ns))
+        # Rows are in order of their iterations.
+        begins = np.searchsorted(self._iteration[rows], self.iterations)
+        number = np.searchsorted(self.iterations, self._iteration[rows])
+        own = np.maximum(clock.at(self._whole.at_ns[self._rows[rows]]) - begin[number], 0.0)
+        lasts = end - begin
+        np.maximum.at(lasts, number, own)
+        starts = np.concatenate([[0.0], np.cumsum(lasts)])
         # Less time means fewer kernels, and so fewer gaps.
         gaps, lags = gap_ns * np.minimum(keep, 1.0), self._lag_ns * keep
-        joins, mark = (self._joins, self._mark) if runs.all() else self._without(runs)
-        what = self._coded(stream)
-        thread = self._whole.thread[self._rows] if self._whole.parallel else None
-        resumes = self._whole.resumes[self._rows]
-        gpu_ns = self._gpu_ns * keep
-        steps = []
-        # Rows are in order of their iterations.
-        begins, ends = (np.searchsorted(self._iteration, self.iterations, side) for side in ("left", "right"))
-        for number, first, stop in zip(self.iterations.tolist(), begins.tolist(), ends.tolist(), strict=True):
-            rows = first + np.flatnonzero(runs[first:stop])
-            own = np.maximum.accumulate(np.maximum(at[rows] - begin[number], 0.0))
-            last = max(float(end[number] - begin[number]), float(own[-1]) if len(own) else 0.0)
-            step = Step(
-                at_ns=own,
-                stream=what[rows],
-                gpu_ns=gpu_ns[rows],
-                gap_ns=gaps[rows],
-                lag_ns=lags[rows],
-                joins=list(map(joins.__getitem__, rows.tolist())),
-                queued=self._first[rows],
-                mark=mark[rows],
-                thread=None if thread is None else thread[rows],
-                resumes=resumes[rows],
-                end_ns=last,
-            )
-            if added:
-                launch = self._launch[rows].tolist()
-                here = {place: added[one] for place, one in enumerate(launch) if one in added}
-                step = _with_added(step, here, gap_ns) if here else step
-            steps.append(step)
-        return steps
+        joins, mark = (self._joins, self._mark) if len(rows) == len(runs) else self._without(runs)
+        steps = Steps(
+            at_ns=np.maximum.accumulate(own + starts[number]),
+            stream=self._coded(stream)[rows],
+            gpu_ns=(self._gpu_ns * keep)[rows],
+            gap_ns=gaps[rows],
+            lag_ns=lags[rows],
+            joins=_moved(joins, np.cumsum(runs) - 1, runs),
+            queued=self._first[rows],
+            mark=mark[rows],
+            thread=self._whole.thread[self._rows[rows]] if self._whole.parallel else None,
+            resumes=self._whole.resumes[self._rows[rows]],
+            begins=begins,
+            starts_ns=starts,
+        )
+        if not len(added):
+            return steps
+        place = np.full(len(self._view.profile.launches), -1)
+        launched = np.flatnonzero(self._launch[rows] >= 0)
+        place[self._launch[rows][launched]] = launched
+        return _with_added(steps, place[added.launch], added, gap_ns)
 
     def _coded(self, stream: Ints) -> Ints:
         """Streams as `replay` takes them."""
@@ -157,8 +153,10 @@ class Replays:
         one = np.where(self._waits_for >= 0, WAIT_FOR_MARK - self._waits_for, WAIT_FOR - stream)
         return np.where(waiting, np.where((stream == EVERYTHING) & (self._waits_for < 0), WAIT, one), stream)
 
-    def _without(self, runs: Bools) -> tuple[list[tuple[int, ...] | None], Ints]:
+    def _without(self, runs: Bools) -> tuple[Joins, Ints]:
         """Dependencies and marks where some activities do not run: what waits for one waits for what was before it."""
+        if not (self._mark >= 0).any():
+            return self._joins, self._mark
         instead: dict[int, int] = {}
         last: dict[int, int] = {}
         marked = (self._mark >= 0).tolist()
@@ -172,81 +170,65 @@ class Replays:
         mark = self._mark.copy()
         kept = [one for one in instead.values() if one >= 0]
         mark[kept] = kept
-        joins = [None if some is None else tuple(instead.get(one, one) for one in some) for some in self._joins]
-        return joins, mark
+        return {row: tuple(instead.get(one, one) for one in some) for row, some in self._joins.items()}, mark
 
-    def _marked(self) -> tuple[Ints, Ints, list[tuple[int, ...] | None]]:
+    def _marked(self) -> tuple[Ints, Ints, Joins]:
         """Numbers of the activities that are waited for by themselves; at the waits of the CPU for one its number, else
         -1; and per row those that it waits for on other streams."""
         whole, rows = self._whole, self._rows
         place = np.full(len(whole), -1)
         place[rows] = np.arange(len(rows))
-        target = whole.target[rows]
-        of_launch = dict(
-            zip(self._launch[self._launch >= 0].tolist(), np.flatnonzero(self._launch >= 0).tolist(), strict=True)
-        )
-        waited = np.array([of_launch.get(one, -1) if one >= 0 else -1 for one in target.tolist()], dtype=np.int64)
-        joins: list[tuple[int, ...] | None] = [None] * len(rows)
-        for row, others in whole.waits_for.items():
-            kept = tuple(int(place[other]) for other in others if place[other] >= 0)
-            if place[row] >= 0 and kept:
+        of_launch = np.full(len(self._view.profile.launches), -1)
+        launched = np.flatnonzero(self._launch >= 0)
+        of_launch[self._launch[launched]] = launched
+        waited = take_or(of_launch, whole.target[rows], -1)
+        joins: dict[int, tuple[int, ...]] = {}
+        waiting = np.fromiter(whole.waits_for, np.int64, len(whole.waits_for))
+        for row in waiting[place[waiting] >= 0].tolist():
+            if kept := tuple(int(place[other]) for other in whole.waits_for[row] if place[other] >= 0):
                 joins[int(place[row])] = kept
         mark = np.full(len(rows), -1)
         wanted = np.unique(
-            np.array([*waited[waited >= 0].tolist(), *(one for some in joins if some for one in some)], dtype=np.int64)
+            np.array([*waited[waited >= 0].tolist(), *(one for some in joins.values() for one in some)], dtype=np.int64)
         )
         mark[wanted] = wanted
         return mark, waited, joins
 
 
-def _with_added(step: Step, added: dict[int, list[Added]], gap_ns: float) -> Step:
-    """A step with more work before some of its rows."""
-    place, host, gpu, stream = [], [], [], []
-    any_stream = int(step.stream[step.stream >= 0][0]) if (step.stream >= 0).any() else 0
-    for row in sorted(added):
-        own = int(step.stream[row])
-        for one in added[row]:
-            place.append(row)
-            host.append(one.host_ns)
-            gpu.append(one.gpu_ns)
-            stream.append((own if own >= 0 else any_stream) if one.gpu_ns else ALONE)
-            if one.wait:
-                place.append(row)
-                host.append(0.0)
-                gpu.append(0.0)
-                stream.append(WAIT)
-    where = np.array(place)
-    cost = np.array(host)
-    order = np.arange(len(place))
+def _moved(joins: Joins, to: Ints, stays: Bools | None = None) -> Joins:
+    """The same by the rows' new places, of those that stay."""
+    return {int(to[row]): some for row, some in joins.items() if stays is None or stays[row]}
+
+
+def _with_added(steps: Steps, place: Ints, added: Added, gap_ns: float) -> Steps:
+    """Steps with more work before some of their rows; ``place`` is -1 for what is added before none of them."""
+    order = np.argsort(place, kind="stable")
+    order = order[place[order] >= 0]
+    # A wait is a row of its own.
+    rows = np.repeat(order, 1 + added.wait[order])
+    waits = np.concatenate([[False], rows[1:] == rows[:-1]]) if len(rows) else np.zeros(0, dtype=np.bool_)
+    where, count = place[rows], len(steps.at_ns)
+    host, gpu = np.where(waits, 0.0, added.host_ns[rows]), np.where(waits, 0.0, added.gpu_ns[rows])
+    stream = np.where(waits, WAIT, np.where(gpu > 0, steps.stream[where], ALONE))
     # The CPU time of work added before a row delays that row and all after it.
-    before = np.zeros(len(step.at_ns) + 1)
-    np.add.at(before, where, cost)
-    delay = np.cumsum(before)
-    earlier = np.cumsum(cost)
-    at_new = step.at_ns[where] + earlier[order]
-    size = len(place)
-    return Step(
-        at_ns=np.insert(step.at_ns + delay[:-1], where, at_new),
-        stream=np.insert(step.stream, where, stream),
-        gpu_ns=np.insert(step.gpu_ns, where, gpu),
-        gap_ns=np.insert(step.gap_ns, where, np.full(size, gap_ns)),
-        lag_ns=np.insert(step.lag_ns, where, np.zeros(size)),
-        joins=_inserted(step.joins, place),
-        queued=np.insert(step.queued, where, np.ones(size, dtype=np.bool_)),
-        mark=np.insert(step.mark, where, np.full(size, -1)),
-        thread=None if step.thread is None else np.insert(step.thread, where, step.thread[where]),
-        resumes=np.insert(step.resumes, where, step.resumes[where]),
-        end_ns=step.end_ns + float(cost.sum()),
+    earlier = np.concatenate([[0.0], np.cumsum(host)])
+    delay = earlier[np.searchsorted(where, np.arange(count), side="right")]
+    before = np.searchsorted(where, np.append(steps.begins, count), side="left")
+
+    def inserted(column: Any, values: Any) -> Any:
+        return np.insert(column, where, values)
+
+    return Steps(
+        at_ns=inserted(steps.at_ns + delay, steps.at_ns[where] + earlier[1:]),
+        stream=inserted(steps.stream, stream),
+        gpu_ns=inserted(steps.gpu_ns, gpu),
+        gap_ns=inserted(steps.gap_ns, gap_ns),
+        lag_ns=inserted(steps.lag_ns, 0.0),
+        joins=_moved(steps.joins, np.arange(count) + np.searchsorted(where, np.arange(count), side="right")),
+        queued=inserted(steps.queued, True),
+        mark=inserted(steps.mark, -1),
+        thread=None if steps.thread is None else inserted(steps.thread, steps.thread[where]),
+        resumes=inserted(steps.resumes, steps.resumes[where]),
+        begins=steps.begins + before[:-1],
+        starts_ns=steps.starts_ns + earlier[before],
     )
-
-
-def _inserted(joins: Sequence[tuple[int, ...] | None], places: Sequence[int]) -> list[tuple[int, ...] | None]:
-    """The list with None before the given places."""
-    result: list[tuple[int, ...] | None] = []
-    done = 0
-    for place in places:
-        result.extend(joins[done:place])
-        result.append(None)
-        done = place
-    result.extend(joins[done:])
-    return result

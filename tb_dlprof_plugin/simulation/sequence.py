@@ -1,4 +1,4 @@
-"""The recorded iterations as one sequence of launches and waits, in the CPU's order."""
+"""Recorded iterations as one sequence of launches and waits, in the CPU's order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from tb_dlprof_plugin.model.intervals import covered_by_others
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
-from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection, per_view
 from tb_dlprof_plugin.simulation.streams import joined
 from tb_dlprof_plugin.simulation.waits import EVERYTHING, stream_numbers, waits
 
+_MOST_ROWS = 60_000
+"""Of a longer run the sequence of all iterations takes too long for a page: dependencies are found row by row."""
 _WELL_BEFORE_NS = 20_000
 _ENOUGH = 20
 _TYPICAL = 0.25
@@ -66,13 +68,35 @@ class Sequence:
         return len(self.launch)
 
 
+@per_view
+def rows_by_iteration(view: ProfileView) -> Ints:
+    """How many rows the sequence has of each iteration."""
+    launches, known = view.profile.launches, waits(view, view.selection())
+    called = np.concatenate([launches.call[launches.call >= 0], known.call[~known.nothing]])
+    iteration = view.call_iteration[called] if len(called) else called
+    return np.bincount(iteration[iteration >= 0], minlength=len(view.profile.iterations))
+
+
 @per_selection
 def sequence(view: ProfileView, _: Selection) -> Sequence:
     """The sequence of all iterations of a run."""
+    return _sequence(view, np.ones(len(view.profile.iterations), dtype=np.bool_))
+
+
+def sequence_of(view: ProfileView, iterations: Ints) -> Sequence:
+    """A sequence with some iterations: of a short run all; of a long one those before them too, which they wait for."""
+    if rows_by_iteration(view).sum() <= _MOST_ROWS:
+        return sequence(view, view.selection())
+    wanted = np.zeros(len(view.profile.iterations), dtype=np.bool_)
+    wanted[np.concatenate([iterations, np.maximum(iterations - 1, 0)])] = True
+    return _sequence(view, wanted)
+
+
+def _sequence(view: ProfileView, wanted: Bools) -> Sequence:
     launches, calls = view.profile.launches, view.profile.calls
-    rows = np.flatnonzero((launches.call >= 0) & (view.launch_iteration >= 0))
+    rows = np.flatnonzero((launches.call >= 0) & take_or(wanted, view.launch_iteration, False))
     known = waits(view, view.selection())
-    useful = ~known.nothing
+    useful = ~known.nothing & take_or(wanted, view.call_iteration[known.call], False)
     call = np.concatenate([launches.call[rows], known.call[useful]])
     at = np.concatenate([calls.start_ns[launches.call[rows]], known.until_ns[useful]])
     begun = calls.start_ns[call]

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.kernel_times import Launched, launched
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.change import Added
+from tb_dlprof_plugin.simulation.change import AddedRow
 
 PER_OP = 3000.0
 """What an op takes the CPU (ns)."""
@@ -46,10 +46,10 @@ def added(view: ProfileView, work: Launched, precision: str = "bf16", **asked: A
     return added_work(view, work, flow(view, 1), target_of(view, precision, **asked), PER_OP, KNOWN)
 
 
-def by_row(work: Launched, found: AddedWork) -> dict[int, list[Added]]:
+def by_row(work: Launched, found: AddedWork) -> dict[int, list[AddedRow]]:
     """What is added before each row of the launches."""
     place = {launch: row for row, launch in enumerate(work.launch.tolist())}
-    return {place[launch]: added for launch, added in found.before.items()}
+    return {place[launch]: added for launch, added in found.before.by_launch().items()}
 
 
 def forward_ns(elements: float) -> float:
@@ -132,4 +132,4 @@ def test_unscaling_goes_over_all_gradients(view: ProfileView, work: Launched) ->
 def test_an_op_that_launches_nothing_casts_nothing(view: ProfileView, work: Launched) -> None:
     nothing = Launched(work.iteration[:0], work.launch[:0], work.call[:0])
     found = added_work(view, nothing, flow(view, 1), target_of(view, "fp16"), PER_OP, KNOWN)
-    assert (found.before, found.casts, found.cast_ns) == ({}, 0, 0)
+    assert (len(found.before), found.casts, found.cast_ns) == (0, 0, 0)

@@ -12,7 +12,7 @@ import pytest
 from tb_dlprof_plugin.model.profile import LightCalls, LightLaunches, LightWindow
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
+from tb_dlprof_plugin.simulation.change import Added, AddedRow, Change, without_calls
 from tb_dlprof_plugin.simulation.light_window import light
 from tb_dlprof_plugin.simulation.recorder_cost import LIGHT_SHARE
 from tb_dlprof_plugin.simulation.simulator import simulation
@@ -106,7 +106,7 @@ def test_a_change_of_the_recording_is_made_to_the_light_window(make: Callable[..
         Change(
             cpu=(starts[1:2] + 202_000, starts[1:2] + 1_200_000),
             gpu=np.arange(8) / 8.0,
-            added={3: [Added(1.0, 2.0)]},
+            added=Added.of({3: [AddedRow(1.0, 2.0)]}),
             removed_waits=gone.removed_waits,
         )
     )
@@ -115,7 +115,7 @@ def test_a_change_of_the_recording_is_made_to_the_light_window(make: Callable[..
     assert change.cpu is not None
     # Between the two launches of the second step.
     assert [int(edge[0]) - 11_000_000 for edge in change.cpu] == [102_000, 600_000]
-    assert change.added == {3: [Added(1.0, 2.0)]}
+    assert change.added.by_launch() == {3: [AddedRow(1.0, 2.0)]}
     assert change.removed_waits is not None
     assert int(change.removed_waits.sum()) == 1
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_dlprof_plugin.simulation import replay as module
 from tb_dlprof_plugin.simulation.replay import (
     ALONE,
     LAUNCH_LATENCY_NS,
@@ -17,7 +18,7 @@ from tb_dlprof_plugin.simulation.replay import (
     WAIT_FOR,
     WAIT_FOR_MARK,
     Replayed,
-    Step,
+    Steps,
     replay,
 )
 
@@ -52,32 +53,35 @@ def waits(host_us: float = 0, stream: int = WAIT) -> Row:
     return Row(host_us, stream=stream)
 
 
-def step(rows: list[Row], gap_us: float = 0.0, threads: bool = False) -> Step:
-    """The rows as a step; all threads share one sum of the CPU's work."""
-    at = np.cumsum([row.host_us * US for row in rows]) if rows else np.zeros(0)
-    return Step(
-        at_ns=np.array(at, dtype=np.float64),
+def steps(*iterations: list[Row], gap_us: float = 0.0, threads: bool = False) -> Steps:
+    """Iterations of these rows; all threads share one sum of the CPU's work."""
+    rows = [row for iteration in iterations for row in iteration]
+    at = np.cumsum([0.0] + [row.host_us * US for row in rows])
+    begins = np.cumsum([0] + [len(iteration) for iteration in iterations])
+    return Steps(
+        at_ns=at[1:],
         stream=np.array([row.stream for row in rows], dtype=np.int64),
         gpu_ns=np.array([row.gpu_us * US for row in rows], dtype=np.float64),
         gap_ns=np.full(len(rows), gap_us * US),
         lag_ns=np.array([row.lag_us * US for row in rows], dtype=np.float64),
-        joins=[row.joins for row in rows],
+        joins={at: row.joins for at, row in enumerate(rows) if row.joins},
         queued=np.array([not row.in_graph for row in rows], dtype=np.bool_),
         mark=np.array([row.mark for row in rows], dtype=np.int64),
         thread=np.array([row.thread for row in rows], dtype=np.int64) if threads else None,
         resumes=np.array([row.resumes for row in rows], dtype=np.bool_),
-        end_ns=float(at[-1]) if len(rows) else 0.0,
+        begins=begins[:-1],
+        starts_ns=at[begins],
     )
 
 
 def once(rows: list[Row], gap_us: float = 0.0, threads: bool = False) -> Replayed:
     """One step on an idle GPU."""
-    return replay([step(rows, gap_us, threads)], [0, 0, 1], backlog_ns=0.0)
+    return replay(steps(rows, gap_us=gap_us, threads=threads), [0, 0, 1], backlog_ns=0.0)
 
 
 def again(rows: list[Row], gap_us: float = 0.0) -> Replayed:
     """The step over and over."""
-    return replay([step(rows, gap_us)] * 3, [0, 0, 1])
+    return replay(steps(rows, rows, rows, gap_us=gap_us), [0, 0, 1])
 
 
 def test_the_times_below_count_on_this_latency() -> None:
@@ -176,12 +180,12 @@ def test_threads_that_launch_side_by_side_wait_each_for_itself() -> None:
 
 def test_the_gpu_may_be_behind_when_the_first_step_begins() -> None:
     # Free at 50, done at 70: 20 behind the step before.
-    found = replay([step([kernel(1, 20)])], [0], backlog_ns=50 * US)
+    found = replay(steps([kernel(1, 20)]), [0], backlog_ns=50 * US)
     assert found.step_ns == 20 * US
 
 
 def test_nothing_takes_no_time() -> None:
-    assert replay([], [0]) == Replayed(0.0, 0.0, 0.0)
+    assert replay(steps(), [0]) == Replayed(0.0, 0.0, 0.0)
     assert once([]) == Replayed(0.0, 0.0, 0.0)
 
 
@@ -227,4 +231,35 @@ def test_a_longer_kernel_never_makes_one_step_shorter(rows: list[Row], data: st.
 def test_equal_iterations_have_one_step(copies: int) -> None:
     rows = [kernel(3, 20), waits(), kernel(4, 5, 1), own(9)]
     # 3 + 3 + 20 to the wait, then 4 and 9 of the CPU, while the last kernel runs from 33 to 38.
-    assert replay([step(rows)] * copies, [0, 0]).step_ns == 39 * US
+    assert replay(steps(*[rows] * copies), [0, 0]).step_ns == 39 * US
+
+
+_MANY_ROWS = st.lists(
+    st.builds(
+        Row,
+        st.floats(0, 5),
+        st.floats(0, 9),
+        st.sampled_from([0, 1, 2, 0, 1, 2, 0, WAIT, ALONE, WAIT_FOR - 1, WAIT_FOR_MARK - 7]),
+        joins=st.sampled_from([None] * 9 + [(7,)]),
+        mark=st.sampled_from([-1, -1, 7]),
+        lag_us=st.sampled_from([0.0, 0.0, 1.1]),
+        in_graph=st.booleans(),
+        thread=st.sampled_from([0] * 9 + [1]),
+        resumes=st.sampled_from([False] * 9 + [True]),
+    ),
+    max_size=60,
+)
+
+
+@given(_MANY_ROWS, st.integers(1, 90), st.integers(0, 2), st.booleans())
+def test_launches_in_a_row_by_columns_are_what_they_are_one_by_one(
+    rows: list[Row], copies: int, gap: int, threads: bool
+) -> None:
+    # More than the queue holds, too.
+    iterations = steps(rows * copies, rows, rows, gap_us=gap, threads=threads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_MANY", 1)
+        patch.setattr(module, "_FEW_JOINS", 100)
+        by_columns = replay(iterations, [0, 0, 1])
+        patch.setattr(module, "_MANY", 1 << 62)
+        assert by_columns == replay(iterations, [0, 0, 1])

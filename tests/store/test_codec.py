@@ -151,3 +151,20 @@ def test_the_precision_of_a_cpu_run_is_that_of_its_matrix_inputs(cpu_view: Profi
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"hello world"])
 def test_other_writers_metadata_is_no_header(content: bytes) -> None:
     assert parse_header(content) is None
+
+
+def test_equal_steps_are_packed_as_far_as_they_may_be_read(new_trace) -> None:
+    # GIVEN steps whose ops take other times, and each step the same: packed well, too many rows for the file's size
+    trace = new_trace()
+    times = (np.random.default_rng(1).integers(1, 20_000, 4_000) / 1000).tolist()
+    for number in range(20):
+        at = 100_000 * number
+        trace.step(number, at, 100_000)
+        for place, time in enumerate(times):
+            trace.op("aten::relu", at + 20 * place, time)
+    profile = trace.profile()
+    blob = encode(profile)
+    unpacked = gzip.decompress(blob)
+    # WHEN it is stored THEN it is read again, and takes less than unpacked
+    _assert_same(decode(blob), profile)
+    assert len(gzip.compress(unpacked)) < len(blob) < 0.8 * len(unpacked)

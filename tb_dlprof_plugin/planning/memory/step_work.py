@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from tb_dlprof_plugin.planning.memory.rewrite_batch import input_size, is_betwee
 from tb_dlprof_plugin.planning.memory.rewrite_optimizer import OPTIMIZER_WORK, OptimizerStepCost, recorded_optimizer
 from tb_dlprof_plugin.planning.memory.step_program import inside
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
+from tb_dlprof_plugin.simulation.change import NOTHING_ADDED, Added, AddedRow, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation
 
 _GRADIENT_WORDS = 3.0
@@ -63,7 +63,8 @@ class StepWork:
         self._view, self._profile, self._simulated = view, profile, simulated
         shares = base.gpu if base is not None else None
         self._gpu = np.ones(len(profile.launches)) if shares is None else shares
-        self._before: Mapping[int, list[Added]] = base.added if base is not None else {}
+        self._added = base.added if base is not None else NOTHING_ADDED
+        self._before = self._added.by_launch()
         launches, calls, ops = profile.launches, profile.calls, profile.ops
         self._op = take_or(calls.op, launches.call, 0)
         self._linked = (launches.call >= 0) & (view.launch_iteration >= 0)
@@ -76,7 +77,7 @@ class StepWork:
     def after(self, change: Change) -> StepWork:
         """The same once kernels take another share of their time, on top of what they do already."""
         gpu = self._gpu if change.gpu is None else self._gpu * change.gpu
-        return StepWork(self._view, self._simulated, Change(gpu=gpu, added=self._before))
+        return StepWork(self._view, self._simulated, Change(gpu=gpu, added=self._added))
 
     def checkpoints(self, modules: Sequence[str], times: int = 1) -> WorkChange:
         """The forward pass of modules once more, before the first launch of each one's backward pass."""
@@ -90,12 +91,12 @@ class StepWork:
         rows = self._rows_of(step)
         longer = np.ones(len(self._gpu))
         longer[rows] = 1 + count * share
-        added = dict(own.change.added)
+        added = own.change.added.by_launch()
         host = count * number * self._op_ns * int((step & self._is_op).sum()) / self._iterations
         for row in self._first_rows(rows).values():
-            added[row] = [*added.get(row, []), Added(host, 0.0)]
+            added.setdefault(row, []).append(AddedRow(host, 0.0))
         more = count * share * float(self._time(rows).sum()) / self._iterations
-        return WorkChange(Change(gpu=longer, added=added), own.gpu_ns + more)
+        return WorkChange(Change(gpu=longer, added=Added.of(added)), own.gpu_ns + more)
 
     def optimizer(self, name: str) -> WorkChange:
         """Another optimizer in place of the recorded one.
@@ -118,7 +119,8 @@ class StepWork:
         # What has a launch removed loses what is added before it.
         left[list(first)] = _NEARLY_NOTHING
         return WorkChange(
-            replace(gone, gpu=left, added={row: [Added(host, each)] * kernels for row in first}), each * kernels - was
+            replace(gone, gpu=left, added=Added.of({row: [AddedRow(host, each)] * kernels for row in first})),
+            each * kernels - was,
         )
 
     @cached_property
@@ -140,18 +142,18 @@ class StepWork:
         order = others[np.argsort(self._profile.launches.start_ns[others], kind="stable")]
         ops = float((self._is_op & ~self._inherited(calls)).sum())
         host = self._op_ns * ops / max(len(others), 1)
-        added: dict[int, list[Added]] = defaultdict(list)
+        added: dict[int, list[AddedRow]] = defaultdict(list)
         for row in order.tolist():
             place = places.get(int(self._view.launch_iteration[row]))
             if place is not None:
                 added[place] += self._again(row, host)
-        sums: list[Added] = []
+        sums: list[AddedRow] = []
         with contextlib.suppress(NoWork):
             sums = self._per_parameter(rows, _GRADIENT_WORDS)
         for place in places.values():
             added[place] += sums
         more = sum(one.gpu_ns for one in sums)
-        return WorkChange(Change(added=dict(added)), self._gpu_ns(others) + more)
+        return WorkChange(Change(added=Added.of(added)), self._gpu_ns(others) + more)
 
     def kept_gradients(self) -> WorkChange:
         """Gradients that are set to zero and added to, in place of freed and made again.
@@ -162,7 +164,7 @@ class StepWork:
         rows = self._rows_of(self._optimizer_calls())
         sums = self._per_parameter(rows, _GRADIENT_WORDS + _CLEARING_WORDS)
         added = dict.fromkeys(self._first_rows(rows).values(), sums)
-        return WorkChange(Change(added=added), sum(one.gpu_ns for one in sums))
+        return WorkChange(Change(added=Added.of(added)), sum(one.gpu_ns for one in sums))
 
     def longer_attention(self, ratio: float) -> WorkChange:
         """What attention takes longer with so many times the positions of a sample, above what all kernels do."""
@@ -186,12 +188,12 @@ class StepWork:
     def _number(self) -> int:
         return self._profile.facts.trainable_parameters or 0
 
-    def _per_parameter(self, rows: Ints, words: float) -> list[Added]:
+    def _per_parameter(self, rows: Ints, words: float) -> list[AddedRow]:
         """A kernel for each parameter that reads and writes so many values per element, all together at the rate of the
         recorded optimizer's step."""
         known, number = self._recorded_optimizer(rows), max(self._number, 1)
         time = float(self._time(rows).sum()) / self._iterations * words / known.words
-        return [Added(self._op_ns, max(time / number, _SHORT_KERNEL_NS))] * number
+        return [AddedRow(self._op_ns, max(time / number, _SHORT_KERNEL_NS))] * number
 
     def _recorded_optimizer(self, rows: Ints) -> OptimizerStepCost:
         profile = self._profile
@@ -219,9 +221,9 @@ class StepWork:
         """Launches within calls."""
         return np.flatnonzero(self._linked & take_or(self._inherited(calls), self._profile.launches.call, False))
 
-    def _again(self, row: int, host_ns: float) -> list[Added]:
+    def _again(self, row: int, host_ns: float) -> list[AddedRow]:
         """A launch once more, with what another precision puts before it, such as casts."""
-        return [*self._before.get(row, []), Added(host_ns, float(self._time(row)))]
+        return [*self._before.get(row, []), AddedRow(host_ns, float(self._time(row)))]
 
     def _gpu_ns(self, rows: Ints) -> float:
         """GPU time of launches and of what is put before them, per step."""
@@ -261,7 +263,7 @@ class StepWork:
         chosen = own[ops.module[self._op]] & self._linked
         own_calls = self._is_op & own[ops.module[calls.op]]
         owner = _owner(modules)
-        added: dict[int, list[Added]] = defaultdict(list)
+        added: dict[int, list[AddedRow]] = defaultdict(list)
         total = 0.0
         for role, behind in passes:
             rows = np.flatnonzero(chosen & (ops.role[self._op] == role))
@@ -278,7 +280,7 @@ class StepWork:
                     again = self._again(row, host)
                     added[place] += again * times
                     total += times * sum(one.gpu_ns for one in again)
-        return WorkChange(Change(added=dict(added)), total / self._iterations)
+        return WorkChange(Change(added=Added.of(added)), total / self._iterations)
 
 
 def _owner(modules: Sequence[str]) -> Callable[[str], str]:
