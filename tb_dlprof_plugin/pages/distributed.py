@@ -227,7 +227,8 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         DistributedPage,
         job,
         ref=ref,
-        headline=job.sentence,
+        # Where the step goes is the table below the verdict.
+        headline=job.verdict.sentence if job.verdict and job.verdict.kind == "delays" else job.sentence,
         ranks=len(job.ranks),
         missing=_numbers(job.missing_ranks),
         verdict=None if job.verdict is None else struct_from(JobVerdict, job.verdict, in_ns(job.verdict)),

@@ -90,11 +90,11 @@ const COLUMNS: Column<ModelRow>[] = [
     width: "104px",
   },
   column("before", "gpu_utilization", LABELS.gpuUtilization, DEFINITIONS.gpuUtilization, "percent", "92px"),
-  column("after", "gpu_utilization", "after", DEFINITIONS.gpuUtilization, "percent", "80px"),
+  column("after", "gpu_utilization", "GPU busy after", DEFINITIONS.gpuUtilization, "percent", "124px"),
   column("before", "tensor_core_utilization", LABELS.tcUtilization, DEFINITIONS.tcUtilization, "percent", "190px"),
-  column("after", "tensor_core_utilization", "after", DEFINITIONS.tcUtilization, "percent", "80px"),
+  column("after", "tensor_core_utilization", "Utilization after", DEFINITIONS.tcUtilization, "percent", "130px"),
   column("before", "step_ns", LABELS.stepTime, DEFINITIONS.stepTime, "ns", "92px"),
-  column("after", "step_ns", "after", DEFINITIONS.stepTime, "ns", "88px"),
+  column("after", "step_ns", "Step time after", DEFINITIONS.stepTime, "ns", "124px"),
   {
     id: "speedup",
     header: "Speedup",
@@ -111,14 +111,6 @@ const COLUMNS: Column<ModelRow>[] = [
     value: (row) => (row.speedup === null ? null : noiseText(row.low, row.high)),
     missing: "–",
     width: "130px",
-  },
-  {
-    id: "recommendation",
-    header: "What to do",
-    definition:
-      "What the runs have shown, then the first finding of the fastest run whose remedy none of them has tried.",
-    value: (row) => row.recommendation,
-    width: "300px",
   },
 ];
 
@@ -153,10 +145,7 @@ function Loaded({ data }: { data: ByModelPage }) {
         </EmptyMessage>
       ) : (
         <>
-          <Card
-            title="Before and after mixed precision"
-            actions={<span class="muted small">A model's name opens the comparison of its two runs.</span>}
-          >
+          <Card title="Before and after mixed precision">
             <DataTable
               name="runs by model"
               testId="by-model-table"

@@ -101,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
     doing = _DOES.get(does, context.words.python)
     where = _where(context, gaps)
     return RULE.finding(
-        title=f"The GPU idles {ms(idle, 1)} of each step in long gaps, in which the CPU {doing}",
+        title=f"The GPU idles {ms(idle, 1)} of each step while the CPU {doing}",
         seen=f"{len(gaps)} gaps of {LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
         f"{count} iterations, {ms(gaps.duration_ns.mean())} each on average: "
         f"{of_recorded_step(context, idle)}. "
