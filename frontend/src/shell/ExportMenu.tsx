@@ -53,7 +53,7 @@ function Menu({ index, onClose }: { index: RunIndex; onClose: () => void }) {
           <CodeBlock code={exportCommand(index)} label="Command" />
           <h3>All reports as Parquet files, or CSV and JSON</h3>
           <CodeBlock code={reportCommand(index)} label="Command for tables" />
-          <p class="muted small">Parquet takes the extra: pip install 'tb_dlprof_plugin[parquet]'.</p>
+          <p class="muted small">Parquet needs pyarrow: pip install pyarrow.</p>
         </>
       )}
     </div>
