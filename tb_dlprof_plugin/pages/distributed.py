@@ -60,8 +60,8 @@ class JobDelay(msgspec.Struct, frozen=True):
         Column("Certain", width=130),
         Definition(
             "jobCertain",
-            "Someone is always last. Certain is a delay whose cause was seen in several steps, beyond what even ranks "
-            "differ by, and whose repair saves at least 1 % of the step.",
+            "Someone is always last. Certain is a delay whose cause was seen in several steps, beyond what even "
+            "ranks differ by. Its repair saves at least 1 % of the step.",
         ),
     ]
     caused_waiting_ns: Annotated[

@@ -70,8 +70,9 @@ _LABELS: dict[MemoryCategoryKey, tuple[str, str]] = {
     "before": (
         "Before the recording",
         (
-            "Was there when the recording began and has no name in the file: without the hook's list of storages all "
-            "of it, else what is no parameter, buffer, state or workspace, and what blocks have beyond what was asked."
+            "Was there when the recording began and has no name in the file: without the hook's list of storages "
+            "all of it. Else what is no parameter, buffer, state or workspace, and what blocks have beyond what "
+            "was asked."
         ),
     ),
     "parameters": ("Parameters", "Of the model."),

@@ -135,8 +135,8 @@ function NotRecorded({ data }: { data: EnergyData }) {
       <PageHead title="Energy" headline={data.headline} />
       <EmptyMessage>
         <p>
-          The hook reads the energy counter of the GPU's driver while the training runs without the profiler, which
-          takes some seconds of steps.
+          The hook reads the energy counter of the GPU's driver while the training runs without the profiler. It needs
+          some seconds of steps.
         </p>
         <CodeBlock code={HOW_TO_RECORD} label="How to record energy" />
       </EmptyMessage>

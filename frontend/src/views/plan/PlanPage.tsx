@@ -186,7 +186,7 @@ function NotRecorded({ data }: { data: PlanData }) {
       <PageHead title="What fits" headline={data.headline} />
       <EmptyMessage>
         <p>
-          The planner replays PyTorch's allocator with the allocations of a step, which the profiler writes only when it
+          The planner replays PyTorch's allocator with the allocations of a step. The profiler writes them only when it
           is asked to.
         </p>
         <CodeBlock code={HOW_TO_RECORD} label="How to record memory" />
