@@ -60,7 +60,7 @@ function Precision({ side }: { side: ModelSide | null }) {
 }
 
 const COLUMNS: Column<ModelRow>[] = [
-  { id: "model", header: "Model", definition: DEFINITIONS.runModel, value: (row) => row.model, width: "180px" },
+  { id: "model", header: "Model", definition: DEFINITIONS.runModel, value: (row) => row.model, width: "160px" },
   {
     id: "batch",
     header: "Batch",
@@ -77,7 +77,7 @@ const COLUMNS: Column<ModelRow>[] = [
     missing: "not recorded",
     filter: "choice",
     cell: (row) => <Precision side={row.before} />,
-    width: "96px",
+    width: "84px",
   },
   {
     id: "after",
@@ -87,14 +87,14 @@ const COLUMNS: Column<ModelRow>[] = [
     missing: "not recorded",
     filter: "choice",
     cell: (row) => <Precision side={row.after} />,
-    width: "104px",
+    width: "92px",
   },
   column("before", "gpu_utilization", LABELS.gpuUtilization, DEFINITIONS.gpuUtilization, "percent", "92px"),
-  column("after", "gpu_utilization", "GPU busy after", DEFINITIONS.gpuUtilization, "percent", "124px"),
-  column("before", "tensor_core_utilization", LABELS.tcUtilization, DEFINITIONS.tcUtilization, "percent", "190px"),
-  column("after", "tensor_core_utilization", "Utilization after", DEFINITIONS.tcUtilization, "percent", "130px"),
+  column("after", "gpu_utilization", "GPU busy after", DEFINITIONS.gpuUtilization, "percent", "112px"),
+  column("before", "tensor_core_utilization", LABELS.tcUtilization, DEFINITIONS.tcUtilization, "percent", "176px"),
+  column("after", "tensor_core_utilization", "Utilization after", DEFINITIONS.tcUtilization, "percent", "122px"),
   column("before", "step_ns", LABELS.stepTime, DEFINITIONS.stepTime, "ns", "92px"),
-  column("after", "step_ns", "Step time after", DEFINITIONS.stepTime, "ns", "124px"),
+  column("after", "step_ns", "Step time after", DEFINITIONS.stepTime, "ns", "112px"),
   {
     id: "speedup",
     header: "Speedup",
