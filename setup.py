@@ -49,7 +49,7 @@ def build_frontend() -> None:
     if npm is None and not BUNDLE.is_file():
         sys.exit(
             "error: building tb_dlprof_plugin from its repository needs npm (Node.js 20 or newer) for the browser "
-            "bundle, and npm was not found: install Node.js, or run `pip install tb-dlprof-plugin`, which needs none."
+            "bundle, and npm was not found: install Node.js, or a wheel that `pip wheel --no-deps .` made elsewhere."
         )
     _run(ROOT, sys.executable, str(ROOT / "tools" / "generate.py"), "--frontend")
     if _is_current():

@@ -5,6 +5,9 @@
 Python: comments and strings. Markdown: everything but code. TypeScript: comments, strings with a blank and text between
 tags, but no CSS classes. Names in backticks are left out, because names of fields and options are interfaces. Prints
 ``path:line: word: use ...`` for each finding; the exit status is 1 if there is one.
+
+It checks that no sentence in `frontend/src/**/*.tsx` has more than 20 words, too, of texts without values in between.
+What Python says on pages is made of parts: tests/pages/test_sentences.py measures it in answers about recorded runs.
 """
 
 from __future__ import annotations
@@ -74,6 +77,12 @@ OWN_WORDS = dict.fromkeys(
 )
 """Words that are right in some files: DLProf's reports have them, and so do the kinds of the measured op times."""
 
+LONGEST_SENTENCE = 20
+"""Words of a sentence on a page."""
+_SENTENCE_END = re.compile(r"(?<=[.?!:;])\s+")
+_WORD = re.compile(r"\S*[A-Za-z]{2}\S*|\b[aAI]\b")
+_PAGE = re.compile(r"^frontend/src/.*(?<!\.test)\.tsx$")
+
 _PATTERN = re.compile(
     "|".join(rf"(?P<w{i}>\b(?:{word.replace(' ', chr(92) + 's+')})\b)" for i, word in enumerate(RULED_OUT)),
     re.IGNORECASE,
@@ -100,9 +109,31 @@ def main(arguments: list[str]) -> int:
                 continue
             found += 1
             print(f"{name}:{line}: {word!r}: {advice}")
+        for line, sentence in page_sentences(path.read_text(encoding="utf-8")) if _PAGE.search(name) else ():
+            found += 1
+            print(f"{name}:{line}: more than {LONGEST_SENTENCE} words: {sentence}")
     if found:
-        print(f"{found} words that docs/style.md rules out.", file=sys.stderr)
+        print(f"{found} words or sentences that docs/style.md rules out.", file=sys.stderr)
     return 1 if found else 0
+
+
+def long_sentences(text: str) -> list[str]:
+    """The sentences of a text with more than `LONGEST_SENTENCE` words; a colon or a semicolon ends one, too.
+
+    What has no two letters in a row, such as a figure, is no word.
+    """
+    return [
+        sentence
+        for sentence in _SENTENCE_END.split(" ".join(text.split()))
+        if len(_WORD.findall(sentence)) > LONGEST_SENTENCE
+    ]
+
+
+def page_sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Line and sentence, for each that is too long in what a page of TypeScript shows."""
+    for line, piece in _typescript(text):
+        if not piece.startswith(("//", "/*")):
+            yield from ((line, sentence) for sentence in long_sentences(piece))
 
 
 def files(paths: list[str]) -> list[Path]:

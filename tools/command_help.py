@@ -18,8 +18,4 @@ def text() -> str:
 
 def _help_of(command: Any) -> dict[str, Any]:
     context = command.make_context(command.name, [], resilient_parsing=True)
-    sections: dict[str, dict[str, str]] = {}
-    for parameter in command.get_params(context):
-        if record := parameter.get_help_record(context):
-            sections.setdefault(f"{parameter.param_type_name.capitalize()}s", {})[record[0]] = record[1]
-    return {"usage": command.collect_usage_pieces(context), "text": command.help, "sections": sections}
+    return {"usage": command.collect_usage_pieces(context), "text": command.help, "sections": command.sections(context)}

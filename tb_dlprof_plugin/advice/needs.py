@@ -19,8 +19,7 @@ class JobNeed(Enum):
     """The same of what is around the recording: its job, its GPU. The value says that it is missing, as in `Need`."""
 
     REPLAYED_JOB = no(
-        "other rank whose collectives match those of this one, or the job's replay is more than "
-        f"{UNRELIABLE_PERCENT:.0f} % off"
+        f"other rank whose collectives match its own, or the job's replay is more than {UNRELIABLE_PERCENT:.0f} % off"
     )
     OTHER_RANKS = "No other rank was recorded"
     PEAK_MEMORY = "The peak memory or the GPU's memory was not recorded"

@@ -151,7 +151,7 @@ class Rule:
 
     @property
     def looks_for(self) -> str:
-        """One sentence."""
+        """What the rule finds, in one or two sentences."""
         return "" if len(self._paragraphs) < 2 else self._paragraphs[1]
 
     @property

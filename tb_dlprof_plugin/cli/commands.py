@@ -28,6 +28,7 @@ class Command:
         of_dlprof: corresponds to DLProf's command line, whose spellings of options it takes, too.
         starts_another: its options end where another command's begin.
         serves: runs until it is ended, as a server.
+        more: options that the help lists last, separated by blanks, besides those of `CHOICE`.
     """
 
     name: str
@@ -40,6 +41,12 @@ class Command:
     of_dlprof: bool = False
     starts_another: bool = False
     serves: bool = False
+    more: str = ""
+
+    @property
+    def listed_last(self) -> frozenset[str]:
+        """The options under "More options"."""
+        return CHOICE | {f"--{name}" for name in self.more.split()}
 
     def load(self) -> Callable[..., None]:
         """The function that `function` names."""
@@ -56,6 +63,9 @@ class Command:
         return settings | {"allow_interspersed_args": False} if self.starts_another else settings
 
 
+CHOICE = frozenset(("--cycle", "--rank", "--session", "--first", "--last", "--table"))
+"""Options that choose among recordings, or tables: few need them."""
+
 _ALL = (
     Command(
         "run",
@@ -64,6 +74,7 @@ _ALL = (
         "SCRIPT.py",
         of_dlprof=True,
         starts_another=True,
+        more="mode nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data verbosity version",
     ),
     Command(
         "try",
@@ -72,6 +83,7 @@ _ALL = (
         "SCRIPT.py",
         prints="a row per remedy",
         starts_another=True,
+        more="write-patch in-place copy",
     ),
     Command(
         "summary",
@@ -134,6 +146,7 @@ _ALL = (
         "RUN --batch-size 64",
         page="plan",
         prints="the plan, batch sizes, GPUs and sets of checkpoints",
+        more="image-size layers accumulate offload relu set-to-none expandable-segments tensor-parallel",
     ),
     Command(
         "distributed",
@@ -182,6 +195,7 @@ _ALL = (
         "Convert existing recordings to runs.",
         "TRACE --logdir RUNS",
         prints="a row per profile that was written",
+        more="markers torch-trace engine workers scheduler",
     ),
     Command(
         "pytorch-views", "pytorch_views:pytorch_views", "Write traces that the PyTorch Profiler tab can read.", "TRACE"
@@ -195,5 +209,16 @@ _ALL = (
 )
 
 COMMANDS = {command.name: command for command in _ALL}
-"""In the order of the help."""
+GROUPS = {
+    "Record": ("run", "try", "import"),
+    "Look": (
+        "view", "summary", "advise", "modules", "op-types", "ops", "kernels", "launches", "timeline", "tensor-cores",
+        "roofline", "compiled", "memory", "energy", "tried", "info", "mcp",
+    ),
+    "Compare": ("compare", "runs", "sweep"),
+    "Plan": ("predict", "plan"),
+    "Job of several ranks": ("distributed", "scaling"),
+    "Files": ("export", "report", "pytorch-views"),
+}  # fmt: skip
+"""The commands as the help lists them."""
 FORMER_NAMES = {command.former_name: command.name for command in _ALL if command.former_name}

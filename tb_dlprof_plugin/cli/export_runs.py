@@ -8,12 +8,13 @@ from pathlib import Path
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
-from tb_dlprof_plugin.store.choice import NoSuchProfile, ranks_together
+from tb_dlprof_plugin.store.choice import NoSuchProfile
 from tb_dlprof_plugin.store.codec import ProfileError, encode
 from tb_dlprof_plugin.store.event_file import EventBlob
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.logdir import EventFileStore
 from tb_dlprof_plugin.web.export import ExportedRun
+from tb_dlprof_plugin.web.export.runs import exported
 
 
 def exported_run(name: str, files: Sequence[Path], choice: ProfileChoice) -> tuple[ExportedRun, str]:
@@ -35,10 +36,7 @@ def exported_run(name: str, files: Sequence[Path], choice: ProfileChoice) -> tup
     except NoSuchProfile:
         where = "" if choice.session is None else f" in session {choice.session!r}"
         raise ProfileError(f"{files[0].parent} has no profile of that rank and cycle{where}") from None
-    header = header_of(store.profile(chosen)).encode()
-    ranks = {one.ref.rank: one.blob for one in ranks_together(stored, chosen) or [chosen]}
-    ref = chosen.ref
-    return ExportedRun(name, ref.session, ref.rank, ref.cycle, header, ranks), _left_out(stored, chosen)
+    return exported(stored, chosen, store.profile(chosen)), _left_out(stored, chosen)
 
 
 def _of_trace(name: str, path: Path) -> ExportedRun:

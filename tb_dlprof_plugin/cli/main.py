@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES, Command
-from tb_dlprof_plugin.cli.dlprof_aliases import FormerSpellings
+from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES, GROUPS, Command
+from tb_dlprof_plugin.cli.dlprof_aliases import FormerSpellings, write_sections
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.version import __version__
 
@@ -59,9 +59,7 @@ class Listed(TyperCommand):
         super().format_help_text(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        for heading, rows in self._said()["sections"].items():
-            with formatter.section(heading):
-                formatter.write_dl(list(rows.items()))
+        write_sections(self._said()["sections"], formatter)
 
     def _said(self) -> Any:
         return json.loads(HELP_FILE.read_text(encoding="utf-8"))[self.name]
@@ -73,7 +71,12 @@ class _Subcommands(TyperGroup):
         self.commands = {name: Listed(command) for name, command in COMMANDS.items()}
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return [name for names in GROUPS.values() for name in names]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        write_sections(
+            {heading: {name: COMMANDS[name].summary for name in names} for heading, names in GROUPS.items()}, formatter
+        )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return self.commands.get(FORMER_NAMES.get(cmd_name, cmd_name))

@@ -32,7 +32,7 @@ def mcp(
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "mcp":
             raise
-        refuse("the package mcp, version 2 or newer, is missing: pip install 'tb_dlprof_plugin[mcp]'")
+        refuse("the package mcp, version 2 or newer, is missing: pip install 'mcp>=2'")
     from tb_dlprof_plugin.agent_tools.measure import Measure
 
     measure = Measure() if allow_run else None

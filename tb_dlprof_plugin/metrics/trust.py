@@ -211,8 +211,8 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
             yield TrustReason(
                 "step_recorded",
                 "good",
-                f"No step was timed without the profiler, but the GPU is busy for nearly all of the recorded "
-                f"{_time(estimate.ns)}, which the profiler cannot have made much longer.",
+                "No step was timed without the profiler. The GPU is busy for nearly all of the recorded "
+                f"{_time(estimate.ns)}: the profiler cannot have made it much longer.",
             )
         else:
             yield TrustReason(

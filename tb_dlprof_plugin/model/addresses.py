@@ -223,9 +223,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ModuleNotFoundError:
-        raise AddressError(
-            f"{address} is remote; run pip install 'tb_dlprof_plugin[remote]' to read and write such files."
-        ) from None
+        raise AddressError(f"{address} is remote; run pip install fsspec s3fs to read and write such files.") from None
     try:
         # Listings are kept by fsspec for the process: files come and go while it runs.
         return url_to_fs(address, use_listings_cache=False)  # type: ignore[no-any-return]

@@ -128,5 +128,6 @@ def _combined_text(combined: CombinedSaving | None) -> str:
     if combined.expected_ns > combined.added_up_ns:
         return f"{text}each removes what hides part of another's saving."
     return (
-        f"{text}of alternatives only one can be made, and two changes to the same part of the step cannot both save it."
+        f"{text}only one of several alternatives can be made. Two changes to the same part of the step cannot both "
+        "save it."
     )

@@ -60,8 +60,8 @@ class JobDelay(msgspec.Struct, frozen=True):
         Column("Certain", width=130),
         Definition(
             "jobCertain",
-            "Someone is always last. Certain is a delay whose cause was seen in several steps, beyond what even ranks "
-            "differ by, and whose repair saves at least 1 % of the step.",
+            "Someone is always last. Certain is a delay whose cause was seen in several steps, beyond what even "
+            "ranks differ by. Its repair saves at least 1 % of the step.",
         ),
     ]
     caused_waiting_ns: Annotated[
@@ -227,7 +227,8 @@ def distributed_page(job: Job, ref: RunRef) -> DistributedPage:
         DistributedPage,
         job,
         ref=ref,
-        headline=job.sentence,
+        # Where the step goes is the table below the verdict.
+        headline=job.verdict.sentence if job.verdict and job.verdict.kind == "delays" else job.sentence,
         ranks=len(job.ranks),
         missing=_numbers(job.missing_ranks),
         verdict=None if job.verdict is None else struct_from(JobVerdict, job.verdict, in_ns(job.verdict)),

@@ -158,13 +158,7 @@ class EnergyPage(msgspec.Struct, frozen=True):
     seconds: float | None
     choices: list[EnergyChoice]
     limits: list[EnergyLimit]
-    residual_percent: Annotated[
-        float | None,
-        Definition(
-            "energyResidual",
-            "What the estimate of the step from its kernels alone is off the counter; the parts are scaled by it.",
-        ),
-    ]
+    residual_percent: float | None
     parts: list[EnergyPart]
     modules: list[EnergyModule]
     ops: list[EnergyOp]

@@ -71,8 +71,7 @@ class PaceRow(msgspec.Struct, frozen=True):
         Column("Launched late"),
         Definition(
             "launchedLate",
-            "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
-            "that began.",
+            "Share of the recorded iteration in which the GPU was idle and had no work launched yet.",
         ),
     ]
     slack_percent: Annotated[float | None, Column("CPU not needed", "cpuSlack")]

@@ -70,8 +70,9 @@ _LABELS: dict[MemoryCategoryKey, tuple[str, str]] = {
     "before": (
         "Before the recording",
         (
-            "Was there when the recording began and has no name in the file: without the hook's list of storages all "
-            "of it, else what is no parameter, buffer, state or workspace, and what blocks have beyond what was asked."
+            "Was there when the recording began and has no name in the file: without the hook's list of storages "
+            "all of it. Else what is no parameter, buffer, state or workspace, and what blocks have beyond what "
+            "was asked."
         ),
     ),
     "parameters": ("Parameters", "Of the model."),
@@ -276,7 +277,7 @@ class _PageOfDevice:
         label = next(item.label for item in devices if item.key == key)
         return MemoryPage(
             ref=ref,
-            headline=self._headline(label, figures, moment, categories, modules),
+            headline=self._headline(label, figures, categories),
             range=selected_range(self.view, self.selection),
             how_to_record=HOW_TO_RECORD if self.view.profile.source.format == "kineto" else "",
             devices=devices,
@@ -397,14 +398,7 @@ class _PageOfDevice:
         sizes = self.bill.at(state)
         return [sizes[at] for at in self.shown]
 
-    def _headline(
-        self,
-        label: str,
-        figures: MemoryFigures,
-        moment: MemoryMoment,
-        categories: list[MemoryCategory],
-        modules: list[MemoryGroup],
-    ) -> str:
+    def _headline(self, label: str, figures: MemoryFigures, categories: list[MemoryCategory]) -> str:
         size = byte_size(figures.peak_allocated_bytes)
         if figures.device_memory_bytes and figures.peak_allocated_percent is not None:
             share = "under 0.1" if figures.peak_allocated_percent < 0.1 else f"{figures.peak_allocated_percent:.1f}"
@@ -415,16 +409,12 @@ class _PageOfDevice:
             size += " above what was there before the recording, which is unknown"
         elif not self.memory.before_known:
             size += " of what was allocated while it recorded"
-        sentence = f"{label} holds at most {size}, in iteration {moment.iteration_number}"
-        sentence += f" during {with_direction(moment.op, moment.direction)}" if moment.op else ""
+        sentence = f"{label} holds at most {size}"
         largest = max(categories, key=lambda category: category.bytes or 0, default=None)
         if largest is not None and largest.bytes and largest.percent is not None:
             verb = "was there" if largest.key == "before" else f"is {largest.label.lower()}"
             what = "before the recording began" if largest.key == "before" else ""
             sentence += f"; {largest.percent:.1f} % of it {verb} {what}".rstrip()
-            module = next((row for row in modules if row.kind == "group" and row.name), None)
-            if module is not None and module.bytes and module.percent is not None:
-                sentence += f", and {module.name} is the module that holds most, {module.percent:.1f} %"
         if figures.known_before_bytes:
             sentence += (
                 f"; what was there before the recording is unknown, at least {byte_size(figures.known_before_bytes)}"

@@ -33,8 +33,8 @@ class PlanRow(msgspec.Struct, frozen=True):
         Column("GPU", width=150),
         Definition(
             "planGpu",
-            "With the memory of its data sheet, less what error correction and a CUDA context may take, of the run's "
-            "own GPU with what the run read; kernels may use other workspaces on another.",
+            "With the memory of its data sheet, less what error correction and a CUDA context may take. The run's "
+            "own GPU has what the run read; kernels may use other workspaces on another.",
         ),
     ]
     batch_size: Annotated[int | None, Column("Batch", "planBatch")]

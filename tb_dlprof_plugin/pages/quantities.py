@@ -95,7 +95,7 @@ DEVIATION = Quantity(
 )
 GPU_BUSY = Quantity(
     "gpuUtilization",
-    "Share of the step without the profiler during which at least one kernel, copy or set runs, waiting in collectives "
+    "Share of the step without the profiler during which a kernel, copy or set runs, waiting in collectives "
     "included; a mean over the GPUs that the process used. DLProf calls it GPU utilization.",
     "GPU busy",
     lambda view, selection: step_totals(view, selection).gpu_utilization,
@@ -164,8 +164,8 @@ FLOPS = Quantity(
 )
 PEAK_ALLOCATED = Quantity(
     "memoryPeakAllocated",
-    "Most bytes that tensors and workspace held on the GPU at one moment: of the selected iterations where memory was "
-    "recorded, else, marked with * in tables, of the process until the end of the recording.",
+    "Most bytes that tensors and workspace held on the GPU at one moment: of the selected iterations where memory "
+    "was recorded. Else, marked with * in tables, of the process until the end of the recording.",
     "Peak memory allocated",
     _peak_allocated,
 )

@@ -136,7 +136,7 @@ DEFINITIONS: dict[str, str] = {
     ),
     "gain": ("How many times better the candidate is: above 1 it is better, below 1 worse, for every measure."),
     "matched": (
-        "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work."
+        "Share of the time in ops for which the other run has a counterpart. Casts and GradScaler's work are left out."
     ),
     "cpuThreads": "CPU threads with recorded calls.",
     "waterfall": (
@@ -146,7 +146,8 @@ DEFINITIONS: dict[str, str] = {
     ),
     "noise": (
         "There may be no difference: its 95 % interval includes 0. The interval of the steps follows from the "
-        "uncertainty of each without the profiler, that of ops from the variation of single iterations (Welch). Two "
+        "uncertainty of each without the profiler. That of ops follows from the variation of single iterations "
+        "(Welch). Two "
         "recordings may differ by more: clocks, temperature and neighbours change."
     ),
     "changeShare": ("Its part of the step's change, by the clock, including GPU waits for its launches."),
@@ -237,14 +238,14 @@ DEFINITIONS: dict[str, str] = {
         "measured."
     ),
     "planInterval": (
-        "The likely figure, and what it lies between: the error of the replay of the recorded step, the spread of "
-        "forecasts of this kind of change, and workspaces at both ends of what they may be."
+        "The likely figure, and what it lies between: the error of the replay of the recorded step and the spread "
+        "of forecasts of this kind of change. Workspaces count at both ends of what they may be."
     ),
     "planBatch": "Samples of one forward pass.",
     "planStep": "The step without the profiler, forecast by the simulation; unknown where it cannot be.",
     "energyChoice": (
-        "Forecast: the power at rest for as long as the step then lasts, and what its kernels take in their new "
-        "times and precision."
+        "Forecast: the power at rest for as long as the step then lasts. Its kernels add what they take in their "
+        "new times and precision."
     ),
     "energyInterval": (
         "Ends of the 95 % interval: of the step's length, of the measurement and, for a forecast, of the estimate "
@@ -254,23 +255,23 @@ DEFINITIONS: dict[str, str] = {
         "Most that tensors hold at one time in a replay of the step, with the rounding of the allocator."
     ),
     "planPeakReserved": (
-        "Most that PyTorch's allocator takes of the GPU in a replay of the step from an empty allocator, where nothing "
-        "limits it: a process that ran other steps before may have reserved more. With less, some requests fail at "
-        "first, and the allocator gives back what it has cached, which waits for the GPU."
+        "Most that PyTorch's allocator takes of the GPU in a replay of the step, from empty and without a limit: a "
+        "process that ran other steps before may have reserved more. With less, some requests fail at first. The "
+        "allocator then gives back what it has cached, which waits for the GPU."
     ),
     "planSmallestLimit": (
         "The least memory with which the training runs at all, with retries where the allocator needs them."
     ),
     "planVerdict": (
-        "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest "
-        "limit does (with retries), not where the lower end of that does not; else it is not known."
+        "Whether it fits: where even the upper end of reserved memory does; with retries, where the upper end of "
+        "the smallest limit does; not, where its lower end does not; else it is not known."
     ),
     "planLargestBatch": "Most samples that fit on the GPU, with retries, and the forecast's error left.",
     "triedRemedy": "A change that was switched on from outside; the script itself is as it was.",
     "triedInterval": "The interval at 95 % over groups of four blocks: baseline, remedy, remedy, baseline.",
     "modulePath": "The module; its numbers include those of the modules inside it.",
     "couldSave": (
-        "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op "
+        "Kernel time that the remedy of the reason should save; where no factor is known, at most what the op "
         "takes above the least time of its FLOPs and bytes. A bound is sorted as if all of it could be saved; unknown "
         "where FLOPs or the GPU's rates are."
     ),

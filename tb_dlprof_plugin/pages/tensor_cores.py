@@ -152,8 +152,9 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
         Column("Busy, measured", missing="not sampled"),
         Definition(
             "measuredTensorActivity",
-            "Mean of the GPU's counter Tensor Active, in percent of its peak, over the samples in which this kernel "
-            "alone ran, in all recorded iterations. Measured by Nsight Systems, not read out of the kernel's name.",
+            "Mean of the GPU's counter Tensor Active, in percent of its peak. It is over the samples of all "
+            "recorded iterations in which this kernel alone ran. Measured by Nsight Systems, not read out of the "
+            "kernel's name.",
         ),
     ]
     rule: Annotated[str, Column("Rule", "kernelRule", choice=True, width=150, terminal=False)]

@@ -12,9 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-MISSING = (
-    "Parquet files need pyarrow, which is not installed: pip install 'tb_dlprof_plugin[parquet]', or choose csv or json"
-)
+MISSING = "Parquet files need pyarrow, which is not installed: pip install pyarrow, or choose csv or json"
 _UNITS = {"_ns": "ns", "_bytes": "bytes", "_percent": "percent", "_gb_per_s": "GB/s", "_ms": "ms"}
 _WHOLE_UNITS = ("ns", "bytes")
 _MOST = 1 << 63

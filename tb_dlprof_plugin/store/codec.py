@@ -55,7 +55,7 @@ def decode(blob: bytes) -> Profile:
         if version > SCHEMA_VERSION:
             raise ProfileError(
                 f"the stored profile has format {version}, this version reads up to {SCHEMA_VERSION}; "
-                "upgrade with `pip install -U tb_dlprof_plugin`"
+                "install a newer tb_dlprof_plugin"
             )
         if version < 1:
             raise ProfileError("the stored data is not a profile; record the run again")

@@ -27,6 +27,8 @@ from tb_dlprof_plugin.web.run_source import RunSource
 _MOST_ITERATIONS = 2_000
 """Of a key node: nothing that runs so often is a step."""
 _KEPT_FAILURES = 10_000
+_KEPT_FILE_BYTES = 64_000_000
+"""Of HTML files, which a browser reads in pieces."""
 _KEPT_BYTES = 512_000_000
 """Of the jobs that were looked at last: 56 bytes a call where ranks make the same ones, 200 where none does."""
 
@@ -38,6 +40,7 @@ class KeptBetweenRequests:
         self.views = KeptViews()
         self.recorded = RecordedRuns()
         self.jobs: LastUsed[JobFacts] = LastUsed(_KEPT_BYTES, lambda job: job.size)
+        self.files: LastUsed[bytes] = LastUsed(_KEPT_FILE_BYTES, len)
         self._unreadable: LastUsed[str] = LastUsed(_KEPT_FAILURES)
         self._noted = 0
 

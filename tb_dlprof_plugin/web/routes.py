@@ -214,6 +214,14 @@ _ALL = (
         in_file="never",
         reads_disk=True,
     ),
+    Route(
+        "page_file",
+        "1 MB of the HTML file of a run, or of two, from `offset` on",
+        "web.page_file:page_file",
+        query="ProfileQuery",
+        in_file="never",
+        reads_disk=True,
+    ),
 )
 
 ROUTES = {route.name: route for route in _ALL}

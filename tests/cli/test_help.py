@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
 from typer.testing import CliRunner
 
-from tb_dlprof_plugin.cli.commands import COMMANDS
-from tb_dlprof_plugin.cli.main import Listed, app
+from tb_dlprof_plugin.cli.commands import COMMANDS, GROUPS
+from tb_dlprof_plugin.cli.main import HELP_FILE, Listed, app
 
 LIGHT = """
 import sys
@@ -33,9 +34,20 @@ def test_help_is_what_the_subcommand_itself_says(command: str) -> None:
     assert shown.stdout.split("\n\n")[1].strip() == COMMANDS[command].summary
 
 
-def test_the_list_has_every_subcommand_and_nothing_else() -> None:
-    listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Commands:\n")[2].strip().splitlines()
-    assert [tuple(line.split(maxsplit=1)) for line in listed] == [(one.name, one.summary) for one in COMMANDS.values()]
+def test_the_list_has_every_subcommand_once_in_its_group() -> None:
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    for heading, names in GROUPS.items():
+        section = shown.partition(f"\n{heading}:\n")[2].partition("\n\n")[0].splitlines()
+        assert [tuple(line.split(maxsplit=1)) for line in section] == [(name, COMMANDS[name].summary) for name in names]
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_few_options_come_first_and_those_listed_last_exist(command: str) -> None:
+    sections = json.loads(HELP_FILE.read_text())[command]["sections"]
+    assert len(sections["Options"]) <= 12
+    last = " ".join(sections.get("More options", {}))
+    assert [name for name in COMMANDS[command].more.split() if f"--{name}" not in last] == []
 
 
 def test_help_behind_other_options_and_of_the_script_behind_run() -> None:

@@ -108,9 +108,11 @@ def few_runs(tmp_path_factory: pytest.TempPathFactory, new_trace: Callable[..., 
 
 @pytest.fixture(scope="session")
 def many_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The logdir of "many": all runs of the demo, and one with memory."""
+    """The logdir of "many": all runs of the demo, one with memory and energy, a job of two ranks, one of a trace."""
     root = tmp_path_factory.mktemp("many")
     shutil.copytree(RECORDED, root, dirs_exist_ok=True)
+    for name, folder in {"gpt": "energy/recorded/gpt/fp32", "two_ranks": "ranks/recorded/ddp_slow_host"}.items():
+        shutil.copytree(ROOT / "tests" / "data" / folder, root / name)
     write_profile(root / "resnet18", analyze_trace(MEMORY_TRACE))
     return root
 

@@ -140,6 +140,23 @@ def test_a_pair_is_compared_down_to_an_op(page: Page, exported: Path, server: Se
     expect(page.get_by_test_id("compare-op")).to_contain_text("Kernel")
 
 
+def test_the_pair_that_is_shown_is_saved_as_such_a_file(
+    browser: Browser, server: Server, page: Page, tmp_path: Path
+) -> None:
+    served = browser.new_page()
+    served.goto(f"{server.page_alone}#tb_dlprof")
+    # The address names nothing: the pair of full precision and AMP is shown.
+    expect(served.get_by_test_id("compare-waterfall")).to_be_visible()
+    headline = served.get_by_test_id("headline").inner_text()
+    served.get_by_test_id("export").click()
+    with served.expect_download() as saved:
+        served.get_by_test_id("save-page-file").click()
+    saved.value.save_as(tmp_path / "pair.html")
+    served.close()
+    open_file(page, tmp_path / "pair.html", page="compare", **{"a.run": FP32, "b.run": AMP})
+    expect(page.get_by_test_id("headline")).to_have_text(headline)
+
+
 @pytest.mark.long
 def test_the_search_finds_what_the_servers_finds(page: Page, exported: Path, server: Server) -> None:
     open_file(page, exported, run=FP32)

@@ -100,7 +100,7 @@ def _message(**fields) -> bytes:
         (b"not a profile", "damaged"),
         (gzip.compress(b"\xff\xff\xff\xff", mtime=0), "damaged"),
         (gzip.compress(b"", mtime=0), "not a profile"),
-        (_message(schema_version=SCHEMA_VERSION + 1), "upgrade with"),
+        (_message(schema_version=SCHEMA_VERSION + 1), "install a newer"),
         (_message(iterations=pb.Iterations(number=[1], start_ns=[0], stop_ns=[5], category_ns=[1, 2])), "damaged"),
         (_message(iterations=pb.Iterations(unrecorded_categories=[99])), "damaged"),
         (_message(launch_configs=pb.LaunchConfigs(grid=[1, 2])), "damaged"),

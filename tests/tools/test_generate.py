@@ -28,7 +28,9 @@ def test_every_table_has_its_place_in_the_docs() -> None:
         found[2] for path in generated_docs.documents() for found in generated_docs.SECTION.finditer(path.read_text())
     ]
     reports = [name for name in generated_docs.REPORTS if name != "summary"]
-    assert sorted(marked) == sorted(["pages", "commands", "remedies", *(f"columns {name}" for name in reports)])
+    assert sorted(marked) == sorted(
+        ["pages", "commands", "remedies", "install", "install", *(f"columns {name}" for name in reports)]
+    )
 
 
 def test_a_section_is_filled_and_the_text_around_it_stays() -> None:

@@ -1,6 +1,15 @@
 /** Route and query in, decoded page data out, kept for going back; a failure is an `ApiError` with a sentence for people. */
 import { Server } from "./server";
-import { NotInFile, routeAddress, type FileFacts, type Query, type Route, type Routes, type Source } from "./source";
+import {
+  NotInFile,
+  routeAddress,
+  type FileFacts,
+  type FileRoute,
+  type Query,
+  type Route,
+  type Routes,
+  type Source,
+} from "./source";
 import type { RunIndex } from "./types";
 
 /** Answers kept for going back and forth between pages; a page is at most 1 MB. */
@@ -62,10 +71,10 @@ export class Client {
     }
   }
 
-  /** A part of a trace file. It is not kept. */
-  async piece(query: Query, signal: AbortSignal): Promise<Uint8Array> {
-    if (this.source instanceof Server) return this.source.piece(query, signal);
-    throw new NotInFile("The trace itself is not in this file.");
+  /** A part of a file. It is not kept. */
+  async piece(route: FileRoute, query: Query, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.source instanceof Server) return this.source.piece(route, query, signal);
+    throw new NotInFile("Other files are not in this file.");
   }
 
   /** What another plugin or TensorBoard itself answers; null where it does not, or not in JSON. `path` is relative to `data/`. */

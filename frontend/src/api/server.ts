@@ -1,5 +1,5 @@
 /** Answers from a server, TensorBoard or `tb-dlprof view`, over HTTP; a failure becomes an `ApiError` with the server's own sentence. */
-import { ApiError, routeAddress, type Query, type Route, type Source } from "./source";
+import { ApiError, routeAddress, type FileRoute, type Query, type Route, type Source } from "./source";
 import type { RunIndex } from "./types";
 
 export class Server implements Source {
@@ -51,18 +51,18 @@ export class Server implements Source {
     }
   }
 
-  /** A part of a trace file. */
-  async piece(query: Query, signal: AbortSignal): Promise<Uint8Array> {
+  /** A part of a file. */
+  async piece(route: FileRoute, query: Query, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     let response: Response;
     try {
-      response = await fetch(new URL(routeAddress("trace", query), this.base), { signal });
+      response = await fetch(new URL(routeAddress(route, query), this.base), { signal });
       if (response.ok) return new Uint8Array(await response.arrayBuffer());
     } catch (error) {
       if (signal.aborted) throw error;
-      throw new ApiError("The server stopped answering while the trace was read. Check that it is still running.", 0);
+      throw new ApiError("The server stopped answering while the file was read. Check that it is still running.", 0);
     }
     throw new ApiError(
-      errorText(await decode(response)) ?? `The server answered ${response.status} for a part of the trace.`,
+      errorText(await decode(response)) ?? `The server answered ${response.status} for a part of the file.`,
       response.status,
     );
   }

@@ -3,6 +3,9 @@ import type { Routes } from "./types";
 
 export type { Routes };
 export type Route = keyof Routes;
+
+/** The routes that answer with a part of a file. */
+export type FileRoute = "trace" | "page_file";
 export type Query = Record<string, string | number | null>;
 
 export class ApiError extends Error {
@@ -16,7 +19,7 @@ export class ApiError extends Error {
 }
 
 /** The relative address of a route; parts of the query that are null are left to the server's defaults. */
-export function routeAddress(route: Route | "trace", query: Query): string {
+export function routeAddress(route: Route | FileRoute, query: Query): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== null);
   const text = pairs.map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`).join("&");
   return `./${route}${text ? `?${text}` : ""}`;

@@ -4,7 +4,7 @@ import { ApiError, type Query } from "./source";
 import type { TraceFile } from "./types";
 
 /** What the server gives at most at once. */
-const PIECE_BYTES = 1_000_000;
+export const PIECE_BYTES = 1_000_000;
 /** Pieces under way at a time: behind an SSH tunnel the way takes longer than the reading. */
 const AT_ONCE = 4;
 
@@ -26,7 +26,7 @@ export async function readTrace(
       const offset = next;
       next += PIECE_BYTES;
       const piece = await client
-        .piece({ ...query, name: file.name, version: file.version, offset }, signal)
+        .piece("trace", { ...query, name: file.name, version: file.version, offset }, signal)
         .catch((error: unknown) => {
           failed = true;
           throw error;

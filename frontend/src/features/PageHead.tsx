@@ -42,12 +42,12 @@ export function PageHead({ title, subtitle, headline, linked, range, trust, chil
       <h1 class="hidden" ref={heading} tabIndex={-1}>
         {title}
       </h1>
-      {trust?.verdict === "poor" && <Trust trust={trust} form="banner" />}
+      {trust?.verdict === "poor" && <Trust trust={trust} banner />}
       <p class="headline" data-testid="headline">
         {linked ?? headline}
       </p>
       {subtitle && <p class="subtitle">{subtitle}</p>}
-      {trust ? trust.verdict !== "poor" && <Trust trust={trust} form="short" /> : range && <RecordingTrust />}
+      {trust ? trust.verdict !== "poor" && <Trust trust={trust} /> : range && <RecordingTrust />}
       {range?.found_by === "none" && <NoSteps range={range} />}
       {children}
     </div>

@@ -1,33 +1,27 @@
-/** Whether a recording can be trusted: the verdict and its first reason in one line, which opens to all reasons. */
+/** Whether a recording can be trusted: the verdict in one word, which opens to its reasons. */
 import type { Query } from "../api/source";
 import type { TrustLevel, TrustVerdict } from "../api/types";
 import { useResource } from "../api/useResource";
 
-/** "short": the verdict alone until it is opened, as of every good recording; "banner": above all else, as no figure is reliable. */
-type Form = "line" | "short" | "banner";
-
 const MARKS: Record<TrustLevel, string> = { good: "✓", fair: "!", poor: "✕" };
 
 /** `query` names the recording and its iterations; `of` says which of several it is. */
-export function TrustLine({ query, of = "Recording", form = "line" }: { query: Query; of?: string; form?: Form }) {
+export function TrustLine({ query, of = "Recording" }: { query: Query; of?: string }) {
   const { data } = useResource("trust", query, JSON.stringify(query));
   // The line keeps its place while it is asked for, so that nothing below it moves.
-  return data ? <Trust of={of} trust={data} form={form} /> : <div class="trust" aria-hidden="true" />;
+  return data ? <Trust of={of} trust={data} /> : <div class="trust" aria-hidden="true" />;
 }
 
 interface TrustProps {
   trust: TrustVerdict;
   of?: string;
-  form?: Form;
+  /** Above all else, as no figure is reliable. */
+  banner?: boolean;
 }
 
-/** What is wrong; what to do about it follows where the banner is opened. */
-const firstSentence = (text: string): string => /^.*?[.](?= |$)/.exec(text)?.[0] ?? text;
-
 /** The verdict where its reasons are known already. */
-export function Trust({ trust: { verdict, reasons }, of = "Recording", form: asked = "line" }: TrustProps) {
-  const form = verdict === "good" ? "short" : asked;
-  const style = form === "banner" ? "trust trust-banner" : "trust";
+export function Trust({ trust: { verdict, reasons }, of = "Recording", banner = false }: TrustProps) {
+  const style = banner ? "trust trust-banner" : "trust";
   const word = (
     <span class={`trust-word trust-${verdict}`}>
       <span aria-hidden="true">{MARKS[verdict]}</span> {of}: {verdict}
@@ -40,12 +34,10 @@ export function Trust({ trust: { verdict, reasons }, of = "Recording", form: ask
       </div>
     );
   }
-  const more = reasons.length - (form === "short" ? 0 : 1);
   return (
     <details class={style} data-testid="trust" data-verdict={verdict}>
       <summary>
-        {word} {form !== "short" && <span class="trust-first">{firstSentence(reasons[0]!.text)}</span>}
-        {more > 0 && <span class="trust-more">{form === "short" ? "why" : `and ${more} more`}</span>}
+        {word} <span class="trust-more">why</span>
       </summary>
       <ul>
         {reasons.map((reason) => (

@@ -1,7 +1,7 @@
 /** The palette: told apart by everybody, readable on every surface of both themes, one meaning a colour. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { contrast, difference, VISIONS } from "../testing/colourVision";
+import { contrast, difference, lightnessChromaHue, VISIONS } from "../testing/colourVision";
 import { ACCOUNT, BY_CONTEXT, CATEGORIES, PARTS, PRECISIONS, SERIES } from "./colours";
 
 const CSS = readFileSync("src/styles/theme.css", "utf-8");
@@ -59,6 +59,16 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
       for (const surface of SURFACES)
         expect(contrast(colours[mark]!, colours[surface]!), `${mark} on ${surface}`).toBeGreaterThanOrEqual(3);
     expect(contrast(colours["--c-idle"]!, colours["--c-busy"]!)).toBeGreaterThanOrEqual(3);
+  });
+
+  it("has no brown, olive or hot pink, which look like an accident next to the others", () => {
+    const kind = ([lightness, chroma, hue]: readonly [number, number, number]): string => {
+      if (hue >= 38 && hue < 78 && lightness < 66 && chroma > 12 && (chroma < 62 || lightness < 42)) return "brown";
+      if (hue >= 78 && hue <= 122 && lightness < 66 && chroma > 14) return "olive";
+      return (hue >= 330 || hue <= 14) && chroma > 52 && lightness > 42 ? "hot pink" : "";
+    };
+    const accidents = marks.map((mark) => [mark, kind(lightnessChromaHue(colours[mark]!))]).filter(([, is]) => is);
+    expect(accidents).toEqual([]);
   });
 
   it("gives every text a contrast of 4.5 to 1 on every surface", () => {

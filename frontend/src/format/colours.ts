@@ -107,9 +107,9 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
   },
   // What the step of a rank consists of, next to other ranks.
   job: {
-    compute: "--c-s2",
+    compute: "--c-s10",
     communication: "--c-communication",
-    waiting: "--c-s10",
+    waiting: "--c-s4",
     bubble: "--c-s11",
     host: "--c-idle",
   },

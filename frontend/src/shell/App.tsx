@@ -7,7 +7,8 @@ import { ConnectionContext } from "../api/useResource";
 import { ErrorBoundary, ErrorMessage } from "../components/Message";
 import { PageSkeleton } from "../components/Skeleton";
 import { TooltipLayer } from "../components/TooltipLayer";
-import { resolveChoice } from "../state/profileChoice";
+import { readPairs } from "../state/hash";
+import { precisionPair, resolveChoice } from "../state/profileChoice";
 import { connectAddress } from "../state/address";
 import { followTheme, themeSignal } from "../state/theme";
 import { AboutFile } from "./AboutFile";
@@ -107,9 +108,13 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
   const profile = useParam(profileParam);
   const run = index.data ? (resolveChoice(entries, profile)?.run ?? null) : null;
   useEffect(() => {
+    if (run === null || profile.run !== null) return;
+    // An address that asks for nothing shows what the runs are for: full precision and AMP next to each other.
+    const pair = readPairs().length === 0 ? precisionPair(entries, null) : null;
     // A link should go on naming the run that it shows when runs are added.
-    if (run !== null && profile.run === null) profileParam.value = { ...profile, run };
-  }, [run, profile]);
+    if (pair) assign(pageParam.to("compare"), profileParam.to({ ...profile, run: pair.a }));
+    else profileParam.value = { ...profile, run };
+  }, [run, profile, entries]);
 
   const empty = index.data !== null && entries.length === 0;
   const openSearch = entries.length > 0 ? () => setSheet("search") : null;

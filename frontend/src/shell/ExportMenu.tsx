@@ -1,26 +1,31 @@
 /** The menu of what can be taken out of the page: reports as tables, all pages in one file. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { readPageFile } from "../api/pageFile";
 import { profileQuery } from "../api/queries";
-import type { ReportEntry } from "../api/types";
-import { useFile, useResource } from "../api/useResource";
+import type { ReportEntry, RunIndex } from "../api/types";
+import { useConnection, useFile, useResource } from "../api/useResource";
 import { CodeBlock } from "../components/CodeBlock";
 import { ErrorMessage } from "../components/Message";
 import { Popover } from "../components/Popover";
+import { saveBlob } from "../components/saveBlob";
+import { formatBytes } from "../format/number";
+import type { ProfileChoice } from "../state/profile";
 import { goTo } from "../state/navigate";
 import { useParam } from "../state/param";
 import { pageParam, profileParam } from "../state/sharedParams";
-import { baseParam, candidateParam } from "../views/compare/params";
+import { comparedSides } from "../views/compare/params";
 import { toReport } from "../views/reports/params";
 
-export function ExportMenu({ logdir }: { logdir: string }) {
+export function ExportMenu({ index }: { index: RunIndex }) {
   const page = useParam(pageParam);
   return (
     <Popover face="Export" label="Export" testId="export" value={page}>
-      {(close) => <Menu logdir={logdir} onClose={close} />}
+      {(close) => <Menu index={index} onClose={close} />}
     </Popover>
   );
 }
 
-function Menu({ logdir, onClose }: { logdir: string; onClose: () => void }) {
+function Menu({ index, onClose }: { index: RunIndex; onClose: () => void }) {
   const inFile = useFile() !== null;
   const { data, error, retry } = useResource(
     "report",
@@ -44,13 +49,64 @@ function Menu({ logdir, onClose }: { logdir: string; onClose: () => void }) {
       {!inFile && (
         <>
           <h3>All pages in one file that opens without a server</h3>
-          <CodeBlock code={exportCommand(logdir)} label="Command" />
+          <PageFile index={index} />
+          <CodeBlock code={exportCommand(index)} label="Command" />
           <h3>All reports as Parquet files, or CSV and JSON</h3>
-          <CodeBlock code={reportCommand(logdir)} label="Command for tables" />
-          <p class="muted small">Parquet takes the extra: pip install 'tb_dlprof_plugin[parquet]'.</p>
+          <CodeBlock code={reportCommand(index)} label="Command for tables" />
+          <p class="muted small">Parquet needs pyarrow: pip install pyarrow.</p>
         </>
       )}
     </div>
+  );
+}
+
+/** Saves the run or the pair that is shown. */
+function PageFile({ index }: { index: RunIndex }) {
+  const { client } = useConnection();
+  const [bytes, setBytes] = useState<number | null>(null);
+  const [report, setReport] = useState("");
+  const controller = useRef<AbortController | null>(null);
+  useEffect(() => () => controller.current?.abort(), []);
+  const shown = shownRuns(index);
+  if (shown.length === 0) return null;
+  const save = async (): Promise<void> => {
+    const { signal } = (controller.current = new AbortController());
+    setReport("");
+    setBytes(0);
+    try {
+      const blob = await readPageFile(
+        client,
+        { ...profileQuery(shown[0]!, null), other: shown[1]?.run ?? null },
+        setBytes,
+        signal,
+      );
+      saveBlob(
+        `${namesOf(shown)
+          .join("-")
+          .replace(/[^\w.-]+/g, "-")}.html`,
+        blob,
+      );
+      setReport("Saved.");
+    } catch (error) {
+      setReport(signal.aborted ? "" : error instanceof Error ? error.message : String(error));
+    }
+    setBytes(null);
+  };
+  return (
+    <p class="export-file">
+      <button
+        type="button"
+        class="button"
+        disabled={bytes !== null}
+        data-testid="save-page-file"
+        onClick={() => void save()}
+      >
+        Save as HTML
+      </button>
+      <span class="muted small" role="status" data-testid="page-file-report">
+        {bytes === null ? report : bytes === 0 ? "Computing all pages …" : formatBytes(bytes)}
+      </span>
+    </p>
   );
 }
 
@@ -85,16 +141,19 @@ const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${p
 const pathOf = (logdir: string, run: string): string =>
   quoted(logdir === "" ? run : `${logdir.replace(/\/$/, "")}/${run}`);
 
-const shownRuns = (): string[] =>
-  (pageParam.value === "compare" ? [baseParam.value.run, candidateParam.value.run] : [profileParam.value.run]).filter(
-    (run) => run !== null,
-  );
+/** The run or the pair that is shown. */
+function shownRuns({ runs }: RunIndex): ProfileChoice[] {
+  const sides = pageParam.value === "compare" ? Object.values(comparedSides(runs)) : [profileParam.value];
+  return sides.filter(({ run }) => run !== null);
+}
+
+const namesOf = (shown: readonly ProfileChoice[]): string[] => shown.map(({ run }) => String(run));
 
 /** What writes the run or the pair that is shown. */
-const exportCommand = (logdir: string): string =>
-  `tb-dlprof export ${shownRuns()
-    .map((run) => pathOf(logdir, run))
+const exportCommand = (index: RunIndex): string =>
+  `tb-dlprof export ${namesOf(shownRuns(index))
+    .map((run) => pathOf(index.logdir, run))
     .join(" ")} --html profile.html`;
 
-const reportCommand = (logdir: string): string =>
-  `tb-dlprof report ${pathOf(logdir, shownRuns()[0] ?? "RUN")} --formats parquet --output-path tables`;
+const reportCommand = (index: RunIndex): string =>
+  `tb-dlprof report ${pathOf(index.logdir, namesOf(shownRuns(index))[0] ?? "RUN")} --formats parquet --output-path tables`;

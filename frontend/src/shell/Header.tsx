@@ -75,7 +75,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
             />
           )}
           {onSearch && <SearchButton onSearch={onSearch} />}
-          {index && <ExportMenu logdir={index.logdir} />}
+          {index && <ExportMenu index={index} />}
           {file ? (
             <ThemeButton />
           ) : (

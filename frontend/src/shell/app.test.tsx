@@ -59,6 +59,9 @@ const byId = (id: string): HTMLElement | null => root.querySelector(`[data-testi
 const hash = (pairs: Record<string, string>): string =>
   `#${["tb_dlprof", ...Object.entries(pairs).map(([key, value]) => `p.tb_dlprof.${key}=${encodeURIComponent(value)}`)].join("&")}`;
 
+/** An address that asks for nothing shows the pair of full precision and AMP. */
+const SUMMARY = hash({ page: "overview" });
+
 async function click(element: Element | null): Promise<void> {
   await act(() => (element as HTMLElement).click());
   await settle();
@@ -123,7 +126,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview", async () => {
-    await open("");
+    await open(SUMMARY);
     expect(byId("overview-step-time")?.dataset["value"]).toBe("98765432");
     expect(byId("overview-step-time")?.textContent).toBe("98.8 ms");
     expect(byId("overview-gpu-utilization")?.dataset["value"]).toBe("74.2");
@@ -137,7 +140,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview has the step as one bar whose parts are listed in its order", async () => {
-    await open("");
+    await open(SUMMARY);
     const account = byId("overview-account")!;
     const drawn = [...account.querySelectorAll<HTMLElement>(".step-bar > span")].map(
       (part) => part.title.split(":")[0],
@@ -160,7 +163,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview lists the largest layers, which unfold into those in them and lead to their page", async () => {
-    await open("", { ...ANSWERS, modules });
+    await open(SUMMARY, { ...ANSWERS, modules });
     const names = () =>
       [...byId("overview-layers")!.querySelectorAll("tbody .link")].map((link) => link.getAttribute("title"));
     expect(names()).toEqual(["layer1", "head", null]);
@@ -182,7 +185,7 @@ describe("each page draws its answer", () => {
       { ...first!, alternatives: "Change the precision", choice: "BF16" },
       { ...second!, alternatives: "Change the precision", choice: "TF32" },
     ];
-    await open("", { ...ANSWERS, advice: { ...fixtures.advice, findings } });
+    await open(SUMMARY, { ...ANSWERS, advice: { ...fixtures.advice, findings } });
     const row = byId(`finding-choices-${first!.rule}`)!;
     expect(row.textContent).toContain("Change the precision: BF16 saves 58.0 ms, TF32 (unknown)");
     expect(root.querySelectorAll(".finding-lines > li")).toHaveLength(1);
@@ -192,18 +195,18 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview puts a poor recording's verdict above everything", async () => {
-    await open("");
+    await open(SUMMARY);
     expect(byId("trust")?.classList.contains("trust-banner")).toBe(false);
     const poor = { ...fixtures.overview, trust: { ...fixtures.overview.trust, verdict: "poor" as const } };
     await act(() => render(null, root));
-    await open("", { ...ANSWERS, overview: poor });
+    await open(SUMMARY, { ...ANSWERS, overview: poor });
     expect(byId("trust")?.classList.contains("trust-banner")).toBe(true);
     expect(byId("trust")!.compareDocumentPosition(byId("headline")!)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
   });
 
   it("Overview opens a finding in place, and takes back one that was set aside", async () => {
     const item = fixtures.advice.findings[0]!;
-    await open("");
+    await open(SUMMARY);
     const row = (): HTMLElement | null => byId(`finding-line-${item.rule}`);
     expect(row()?.textContent).toContain("saves 58.0 ms (59 %)");
     expect(row()?.querySelector(".finding-line-saving")?.getAttribute("title")).toContain(
@@ -224,15 +227,15 @@ describe("each page draws its answer", () => {
   });
 
   it("Distributed stands in the header of a run of several ranks, recorded or not, and a rank opens from its row", async () => {
-    await open("");
+    await open(SUMMARY);
     expect(byId("place-distributed")).toBeNull();
     await act(() => render(null, root));
     const [entry] = fixtures.runs.runs;
-    await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: [{ ...entry, world_size: 8 }], total: 1 } });
+    await open(SUMMARY, { ...ANSWERS, runs: { ...fixtures.runs, runs: [{ ...entry, world_size: 8 }], total: 1 } });
     expect(byId("place-distributed")).not.toBeNull();
     await act(() => render(null, root));
     const ranks = [0, 1, 2].map((rank) => ({ ...entry, rank, recorded_iteration_ns: rank === 1 ? 120_000 : 100_000 }));
-    await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
+    await open(SUMMARY, { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
     await click(byId("place-distributed"));
     expect(byId("headline")?.textContent).toBe(distributed.headline);
     expect(byId("job-delays")?.textContent).toContain("slow GPU");
@@ -259,7 +262,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview shows unknown, never 0, for what was not recorded", async () => {
-    await open("", { ...ANSWERS, overview: { ...fixtures.overviewWithoutGpu, has_gpu: true } });
+    await open(SUMMARY, { ...ANSWERS, overview: { ...fixtures.overviewWithoutGpu, has_gpu: true } });
     for (const id of [
       "overview-gpu-utilization",
       "overview-tc-utilization",
@@ -275,7 +278,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview of a recording without a GPU leaves out what does not apply", async () => {
-    await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    await open(SUMMARY, { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
     expect(byId("overview-step-time")?.textContent).toBe("98.8 ms");
     expect(byId("overview-samples")?.textContent).toBe("unknown");
     expect(byId("overview-gpu-utilization")).toBeNull();
@@ -288,7 +291,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview shows what the run computed in, and what its loss scale did", async () => {
-    await open("");
+    await open(SUMMARY);
     await openMore();
     const precision = byId("overview-precision")!;
     expect(byId("overview-precision-label")?.textContent).toBe("AMP FP16 (autocast)");
@@ -303,7 +306,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview without loss scaling has no numeric health, and an unknown precision says so", async () => {
-    await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    await open(SUMMARY, { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
     await openMore();
     expect(byId("overview-numeric-health")).toBeNull();
     expect(byId("overview-precision-label")?.textContent).toBe("unknown");
@@ -443,7 +446,7 @@ describe("each page draws its answer", () => {
 
   it("What fits: a batch size and a GPU are links to their plan, and the reasons stand below", async () => {
     await open(hash({ page: "plan", run: "resnet50/fp32" }));
-    expect(byId("plan-limit")?.textContent).toContain("3.47 GiB");
+    expect(byId("plan-figures")?.textContent).toContain("3.71 GiB");
     expect(byId("plan-notes")?.textContent).toContain("the energy of the GPU was not recorded");
     const batches = [...byId("plan-batches")!.querySelectorAll("tbody tr")];
     expect(batches[1]?.textContent).toContain("unknown");
@@ -458,7 +461,7 @@ describe("each page draws its answer", () => {
     const without = { ...plan, figures: [], peak_reserved_mb: null, headline: "Not known: no events." };
     await open(hash({ page: "plan", run: "resnet50/fp32" }), { ...ANSWERS, plan: without });
     expect(root.textContent).toContain("profile_memory=True");
-    expect(byId("plan-reserved")?.textContent).toContain("unknown");
+    expect(byId("plan-largest")).toBeNull();
   });
 
   it("Tried: gains with their intervals, what was not measured, and the patch", async () => {
@@ -479,7 +482,7 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "energy", run: "resnet50/fp32", co2: "380" }));
     expect(byId("energy-step")?.textContent).toContain("18.7 J");
     expect(byId("energy-watts")?.textContent).toContain("568 W");
-    expect(byId("energy-parts")?.textContent).toContain("4.20 % below the counter");
+    expect(byId("energy-notes")?.textContent).toContain("4.20 % below the counter");
     expect(byId("energy-modules")?.textContent).toContain("layer1.<b>0</b>");
     expect(byId("energy-choices")?.textContent).toContain("unknown");
     expect(byId("energy-notes")?.textContent).toContain("it computes in FP16");
@@ -657,8 +660,20 @@ describe("each page draws its answer", () => {
 });
 
 describe("the frame", () => {
+  it("opens on the pair of full precision and AMP where the address asks for nothing", async () => {
+    await open("");
+    expect(byId("compare-speedup")).not.toBeNull();
+    expect(window.location.hash).toBe(hash({ page: "compare", run: "resnet50/fp32" }));
+  });
+
+  it("opens on Summary where there is no such pair", async () => {
+    const [first] = fixtures.runs.runs;
+    await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: [first], total: 1 } });
+    expect(byId("overview-step-time")).not.toBeNull();
+  });
+
   it("starts with how to record when there is no run", async () => {
-    await open("", { runs: { ...fixtures.runs, runs: [], total: 0 } });
+    await open(SUMMARY, { runs: { ...fixtures.runs, runs: [], total: 0 } });
     expect(byId("empty-state")?.textContent).toContain("prof.step()");
     expect(byId("empty-state")?.textContent).toContain("make demo");
     expect(asked).toHaveLength(1);
@@ -672,7 +687,7 @@ describe("the frame", () => {
   });
 
   it("hides pickers with a single choice", async () => {
-    await open("");
+    await open(SUMMARY);
     expect(byId("session-picker")).toBeNull();
     expect(byId("rank-picker")).toBeNull();
     expect(byId("cycle-picker")).toBeNull();
@@ -685,7 +700,7 @@ describe("the frame", () => {
   });
 
   it("keeps page, run and range in the address", async () => {
-    await open("");
+    await open(SUMMARY);
     await click(byId("place-explore"));
     await click(byId("nav-tensor-cores"));
     expect(window.location.hash).toBe(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
@@ -709,7 +724,7 @@ describe("the frame", () => {
       await act(() => void document.dispatchEvent(new Event("visibilitychange")));
       await settle();
     };
-    await open("", answers);
+    await open(SUMMARY, answers);
     const asks = (): number => asked.filter((address) => address.pathname.endsWith("/overview")).length;
     expect(asks()).toBe(1);
     await grow([0]);
@@ -754,7 +769,7 @@ describe("the frame", () => {
   });
 
   it("keeps what it has when the server does not answer, and asks again by a click", async () => {
-    await open("");
+    await open(SUMMARY);
     vi.stubGlobal("fetch", async () => Promise.reject(new TypeError("gone")));
     await click(byId("refresh"));
     expect(byId("overview-step-time")).not.toBeNull();
@@ -768,7 +783,7 @@ describe("the frame", () => {
   });
 
   it("asks again after a refresh", async () => {
-    await open("");
+    await open(SUMMARY);
     const before = asked.length;
     await click(byId("refresh"));
     const again = asked.slice(before).map((url) => url.pathname.split("/").pop());

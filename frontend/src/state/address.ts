@@ -25,7 +25,8 @@ export function connectAddress(params: readonly AnyParam[]): () => void {
   const stopWriting = effect(() => {
     const pairs = addressPairs(params);
     const now = place();
-    const isNew = !loading && (now.page !== shown.page || (now.run !== shown.run && shown.run !== null));
+    // Before a run is chosen nothing was shown to go back to.
+    const isNew = !loading && shown.run !== null && (now.page !== shown.page || now.run !== shown.run);
     shown = now;
     // What was just read needs no writing.
     if (!first) writePairs(pairs, isNew ? "push" : "replace");

@@ -57,19 +57,39 @@ const isMixed = (entry: RunEntry): boolean =>
 const isFull = (entry: RunEntry): boolean =>
   !isMixed(entry) && /fp32|float32|tf32|full|single/i.test(entry.precision ?? "");
 
+export interface Pair {
+  a: string;
+  b: string;
+}
+
 /**
- * The two runs to compare at first: a full-precision run and an AMP run of the same model, preferring the pair that holds
- * `current`; else the first two runs. Runs that cannot be read come last. Null with fewer than two runs.
+ * A full-precision run and an AMP run of the same model: the pair that holds `current`, else that of the longest step on the device
+ * that most runs have. Null without any.
  */
-export function defaultPair(entries: readonly RunEntry[], current: string | null): { a: string; b: string } | null {
-  const readable = new Set(entries.filter((entry) => !entry.unreadable).map((entry) => entry.run));
-  const offered = readable.size >= 2 ? entries.filter((entry) => readable.has(entry.run)) : entries;
-  const first = offered.filter((entry, index) => offered.findIndex((other) => other.run === entry.run) === index);
+export function precisionPair(entries: readonly RunEntry[], current: string | null): Pair | null {
+  const first = offered(entries);
+  const runsOn = (device: string | null): number => first.filter((entry) => entry.device === device).length;
   const pairs = first
     .filter(isFull)
+    .sort(
+      (x, y) => runsOn(y.device) - runsOn(x.device) || (y.recorded_iteration_ns ?? 0) - (x.recorded_iteration_ns ?? 0),
+    )
     .flatMap((a) => first.filter((b) => isMixed(b) && b.model === a.model).map((b) => ({ a: a.run, b: b.run })));
-  const chosen = pairs.find((pair) => pair.a === current || pair.b === current) ?? pairs[0];
+  return pairs.find((pair) => pair.a === current || pair.b === current) ?? pairs[0] ?? null;
+}
+
+/** One entry of each run; of those that cannot be read only where fewer than two can. */
+function offered(entries: readonly RunEntry[]): RunEntry[] {
+  const readable = new Set(entries.filter((entry) => !entry.unreadable).map((entry) => entry.run));
+  const some = readable.size >= 2 ? entries.filter((entry) => readable.has(entry.run)) : entries;
+  return some.filter((entry, index) => some.findIndex((other) => other.run === entry.run) === index);
+}
+
+/** The two runs to compare at first: the pair of `precisionPair`, else the first two runs. Null with fewer than two runs. */
+export function defaultPair(entries: readonly RunEntry[], current: string | null): Pair | null {
+  const chosen = precisionPair(entries, current);
   if (chosen) return chosen;
+  const first = offered(entries);
   if (first.length < 2) return null;
   const a = first.find((entry) => entry.run === current) ?? first[0]!;
   const b = first.find((entry) => entry.run !== a.run)!;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { runs } from "../testing/fixtures";
 import { formatHash, parseHash, readPairs, writePairs } from "./hash";
-import { defaultPair, describeEntry, resolveChoice } from "./profileChoice";
+import { defaultPair, describeEntry, precisionPair, resolveChoice } from "./profileChoice";
 import { followTheme } from "./theme";
 import { ALL_PARAMS } from "../shell/routes";
 import { readAddress } from "../testing/address";
@@ -214,6 +214,28 @@ describe("the choice of a profile", () => {
     expect(defaultPair(runs.runs, "vgg16/ddp")).toEqual({ a: "resnet50/fp32", b: "resnet50/amp" });
     expect(defaultPair(runs.runs.slice(2), "vgg16/ddp")).toBeNull();
     expect(defaultPair(runs.runs.slice(1), "vgg16/ddp")).toEqual({ a: "vgg16/ddp", b: "resnet50/amp" });
+  });
+
+  it("compares the longest step of the device with most runs at first", () => {
+    const named = (run: string, device: string, ms: number, precision = "fp32") => ({
+      ...runs.runs[0]!,
+      run,
+      model: run.split("/")[0]!,
+      precision,
+      device,
+      recorded_iteration_ns: ms,
+    });
+    const entries = [
+      named("cpu/a", "CPU", 900),
+      named("cpu/b", "CPU", 900, "amp bf16"),
+      named("short/a", "GPU", 10),
+      named("short/b", "GPU", 5, "amp bf16"),
+      named("long/a", "GPU", 90),
+      named("long/b", "GPU", 40, "amp bf16"),
+    ];
+    expect(precisionPair(entries, null)).toEqual({ a: "long/a", b: "long/b" });
+    expect(precisionPair(entries, "cpu/b")).toEqual({ a: "cpu/a", b: "cpu/b" });
+    expect(precisionPair(entries.slice(0, 1), null)).toBeNull();
   });
 
   it("begins with a run that can be read, and shows one that cannot where it is asked for", () => {

@@ -72,6 +72,12 @@ export function difference(one: string, other: string, vision: string): number {
   return ciede2000(lab(times(matrix, linear(one))), lab(times(matrix, linear(other))));
 }
 
+/** Lightness (0 to 100), chroma and hue (degrees) of CIELAB. */
+export function lightnessChromaHue(hex: string): Triple {
+  const [l, a, b] = lab(linear(hex));
+  return [l, Math.hypot(a, b), hue(b, a)];
+}
+
 const radians = (degrees: number): number => (degrees * Math.PI) / 180;
 const hue = (b: number, a: number): number => ((Math.atan2(b, a) * 180) / Math.PI + 360) % 360;
 

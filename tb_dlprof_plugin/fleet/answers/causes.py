@@ -78,7 +78,7 @@ def cause_of(facts: Sequence[RankFacts], index: int, others: Ints, numbers: Ints
             why = "It computes no longer than the others, nor does it anything else longer."
         else:
             more = f"Its GPU works {max(work_ms, 0.0):.2f} ms and its host {max(host_ms, 0.0):.2f} ms a step longer"
-            why = f"{more} than the others', which is within what even ranks differ by."
+            why = f"{more} than the others'. Even ranks differ by as much."
         return Explained("unknown", why, False)
     if not of_host:
         cause, why = (

@@ -86,7 +86,7 @@ def _client(cluster: Any, workers: int | None, ours: contextlib.ExitStack) -> An
     try:
         import distributed
     except ModuleNotFoundError:
-        raise EngineError("Dask is not installed; run pip install 'tb_dlprof_plugin[dask]'.") from None
+        raise EngineError("Dask is not installed; run pip install distributed.") from None
     if isinstance(cluster, distributed.Client):
         return cluster
     if cluster is None:

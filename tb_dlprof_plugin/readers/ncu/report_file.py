@@ -39,7 +39,7 @@ def read_report(path: Path) -> list[MeasuredLaunch]:
     except ImportError:
         raise TraceError(
             f"{path} is a report of Nsight Compute, which takes NVIDIA's module to read: "
-            f"pip install 'tb_dlprof_plugin[ncu]'; or export it where ncu is, and pass the text: {COMMAND}."
+            f"pip install ncu-report; or export it where ncu is, and pass the text: {COMMAND}."
         ) from None
     try:
         context = module.load_report(str(path))

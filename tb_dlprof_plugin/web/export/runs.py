@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.store.choice import StoredBlob, ranks_together
+from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import Tag
 from tb_dlprof_plugin.web.run_source import Series
@@ -25,6 +27,13 @@ class ExportedRun:
     cycle: int
     header: bytes
     ranks: dict[int, bytes]
+
+
+def exported(stored: Sequence[StoredBlob], chosen: StoredBlob, profile: Profile) -> ExportedRun:
+    """The chosen one of the stored profiles of a run, read as ``profile``, with those of its other ranks."""
+    ref = chosen.ref
+    ranks = {one.ref.rank: one.read() for one in ranks_together(stored, chosen) or [chosen]}
+    return ExportedRun(ref.run, ref.session, ref.rank, ref.cycle, header_of(profile).encode(), ranks)
 
 
 @dataclass(frozen=True, slots=True)

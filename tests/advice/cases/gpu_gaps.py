@@ -36,7 +36,7 @@ CASES = (
         "a pause in each step",
         launches((20, 20, 100, {"name": "aten::mm", "pause": 5000})),
         "fired",
-        "runs Python code outside of PyTorch, before mm is launched",
+        "runs Python code outside PyTorch, before mm is launched",
         {
             "Iterations with such a gap": STEPS,
             # 5 ms in the first iteration; later ones begin with 1.6 ms of the kernels before.

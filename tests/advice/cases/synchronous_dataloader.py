@@ -57,7 +57,7 @@ CASES = (
         "the GPU works meanwhile",
         loading_behind_work,
         "silent",
-        "0.40 ms of each 1.00 ms recorded step are spent loading in the training process, but only 0.0 %",
+        "0.40 ms of each 1.00 ms recorded step are spent loading in the training process: only 0.0 %",
         facts=_NONE,
     ),
 )

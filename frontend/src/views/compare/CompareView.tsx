@@ -9,20 +9,16 @@ import { ResourceView } from "../../features/ResourceView";
 import { TrustLine } from "../../features/TrustLine";
 import { ProfilePicker } from "../../features/pickers/ProfilePicker";
 import type { RangeChoice } from "../../state/profile";
-import { defaultPair } from "../../state/profileChoice";
 import { ComparePage } from "./ComparePage";
 import { assign } from "../../state/param";
-import { profileParam } from "../../state/sharedParams";
-import { baseParam, candidateParam, pairModuleParam, pairParam } from "./params";
+import { baseParam, candidateParam, comparedSides, pairModuleParam, pairParam } from "./params";
 
 /** Another pair has other ops; a bar of the same name stays. */
 const TOP = [pairModuleParam.to(null), pairParam.to(null)];
 
 export function CompareView({ entries }: { entries: RunEntry[] }) {
   const inFile = useFile() !== null;
-  const pair = defaultPair(entries, profileParam.value.run);
-  const a: RangeChoice = { ...baseParam.value, run: baseParam.value.run ?? pair?.a ?? profileParam.value.run };
-  const b: RangeChoice = { ...candidateParam.value, run: candidateParam.value.run ?? pair?.b ?? null };
+  const { a, b } = comparedSides(entries);
   const key = `${a.run} ${a.session} ${a.rank} ${a.cycle} ${b.run} ${b.session} ${b.rank} ${b.cycle}`;
   const query = a.run !== null && b.run !== null ? compareQuery(a, b) : null;
   const resource = useResource("compare", query, key);
@@ -82,8 +78,8 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
       </div>
       {query !== null && (
         <div class="compare-trust">
-          <TrustLine of="Base" query={profileQuery(a, a.range)} form="short" />
-          <TrustLine of="Candidate" query={profileQuery(b, b.range)} form="short" />
+          <TrustLine of="Base" query={profileQuery(a, a.range)} />
+          <TrustLine of="Candidate" query={profileQuery(b, b.range)} />
         </div>
       )}
       {query === null ? (

@@ -1,5 +1,7 @@
 /** The Distributed page: where a step of the whole job goes, who delays whom and why, what repairs win, and how sure that is. */
 import type { DistributedPage as JobData, RunEntry } from "../../api/types";
+import { signal } from "@preact/signals";
+import { More } from "../../components/More";
 import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { Figure } from "../../components/Figure";
@@ -10,17 +12,26 @@ import { formatNs } from "../../format/duration";
 import { formatPercent, threeDigits } from "../../format/number";
 import { openPage } from "../../state/navigate";
 import { profileParam } from "../../state/sharedParams";
-import { COLLECTIVES, DELAYS, WHAT_IF } from "./columns";
+import { CERTAIN_DELAYS, COLLECTIVES, DELAYS, WHAT_IF } from "./columns";
 import { HeatMap } from "./HeatMap";
 import { OtherJobs } from "./OtherJobs";
 import { jobCollectivesTable } from "./params";
 import { RankAccounts } from "./RankAccounts";
 import { RankLines } from "./RankLines";
 
+const moreOpen = signal(false);
+
+/** A change that saves less of the step is listed further down. */
+const WORTH_PERCENT = 1;
+
 export function DistributedPage({ data, entries }: { data: JobData; entries: RunEntry[] }) {
   const { ref } = data;
   // What is not recorded limits everything below: the notes say it first.
   const partial = data.ranks < data.world_size;
+  const certain = data.delays.filter((delay) => delay.certain);
+  const delays = certain.length > 0 ? certain : data.delays;
+  const worth = data.what_if.filter((change) => (change.saved_percent ?? 0) >= WORTH_PERCENT);
+  const changes = worth.length > 0 ? worth : data.what_if;
   const open = (rank: number): void =>
     openPage("overview", profileParam.to({ ...profileParam.value, run: ref.run, rank, cycle: null }));
   return (
@@ -29,13 +40,13 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
       {partial && <NoteList testId="job-notes" notes={data.notes} />}
       <JobFigures data={data} />
       <div class="grid">
-        {data.delays.length > 0 && (
+        {delays.length > 0 && (
           <Card title="Who delays the others, and why" testId="job-delays">
             <DataTable
               name={`delays ${ref.run}`}
               plain
-              columns={DELAYS}
-              rows={data.delays}
+              columns={delays === certain ? CERTAIN_DELAYS : DELAYS}
+              rows={delays}
               rowId={(row) => String(row.rank)}
               onSelect={(row) => open(row.rank)}
             />
@@ -44,18 +55,9 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
         {data.account.rank.length > 0 && (
           <RankAccounts run={ref.run} account={data.account} selected={String(ref.rank)} onOpen={open} />
         )}
-        {data.what_if.length > 0 && (
+        {changes.length > 0 && (
           <Card title={<Term of="jobWhatIf">What changes would save</Term>} testId="job-what-if">
-            <DataTable
-              name={`repairs ${ref.run}`}
-              plain
-              columns={WHAT_IF}
-              rows={data.what_if}
-              rowId={(row) => row.change}
-            />
-            {data.figures.simulated_error_percent !== null && (
-              <p class="muted small">{replayed(data.figures.simulated_error_percent)}</p>
-            )}
+            <DataTable name={`repairs ${ref.run}`} plain columns={WHAT_IF} rows={changes} rowId={(row) => row.change} />
           </Card>
         )}
         {data.heat && data.ranks > 1 && (
@@ -75,6 +77,39 @@ export function DistributedPage({ data, entries }: { data: JobData; entries: Run
         )}
         {data.account.rank.length > 0 && <OtherJobs run={ref.run} entries={entries} />}
       </div>
+      <More title="All changes and delays, and how well ranks match" testId="job-more" open={moreOpen}>
+        {() => (
+          <>
+            <Certainty data={data} />
+            {data.figures.simulated_error_percent !== null && (
+              <p class="muted small">{replayed(data.figures.simulated_error_percent)}</p>
+            )}
+            {changes.length < data.what_if.length && (
+              <Card title={<Term of="jobWhatIf">All changes</Term>} testId="job-all-changes">
+                <DataTable
+                  name={`all repairs ${ref.run}`}
+                  plain
+                  columns={WHAT_IF}
+                  rows={data.what_if}
+                  rowId={(row) => row.change}
+                />
+              </Card>
+            )}
+            {delays.length < data.delays.length && (
+              <Card title="All delays" testId="job-all-delays">
+                <DataTable
+                  name={`all delays ${ref.run}`}
+                  plain
+                  columns={DELAYS}
+                  rows={data.delays}
+                  rowId={(row) => String(row.rank)}
+                  onSelect={(row) => open(row.rank)}
+                />
+              </Card>
+            )}
+          </>
+        )}
+      </More>
       {!partial && <NoteList testId="job-notes" notes={data.notes} />}
     </>
   );
@@ -111,12 +146,21 @@ function JobFigures({ data }: { data: JobData }) {
           value={figures.wasted_percent}
           under={
             figures.wasted_gpu_hours_per_day === null
-              ? "of the ranks' time"
-              : `of the ranks' time, ${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
+              ? ""
+              : `${threeDigits(figures.wasted_gpu_hours_per_day)} GPU-hours a day`
           }
           testId="job-wasted"
         />
       )}
+    </dl>
+  );
+}
+
+/** How well the ranks are matched, which all figures rest on. */
+function Certainty({ data }: { data: JobData }) {
+  const { figures } = data;
+  return (
+    <dl class="figures">
       <Figure
         of="jobFlops"
         label="FLOPs utilization"

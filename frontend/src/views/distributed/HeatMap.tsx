@@ -90,9 +90,9 @@ export function HeatMap({ heat, mesh, ranks, onOpen }: HeatMapProps) {
         <Cells grid={grid} onOpen={onOpen} />
       </Drawing>
       <p class="heat-scale muted small">
-        <span>as the median rank, or sooner</span>
+        <span>0 %</span>
         <span class="heat-scale-bar" aria-hidden="true" />
-        <span>{FULL_PERCENT} % longer, or more</span>
+        <span>{FULL_PERCENT} % longer</span>
       </p>
     </Card>
   );
@@ -161,7 +161,7 @@ function Cells({ grid, onOpen }: { grid: Grid; onOpen: (rank: number) => void })
       />
       <p class="heat-under small muted" data-testid="heat-under">
         {under === null
-          ? "Point at a cell; a click opens its rank."
+          ? "\u00a0"
           : `${grid.rowTitle} ${grid.rows[Math.floor(under / grid.columns.length)]}, ${grid.columnTitle} ${grid.columns[under % grid.columns.length]}: ${
               value === null ? "not recorded" : `${formatPercent(value)} above the median rank`
             }`}

@@ -2,9 +2,9 @@
 import { useMemo } from "preact/hooks";
 import type { JobAccount } from "../../api/types";
 import { Card } from "../../components/Card";
-import { Legend } from "../../components/Legend";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
+import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
@@ -19,10 +19,8 @@ const DEFINED = {
   host: "jobHost",
 } as const;
 
-const LEGEND = PARTS.map(({ key, title }) => ({ key, label: title, value_ns: null, percent: null }));
-const DEFINITION_OF = new Map<string, string>(PARTS.map(({ key }) => [key, DEFINITIONS[DEFINED[key]]]));
-
-function columnsFor(longestNs: number): Column<RankRow>[] {
+/** Of the parts those that some rank has. */
+function columnsFor(longestNs: number, rows: readonly RankRow[]): Column<RankRow>[] {
   return [
     {
       id: "rank",
@@ -39,16 +37,19 @@ function columnsFor(longestNs: number): Column<RankRow>[] {
       cell: (row) => <Bar row={row} longestNs={longestNs} />,
       width: "320px",
     },
-    ...PARTS.map(
-      ({ key, title }, index): Column<RankRow> => ({
-        id: key,
-        header: title,
-        definition: DEFINITIONS[DEFINED[key]],
-        value: (row) => row.parts[index] ?? null,
-        unit: "ns",
-        width: "136px",
-      }),
-    ),
+    ...PARTS.flatMap(({ key, title }, index): Column<RankRow>[] => {
+      const value = (row: RankRow): number | null => row.parts[index] ?? null;
+      if (rows.every((row) => value(row) === 0)) return [];
+      const cell = (row: RankRow) => (
+        <>
+          <span class="swatch" style={{ background: colourOf(key, index, "job") }} />{" "}
+          <Value value={value(row)} unit="ns" />
+        </>
+      );
+      return [
+        { id: key, header: title, definition: DEFINITIONS[DEFINED[key]], value, cell, unit: "ns", width: "136px" },
+      ];
+    }),
   ];
 }
 
@@ -69,6 +70,9 @@ function Bar({ row, longestNs }: { row: RankRow; longestNs: number }) {
   );
 }
 
+/** As many are found without a filter. */
+const PLAIN_ROWS = 16;
+
 interface RankAccountsProps {
   run: string;
   account: JobAccount;
@@ -78,14 +82,21 @@ interface RankAccountsProps {
 
 export function RankAccounts({ run, account, selected, onOpen }: RankAccountsProps) {
   const rows = useMemo(() => rankRows(account), [account]);
-  const columns = useMemo(() => columnsFor(account.step_ns.reduce((most, ns) => Math.max(most, ns), 1)), [account]);
+  const columns = useMemo(
+    () =>
+      columnsFor(
+        account.step_ns.reduce((most, ns) => Math.max(most, ns), 1),
+        rows,
+      ),
+    [account, rows],
+  );
   return (
     <Card title="Where the step of each rank goes" testId="rank-accounts">
-      <Legend plain slices={LEGEND} context="job" definitions={DEFINITION_OF} />
       <DataTable
         name={`ranks ${run}`}
         testId="ranks-table"
         options={ranksTable}
+        plain={rows.length <= PLAIN_ROWS}
         columns={columns}
         rows={rows}
         rowId={(row) => String(row.rank)}

@@ -113,11 +113,11 @@ function paint(canvas: HTMLCanvasElement, lines: RankLinesPage, width: number, h
       const x = LEFT + start * scale;
       // How much of the time since the last collective the GPU worked; not where in it.
       const work = Math.min(line.work_ns[index]!, Math.max(0, start - after));
-      context.fillStyle = colour("--c-s2");
+      context.fillStyle = colour("--c-s10");
       context.fillRect(x - work * scale, y + 4, work * scale, 16);
       const waited = line.waiting_ns[index]!;
       const whole = line.duration_ns[index]!;
-      context.fillStyle = colour("--c-s10");
+      context.fillStyle = colour("--c-s4");
       context.fillRect(x, y + 4, Math.max(0.5, waited * scale), 16);
       context.fillStyle = colour("--c-communication");
       context.fillRect(x + waited * scale, y + 4, Math.max(0.5, (whole - waited) * scale), 16);

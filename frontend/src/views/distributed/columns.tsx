@@ -7,6 +7,9 @@ export const DELAYS = tableColumns(columns.JobDelay, {
   why: { cell: (row) => <span class="wrap">{row.why}</span> },
 });
 
+/** Where all are certain. */
+export const CERTAIN_DELAYS = DELAYS.filter(({ id }) => id !== "certain");
+
 export const WHAT_IF = tableColumns(columns.JobWhatIf, {
   change: { cell: (row) => <span class="wrap">{row.change}</span> },
 });

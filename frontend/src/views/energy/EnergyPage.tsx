@@ -36,11 +36,6 @@ export function EnergyPage({ data }: { data: EnergyData }) {
         <div class="grid grid-halves">
           <Card title={<Term of="energyPart">Where a step's energy goes</Term>} testId="energy-parts">
             <DataTable name={`energy ${run}`} plain columns={PARTS} rows={data.parts} rowId={(row) => row.kind} />
-            <p class="muted small">
-              Estimated; from kernels alone the step would be{" "}
-              <Term of="energyResidual">{formatPercent(Math.abs(data.residual_percent ?? 0))}</Term>{" "}
-              {(data.residual_percent ?? 0) < 0 ? "below" : "above"} the counter.
-            </p>
           </Card>
           {data.modules.length > 1 && (
             <Card title={<Term of="energyModule">By module</Term>} testId="energy-modules">
@@ -94,14 +89,7 @@ function EnergyFigures({ data }: { data: EnergyData }) {
       />
       <Figure of="joulesPerSample" unit="joules" value={data.joules_per_sample} testId="energy-sample" />
       <Figure of="gpuWatts" unit="watts" value={data.watts} under={limit} testId="energy-watts" />
-      <Figure
-        of="idleWatts"
-        label="Power at rest"
-        unit="watts"
-        value={data.idle_watts}
-        under="of GPUs of this kind"
-        testId="energy-idle"
-      />
+      <Figure of="idleWatts" label="Power at rest" unit="watts" value={data.idle_watts} testId="energy-idle" />
       <Figure of="idleShare" label="At rest" unit="percent" value={data.idle_percent} testId="energy-idle-share" />
     </dl>
   );
@@ -128,10 +116,17 @@ function Epoch({ data }: { data: EnergyData }) {
   );
 }
 
-/** What is not known, and why. */
+/** What is not known, and why; how far the parts are off. */
 function Reasons({ data }: { data: EnergyData }) {
+  const residual = data.residual_percent ?? 0;
+  const parts =
+    data.parts.length > 0
+      ? [
+          `The parts of a step are estimated: from kernels alone, its energy would be ${formatPercent(Math.abs(residual))} ${residual < 0 ? "below" : "above"} the counter.`,
+        ]
+      : [];
   const choices = data.choices.filter((row) => row.why !== "").map((row) => `${row.precision}: ${row.why}`);
-  return <NoteList testId="energy-notes" notes={[...Object.values(data.unknown), ...choices]} />;
+  return <NoteList testId="energy-notes" notes={[...parts, ...Object.values(data.unknown), ...choices]} />;
 }
 
 function NotRecorded({ data }: { data: EnergyData }) {
@@ -140,8 +135,8 @@ function NotRecorded({ data }: { data: EnergyData }) {
       <PageHead title="Energy" headline={data.headline} />
       <EmptyMessage>
         <p>
-          The hook reads the energy counter of the GPU's driver while the training runs without the profiler, which
-          takes some seconds of steps.
+          The hook reads the energy counter of the GPU's driver while the training runs without the profiler. It needs
+          some seconds of steps.
         </p>
         <CodeBlock code={HOW_TO_RECORD} label="How to record energy" />
       </EmptyMessage>

@@ -1,8 +1,10 @@
 /** The Memory page: what was allocated over time, and by whom at the moment when it was most. */
+import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import type { MemoryDevice, MemoryPage as MemoryData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn, type PageFilter } from "../filter/usePageFilter";
+import { More } from "../../components/More";
 import { NoteList } from "../../components/NoteList";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
@@ -10,15 +12,17 @@ import { EmptyMessage } from "../../components/Message";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
-import { Term } from "../../components/Term";
+import { Defined, Term } from "../../components/Term";
 import { ALLOCATIONS, CATEGORIES, groupName, iterationColumns, MODULES, OP_TYPES } from "./columns";
 import { MemoryCurve } from "./MemoryCurve";
-import { MemoryFigures } from "./MemoryFigures";
+import { AllocatorFigures, MemoryFigures } from "./MemoryFigures";
 import { MemoryIcicle } from "./MemoryIcicle";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
 import { opParam, rangeParam } from "../../state/sharedParams";
 import { allocationsTable, deviceParam } from "./params";
+
+const moreOpen = signal(false);
 
 export function MemoryPage({ data }: { data: MemoryData }) {
   const { curve, figures, peak } = data;
@@ -41,7 +45,7 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           />
         )}
       </PageHead>
-      <MemoryFigures figures={figures} limits={data.limits} onGpu={data.device !== "cpu"} />
+      <MemoryFigures figures={figures} onGpu={data.device !== "cpu"} />
       <div class={data.not_attributed ? "grid" : "grid grid-memory"}>
         <Card
           title={
@@ -52,7 +56,11 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           testId="memory-curve"
           actions={
             <span class="muted small">
-              {curve.reserved.length > 0 ? "dashed: reserved; " : ""}dotted: iterations; Ctrl and the wheel zoom
+              <Defined
+                text={`${curve.reserved.length > 0 ? "Dashed: reserved. " : ""}Dotted: iterations. Ctrl and the wheel zoom.`}
+              >
+                Lines
+              </Defined>
             </span>
           }
         >
@@ -144,6 +152,11 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           />
         </Card>
       </div>
+      {data.limits && (
+        <More title="The allocator: fragmentation and limits" testId="memory-more" open={moreOpen}>
+          {() => <AllocatorFigures figures={figures} limits={data.limits!} />}
+        </More>
+      )}
       <NoteList
         testId="memory-notes"
         notes={[...(data.limits?.unknown ? [`The limits are unknown: ${data.limits.unknown}`] : []), ...data.notes]}

@@ -39,7 +39,6 @@ export function PlanPage({ data }: { data: PlanData }) {
       <div class="grid grid-halves">
         <Card title={<Term of="planInterval">What it takes</Term>} testId="plan-figures">
           <DataTable name={`plan ${run}`} plain columns={FIGURES} rows={data.figures} rowId={(row) => row.name} />
-          <p class="muted small">Intervals: {data.figures[0]!.source}.</p>
         </Card>
         <Card title={<Term of="planHeld">Held between two steps</Term>} testId="plan-held">
           <Facts rows={data.held.map((row) => [row.kind, <Value value={row.mb * 1e6} unit="bytes" />])} />
@@ -122,29 +121,6 @@ function PlanFigures({ data }: { data: PlanData }) {
   return (
     <dl class="figures">
       <Figure
-        of="planPeakAllocated"
-        label="Peak allocated, replayed"
-        unit="bytes"
-        value={bytes(data.peak_allocated_mb)}
-        testId="plan-peak"
-      />
-      <Figure
-        of="planPeakReserved"
-        label="Peak reserved, replayed"
-        unit="bytes"
-        value={bytes(data.peak_reserved_mb)}
-        under="without a retry"
-        testId="plan-reserved"
-      />
-      <Figure
-        of="planSmallestLimit"
-        label="Smallest limit"
-        unit="bytes"
-        value={bytes(data.smallest_limit_mb)}
-        under="with retries"
-        testId="plan-limit"
-      />
-      <Figure
         of="planCapacity"
         unit="bytes"
         value={bytes(data.capacity_mb)}
@@ -165,7 +141,7 @@ function PlanFigures({ data }: { data: PlanData }) {
           label="More layers"
           unit="count"
           value={data.deepest.more}
-          under={`like ${data.deepest.module}`}
+          under={`copies of ${data.deepest.module}`}
           testId="plan-deepest"
         />
       )}
@@ -175,7 +151,6 @@ function PlanFigures({ data }: { data: PlanData }) {
           label="GPUs needed"
           unit="count"
           value={data.gpus_needed}
-          under="of 1, 2, 4 ..."
           testId="plan-gpus-needed"
         />
       )}
@@ -201,17 +176,17 @@ function PlanFigures({ data }: { data: PlanData }) {
 
 /** Why something is not known, and what the figures rest on. */
 function Reasons({ data }: { data: PlanData }) {
-  return <NoteList testId="plan-notes" notes={[...data.assumptions, ...data.reasons]} />;
+  const intervals = data.figures.slice(0, 1).map(({ source }) => `Intervals: ${source}.`);
+  return <NoteList testId="plan-notes" notes={[...intervals, ...data.assumptions, ...data.reasons]} />;
 }
 
 function NotRecorded({ data }: { data: PlanData }) {
   return (
     <>
       <PageHead title="What fits" headline={data.headline} />
-      <PlanFigures data={data} />
       <EmptyMessage>
         <p>
-          The planner replays PyTorch's allocator with the allocations of a step, which the profiler writes only when it
+          The planner replays PyTorch's allocator with the allocations of a step. The profiler writes them only when it
           is asked to.
         </p>
         <CodeBlock code={HOW_TO_RECORD} label="How to record memory" />

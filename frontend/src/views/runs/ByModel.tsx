@@ -60,7 +60,7 @@ function Precision({ side }: { side: ModelSide | null }) {
 }
 
 const COLUMNS: Column<ModelRow>[] = [
-  { id: "model", header: "Model", definition: DEFINITIONS.runModel, value: (row) => row.model, width: "180px" },
+  { id: "model", header: "Model", definition: DEFINITIONS.runModel, value: (row) => row.model, width: "160px" },
   {
     id: "batch",
     header: "Batch",
@@ -77,7 +77,7 @@ const COLUMNS: Column<ModelRow>[] = [
     missing: "not recorded",
     filter: "choice",
     cell: (row) => <Precision side={row.before} />,
-    width: "96px",
+    width: "84px",
   },
   {
     id: "after",
@@ -87,14 +87,14 @@ const COLUMNS: Column<ModelRow>[] = [
     missing: "not recorded",
     filter: "choice",
     cell: (row) => <Precision side={row.after} />,
-    width: "104px",
+    width: "92px",
   },
   column("before", "gpu_utilization", LABELS.gpuUtilization, DEFINITIONS.gpuUtilization, "percent", "92px"),
-  column("after", "gpu_utilization", "after", DEFINITIONS.gpuUtilization, "percent", "80px"),
-  column("before", "tensor_core_utilization", LABELS.tcUtilization, DEFINITIONS.tcUtilization, "percent", "190px"),
-  column("after", "tensor_core_utilization", "after", DEFINITIONS.tcUtilization, "percent", "80px"),
+  column("after", "gpu_utilization", "GPU busy after", DEFINITIONS.gpuUtilization, "percent", "112px"),
+  column("before", "tensor_core_utilization", LABELS.tcUtilization, DEFINITIONS.tcUtilization, "percent", "176px"),
+  column("after", "tensor_core_utilization", "Utilization after", DEFINITIONS.tcUtilization, "percent", "122px"),
   column("before", "step_ns", LABELS.stepTime, DEFINITIONS.stepTime, "ns", "92px"),
-  column("after", "step_ns", "after", DEFINITIONS.stepTime, "ns", "88px"),
+  column("after", "step_ns", "Step time after", DEFINITIONS.stepTime, "ns", "112px"),
   {
     id: "speedup",
     header: "Speedup",
@@ -111,14 +111,6 @@ const COLUMNS: Column<ModelRow>[] = [
     value: (row) => (row.speedup === null ? null : noiseText(row.low, row.high)),
     missing: "–",
     width: "130px",
-  },
-  {
-    id: "recommendation",
-    header: "What to do",
-    definition:
-      "What the runs have shown, then the first finding of the fastest run whose remedy none of them has tried.",
-    value: (row) => row.recommendation,
-    width: "300px",
   },
 ];
 
@@ -153,10 +145,7 @@ function Loaded({ data }: { data: ByModelPage }) {
         </EmptyMessage>
       ) : (
         <>
-          <Card
-            title="Before and after mixed precision"
-            actions={<span class="muted small">A model's name opens the comparison of its two runs.</span>}
-          >
+          <Card title="Before and after mixed precision">
             <DataTable
               name="runs by model"
               testId="by-model-table"

@@ -85,7 +85,7 @@ function Bars({ rows, scale, onOpen }: RunBarsProps) {
       </section>
       <p class="muted small run-bars-scale">
         {scale === "time"
-          ? "The bars of a model are relative to its slowest run; those of two models have different scales."
+          ? "Bars are relative to the slowest run of the model."
           : `All bars have one scale: full width is ${formatRatio(longest)} the step of the base.`}
       </p>
       <p class="muted small run-bars-key">

@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { ManyRunsPage, RunRow } from "../../api/types";
 import { useProgress } from "../../api/useProgress";
 import { Card } from "../../components/Card";
+import { NoteList } from "../../components/NoteList";
 import { PageHead } from "../../features/PageHead";
 import { ProgressLine } from "../../components/ProgressLine";
 import { ResourceView } from "../../features/ResourceView";
@@ -60,7 +61,6 @@ function Loaded({ data }: { data: ManyRunsPage }) {
             ))}
           </select>
         </label>
-        <span class="muted small">{data.note}</span>
       </div>
       {data.rows.length > 0 && (
         <Card
@@ -96,6 +96,7 @@ function Loaded({ data }: { data: ManyRunsPage }) {
           totalRows={data.total_rows}
         />
       </Card>
+      <NoteList notes={[data.note]} />
     </>
   );
 }

@@ -234,6 +234,6 @@ describe("the bars of the runs", () => {
     ]);
     const widths = [...groups[1]!.querySelectorAll<HTMLElement>(".run-bar")].map(({ style }) => style.width);
     expect(widths).toEqual(["100%", "50%"]);
-    expect(byId("run-bars")!.textContent).toContain("relative to its slowest run");
+    expect(byId("run-bars")!.textContent).toContain("relative to the slowest run of the model");
   });
 });

@@ -4,8 +4,8 @@
 more often: copies after which PyTorch waits for the GPU.
 
 Why it matters: Such a copy returns when all work before it is done. Then the CPU has launched nothing ahead, and the
-GPU has nothing to do until the next launch arrives. Only that idle time counts. Copies that are also made from
-values, very small and many, from pageable memory, or slow, belong to the rules about those.
+GPU has nothing to do until the next launch arrives. Only that idle time counts. Other rules are about copies that are
+made from values, very small and many, from pageable memory, or slow.
 
 What to change: Copy to the GPU from pinned memory with `non_blocking=True`. Keep results on the GPU and fetch them
 once every hundred steps.

@@ -1,10 +1,10 @@
 """The CPU waits for memory to be set.
 
-`cudaMemset` and its relatives on pinned or managed memory, which return when all work before them and the set itself
-are done. PyTorch itself never calls them: they come from CUDA extensions and other libraries.
+`cudaMemset` and its relatives on pinned or managed memory. They return when the set and all work before it are done.
+PyTorch itself never calls them: they come from CUDA extensions and other libraries.
 
-Why it matters: The CPU waits for the GPU as at any other synchronising call, and after each wait the GPU has nothing
-to do until the next launch arrives. Sets of the GPU's own memory do not wait, and are not counted.
+Why it matters: The CPU waits for the GPU as at any other synchronising call. After each wait the GPU has nothing to do
+until the next launch arrives. Sets of the GPU's own memory do not wait, and are not counted.
 
 What to change: Call the asynchronous version on PyTorch's current stream, or let the CPU clear its memory itself.
 

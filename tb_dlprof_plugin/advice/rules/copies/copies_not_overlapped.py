@@ -2,11 +2,11 @@
 
 Asynchronous copies of pinned memory to the GPU during which no kernel runs.
 
-Why it matters: A GPU copies and computes at the same time, with separate engines, but on one stream one waits for the
+Why it matters: A GPU copies and computes at the same time, with separate engines. On one stream, one waits for the
 other. A batch that is copied on a separate stream, while the GPU computes the step before, costs no time.
 
-What to change: Prefetch: start the copy of the next batch on a side stream, and let the main stream wait for it when
-its step begins.
+What to change: Prefetch: start the copy of the next batch on a side stream. Let the main stream wait for it when its
+step begins.
 
 When to leave it: A second batch does not fit into the GPU's memory, or the CPU sets the pace.
 

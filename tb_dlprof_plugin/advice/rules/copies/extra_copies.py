@@ -1,14 +1,14 @@
 """Tensors are made on the CPU and copied in each step.
 
-A copy to the GPU right after the op that made its data on the CPU, in every other step or more often:
+A copy to the GPU right after the op that made its data on the CPU. It happens in every other step or more often:
 `torch.zeros(...).cuda()`, `torch.randn(...).to(device)`, `torch.tensor(values, device=device)`.
 
-Why it matters: The CPU fills memory, copies it and waits, for something that the GPU makes in microseconds or that
-does not change from step to step.
+Why it matters: The CPU fills memory, copies it and waits. The GPU makes the same in microseconds, or it does not change
+from step to step.
 
 What to change: Make the tensor on the GPU (`device=device`), or once before the loop.
 
-When to leave it: The random numbers must be those of the CPU's generator, or the values are new in each step and come
+When to leave it: The random numbers must be those of the CPU's generator. Or the values are new in each step and come
 from Python.
 
 To confirm: Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the step.

@@ -1,6 +1,6 @@
 """Batches are copied from pageable memory.
 
-Copies to the GPU, of 64 KiB or more, from memory that is not pinned, where they take a notable share of the step.
+Copies to the GPU, of 64 KiB or more, from memory that is not pinned. They take a notable share of the step.
 
 Why it matters: The GPU reads pinned memory itself. Of other memory the driver first copies every byte to a pinned
 buffer, with the CPU: that is several times slower, and the CPU waits meanwhile even with (`non_blocking=True`).

@@ -1,11 +1,10 @@
 """Copies run below the link's rate.
 
-Copies of 1 MiB or more that reach less than half of what the link carries, other than those of batches from pageable
-memory, which have a rule of their own: most often results that `.cpu()` puts into new memory.
+Copies of 1 MiB or more that reach less than half of what the link carries. Those of batches from pageable memory have a
+rule of their own: most often results that `.cpu()` puts into new memory.
 
-Why it matters: `.cpu()` allocates pageable memory, which the operating system has to map page by page while the
-driver copies through a buffer of its own. Into pinned memory that is used again the GPU writes by itself, at the
-link's rate.
+Why it matters: `.cpu()` allocates pageable memory. The operating system has to map it page by page, while the driver
+copies through a buffer of its own. Into pinned memory that is used again the GPU writes by itself, at the link's rate.
 
 What to change: Allocate a pinned buffer once and copy into it with `non_blocking=True`; wait for an event before the
 CPU reads it. If the copies come from pinned memory already, look at the link: `nvidia-smi

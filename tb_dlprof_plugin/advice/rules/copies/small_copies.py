@@ -2,8 +2,8 @@
 
 Twenty or more copies of less than 64 KiB between CPU and GPU in each step.
 
-Why it matters: A small copy takes a microsecond, its call on the CPU ten times as long, and PyTorch's part of it as
-much again. Hundreds of them make the CPU late with everything else. And where the CPU waits for each, the GPU idles.
+Why it matters: A small copy takes a microsecond, and its call on the CPU ten times as long. PyTorch's part of it takes
+as much again. Hundreds of them make the CPU late with everything else. And where the CPU waits for each, the GPU idles.
 
 What to change: Put the parts together first and copy them at once: `torch.cat` or `torch.stack` in the DataLoader's
 `collate_fn`, `split` on the GPU.

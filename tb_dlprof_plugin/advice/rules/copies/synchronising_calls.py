@@ -3,13 +3,13 @@
 Calls outside every op whose purpose is to wait, in every other step or more often: `torch.cuda.synchronize()`,
 `stream.synchronize()`, `event.synchronize()`.
 
-Why it matters: While the CPU waits it launches nothing, and after each wait the GPU has nothing to do until the next
-launch arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU
-loses: waiting for an event while the GPU has more to do costs nothing.
+Why it matters: While the CPU waits it launches nothing. After each wait the GPU has nothing to do until the next launch
+arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU loses: waiting
+for an event while the GPU has more to do costs nothing.
 
 What to change: Take the call out of the step. To time parts of it, record `torch.cuda.Event`s and read them later.
 
-When to leave it: The wait protects memory that the CPU is about to read or write again, and comes as late as it can.
+When to leave it: The wait protects memory that the CPU is about to read or write again. It comes as late as it can.
 
 To confirm: Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the step.
 

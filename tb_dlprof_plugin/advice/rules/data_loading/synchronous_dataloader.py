@@ -74,7 +74,7 @@ def check(context: RuleContext) -> Finding | Silent:
     recorded = ms(context.recorded_step_ns)
     seen = f"{ms(loading)} of each {recorded} recorded step are spent loading in the training process"
     if share < thresholds.DATALOADER_SHARE_PERCENT:
-        return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
+        return Silent(f"{seen}: only {share:.1f} % of the step {subject}.")
     estimate, count = _estimate(context, loading)
     return RULE.finding(
         title=f"The training process loads its batches itself, {ms(loading, 1)} a step",

@@ -1,11 +1,11 @@
 """Worker processes are restarted for each epoch.
 
-The start of an epoch in the recording, with time between the end of one DataLoader iterator and the first batch of
-the next in which the GPU is idle, where `persistent_workers` is off.
+The start of an epoch in the recording, where `persistent_workers` is off. The GPU is idle between the end of one
+DataLoader iterator and the first batch of the next.
 
-Why it matters: At the end of an epoch the workers are stopped, and for the next they are forked, which copies the
-page tables of the training process for each, or started from nothing. Only then does the first batch begin to load.
-Over a long epoch that is nothing; over one of a few steps it can be most of the time.
+Why it matters: At the end of an epoch the workers are stopped. For the next they are started from nothing, or forked. A
+fork copies the page tables of the training process. Only then does the first batch begin to load. Over a long epoch
+that is nothing; over one of a few steps it can be most of the time.
 
 What to change: Set `persistent_workers=True`. Or make one long epoch of many short ones, with a sampler that repeats.
 

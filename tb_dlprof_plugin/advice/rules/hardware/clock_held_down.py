@@ -1,11 +1,11 @@
 """The GPU's clock is held down by power or heat.
 
-Readings of the driver during steps without the profiler which say that the power limit or heat held the clock below
-its maximum.
+Readings of the driver during steps without the profiler. They say that the power limit or heat held the clock below its
+maximum.
 
-Why it matters: Kernels that compute products take as much longer as the clock is lower. A limit of power is usual
-under full load on Tensor Cores, and says that what counts there is energy per product; heat says that something is
-wrong with the cooling. Runs with different clocks differ in their step time for this reason alone.
+Why it matters: Kernels that compute products take as much longer as the clock is lower. A limit of power is usual under
+full load on Tensor Cores. What counts there is energy per product; heat says that something is wrong with the cooling.
+Runs with different clocks differ in their step time for this reason alone.
 
 What to change: Power: compute in a narrower precision, which takes less energy per product; have the limit raised, if
 it was lowered (`nvidia-smi -q -d POWER`). Heat: see to the cooling, and to the machine's other GPUs.

@@ -1,8 +1,8 @@
 """The GPU is larger than the training needs.
 
-A training that leaves most of the GPU's time and memory unused and would take hardly longer on a smaller GPU.
+A training that leaves most of the GPU's time and memory unused. It would take hardly longer on a smaller GPU.
 
-Why it matters: Where the CPU sets the pace, a GPU with several times the rate trains no faster, and costs and draws
+Why it matters: Where the CPU sets the pace, a GPU with several times the rate trains no faster. It costs and draws
 several times as much.
 
 What to change: Use a smaller GPU, share this one (MIG, MPS or several trainings on it), or give it more to do: a

@@ -1,7 +1,7 @@
 """A larger batch would train faster.
 
-GPU memory that is left for a batch of at least twice the size, where the step is paced by the CPU or by what does not
-grow with the batch.
+GPU memory that is left for a batch of at least twice the size. The CPU, or what does not grow with the batch, sets the
+pace.
 
 Why it matters: A step has costs that do not depend on the batch: the CPU launches the same ops, the optimizer updates
 the same parameters. A GPU that idles meanwhile could work on more samples in the same time.
@@ -66,9 +66,7 @@ def check(context: RuleContext) -> Finding | Silent:
     least, most = larger.gain(index)
     if index == 0 or least < BATCH_GAIN:
         tried = larger.gain(1)[0]
-        return Silent(
-            f"{held}, but twice the batch would train only {tried:.2f} times as many samples a second, or so."
-        )
+        return Silent(f"{held}: twice the batch would train only about {tried:.2f} times as many samples a second.")
     factor = FACTORS[index]
     rate = batch * 1e9 / known.ns
     times = f"{least:.1f}" if round(least, 1) == round(most, 1) else f"{least:.1f} to {most:.1f}"

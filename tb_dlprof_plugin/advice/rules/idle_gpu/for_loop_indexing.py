@@ -1,6 +1,6 @@
 """A Python loop goes through a tensor row by row.
 
-The same few ops many times in a row, one of which takes a row or a slice of a tensor: a `for` loop over the rows of a
+The same few ops many times in a row. One of them takes a row or a slice of a tensor: a `for` loop over the rows of a
 batch, for example.
 
 Why it matters: Each turn costs the CPU an indexing op and a launch per op, for kernels that take a few microseconds.

@@ -1,12 +1,12 @@
 """The GPU idles in long gaps.
 
-Single gaps of a tenth of the step or more in which the GPU has nothing to run, because the CPU launches nothing for a
-while: it runs Python code or ops of its own, copies, or waits.
+Single gaps of a tenth of the step or more in which the GPU has nothing to run. The CPU launches nothing for a while: it
+runs Python code or ops of its own, copies, or waits.
 
-Why it matters: What the CPU computes between two launches adds to the step as soon as the GPU has run out of work.
+Why it matters: What the CPU computes between two launches adds to the step as soon as the GPU is out of work.
 
-What to change: Take that work off the training thread (a DataLoader worker, a thread), do it once instead of in each
-step, or do it on the GPU. If the GPU has enough other work queued, doing it later in the step hides it too.
+What to change: Take that work off the training thread, into a DataLoader worker or a thread. Do it once instead of in
+each step, or do it on the GPU. If the GPU has enough other work queued, doing it later in the step hides it too.
 
 When to leave it: The gap is not part of every step of the training, such as a checkpoint.
 
@@ -101,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
     doing = _DOES.get(does, context.words.python)
     where = _where(context, gaps)
     return RULE.finding(
-        title=f"The GPU idles {ms(idle, 1)} of each step in long gaps, in which the CPU {doing}",
+        title=f"The GPU idles {ms(idle, 1)} of each step while the CPU {doing}",
         seen=f"{len(gaps)} gaps of {LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
         f"{count} iterations, {ms(gaps.duration_ns.mean())} each on average: "
         f"{of_recorded_step(context, idle)}. "

@@ -4,7 +4,7 @@ Lines at which `torch.compile` had to end a graph, by what Dynamo logged in the 
 
 Why it matters: Nothing is fused across a break, and the CPU runs Python between the parts: guards, the code of the
 line, the start of the next graph. In a loop, or where a break cannot be resumed, the whole function runs without
-compilation and only what it calls is compiled.
+compilation. Only what it calls is compiled.
 
 What to change: Move the line out of the compiled function, or write it so that Dynamo can trace it: no `print` or
 logging, no `.item()` and no branch on the values of a tensor (`torch.where`, `torch.cond`).

@@ -1,14 +1,14 @@
 """Independent kernels run one after another.
 
-Kernels that fill less than half of the GPU and could run side by side: those of modules in parallel branches, where
-the trace shows that none takes what another returns, or those of several CUDA streams that never overlap although
-none waits for an event of another.
+Kernels that fill less than half of the GPU and could run side by side: those of modules in parallel branches, where the
+trace shows that none takes what another returns. Or those of several CUDA streams that never overlap, although none
+waits for an event of another.
 
-Why it matters: Kernels of one stream run one after another. A kernel of a few thread blocks leaves the rest of the
-GPU idle, which a kernel of another stream could use.
+Why it matters: Kernels of one stream run one after another. A kernel of a few thread blocks leaves the rest of the GPU
+idle. A kernel of another stream could use it.
 
-What to change: Do the branches' work in one op over a further dimension (`torch.stack`, `torch.bmm`, `torch.vmap`),
-or give each branch a stream of its own; autograd then runs its backward pass on that stream too.
+What to change: Do the branches' work in one op over a further dimension: `torch.stack`, `torch.bmm`, `torch.vmap`. Or
+give each branch a stream of its own; autograd then runs its backward pass on that stream too.
 
 When to leave it: The branches share state that the trace does not show, or memory is short: each stream keeps a cache
 of its own.

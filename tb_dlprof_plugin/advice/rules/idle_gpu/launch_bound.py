@@ -1,7 +1,7 @@
 """The CPU's launching sets the pace.
 
-Steps in which the GPU runs out of work again and again because the CPU launches the next kernel too late: its time
-goes into PyTorch's ops and the launches themselves, not into other code.
+Steps in which the GPU runs out of work again and again. The CPU launches the next kernel too late: its time goes into
+PyTorch's ops and the launches themselves, not into other code.
 
 Why it matters: Each kernel costs the CPU some microseconds: Python, the dispatcher, autograd, the driver. Kernels
 that take less than that leave the GPU waiting, and no faster kernel makes the step shorter.

@@ -1,13 +1,13 @@
 """One stretch of the step leaves the GPU waiting.
 
-A stretch of the step, the same in each, in which the GPU is busy for less than half of the time because the CPU
-launches too slowly, while the rest of the step uses the GPU well.
+A stretch, the same in each step, in which the GPU is busy for less than half of the time. The CPU launches too slowly
+there, while the rest of the step uses the GPU well.
 
 Why it matters: Large kernels hide what their launches cost; where a part of the step consists of many small ones,
 nothing does. One such part can be fixed on its own.
 
-What to change: Launch less in that part: ops over lists of tensors (`torch._foreach_*`), one op over a batch instead
-of a loop, a fused op, or `torch.compile` for that module or function alone.
+What to change: Launch less in that part: ops over lists of tensors (`torch._foreach_*`), a fused op, or one op over a
+batch instead of a loop. Or use `torch.compile` for that module or function alone.
 
 When to leave it: The stretch is not part of every step of the training, such as an evaluation.
 

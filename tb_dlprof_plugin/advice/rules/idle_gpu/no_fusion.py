@@ -1,10 +1,10 @@
 """Pointwise ops are not fused.
 
-Three or more pointwise kernels in a row over tensors of one size, between two matrix products, whose time is that of
+Three or more pointwise kernels in a row over tensors of one size, between two matrix products. Their time is that of
 moving memory.
 
-Why it matters: Each such op reads its inputs from memory and writes its result back, for the next one to read it
-again. A fused kernel reads what comes in and writes what goes out.
+Why it matters: Each such op reads its inputs from memory and writes its result back. The next one reads it again. A
+fused kernel reads what comes in and writes what goes out.
 
 What to change: Use PyTorch's own function where the chain spells one out (`nn.GELU`, `nn.SiLU`, `nn.RMSNorm`,
 `F.scaled_dot_product_attention`), or let `torch.compile` fuse it: the whole model, or the module or function.

@@ -5,8 +5,8 @@ Functions that `torch.compile` compiled more than once, with the guard that fail
 Why it matters: A recompile takes as long as a start, and comes in the middle of the training. After eight of a function
 Dynamo gives up, and the function runs without compilation.
 
-What to change: Keep what the guard checks the same: pad batches to a few lengths, drop the last short one, pass tensors
-in place of numbers that change, keep dtypes. Where sizes must change, compile for sizes that vary.
+What to change: Keep what the guard checks the same: pad batches to a few lengths and drop the last short one. Pass
+tensors in place of numbers that change, and keep dtypes. Where sizes must change, compile for sizes that vary.
 
 When to leave it: The versions were compiled once at the start, and no new ones come.
 

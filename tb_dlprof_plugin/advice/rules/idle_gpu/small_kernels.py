@@ -1,6 +1,6 @@
 """Kernels are too small for the GPU.
 
-Kernels with so few thread blocks that most multiprocessors have nothing to do, that take a notable part of the GPU's
+Kernels with so few thread blocks that most multiprocessors have nothing to do. They take a notable part of the GPU's
 time. Calls of one op are to be made one only where the trace shows that none takes what another returns: a tensor is
 taken apart or picked from before them, or they return another number of values. What limits the blocks on one
 multiprocessor (registers, shared memory, threads) is said as well.
@@ -8,8 +8,8 @@ multiprocessor (registers, shared memory, threads) is said as well.
 Why it matters: A kernel of one block uses one multiprocessor of more than a hundred, however busy the GPU looks:
 utilization counts time, not multiprocessors.
 
-What to change: Give such a kernel more at once: process the samples of a batch together instead of one by one, raise
-the batch size, or shape the tensor so that the op has more rows to share out. Batch normalisation in PyTorch's own
+What to change: Give such a kernel more at once: process the samples of a batch together instead of one by one, or raise
+the batch size. Or shape the tensor so that the op has more rows to share out. Batch normalisation in PyTorch's own
 layout has one block per channel; `channels_last` has more.
 
 When to leave it: Other streams fill the rest of the GPU meanwhile.

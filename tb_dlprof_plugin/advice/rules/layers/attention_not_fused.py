@@ -1,7 +1,7 @@
 """Attention is not fused.
 
-Attention as separate ops (a product of queries and keys, a softmax, a product with the values), written out or by the
-math backend of `scaled_dot_product_attention`.
+Attention as separate ops: a product of queries and keys, a softmax, a product with the values. It is written out, or
+comes from the math backend of `scaled_dot_product_attention`.
 
 Why it matters: The matrix of attention weights has the length of the sequence squared. Written out, each op reads and
 writes it as a whole: scaling, mask, softmax, dropout, casts, and all of them again in the backward pass. Fused
@@ -10,8 +10,8 @@ kernels (FlashAttention, cuDNN's, the memory-efficient ones) compute it piece by
 What to change: Call `torch.nn.functional.scaled_dot_product_attention`, and give it inputs for which a fused backend
 exists.
 
-When to leave it: The weights themselves are needed (to look at them, or for a loss), or the sequences are so short
-that the step gains nothing.
+When to leave it: The weights themselves are needed, to look at them or for a loss. Or the sequences are so short that
+the step gains nothing.
 
 To confirm: Record again: the modules should run aten::_scaled_dot_product_flash_attention, _cudnn_attention or
 _efficient_attention, and no softmax of their own.

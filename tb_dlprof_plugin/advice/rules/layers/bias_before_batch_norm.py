@@ -3,7 +3,7 @@
 Convolutions and linear layers with a bias whose output goes to a batch norm and nowhere else.
 
 Why it matters: A batch norm subtracts the mean of each channel, and with it whatever the bias added: the bias changes
-nothing and its gradient is 0. Yet it is added in a kernel of its own that reads and writes the whole output, and its
+nothing and its gradient is 0. Yet it is added in a kernel of its own that reads and writes the whole output. Its
 gradient is a sum over the whole output.
 
 What to change: Make the layer with `bias=False`. In a trained model subtract the bias from the batch norm's

@@ -3,13 +3,13 @@
 Kernels that change layouts (nchwToNhwc, nhwcToNchw) around cuDNN's convolutions on Tensor Cores.
 
 Why it matters: Tensor Cores multiply images whose channels lie side by side in memory. PyTorch's own layout has them
-apart, so cuDNN transposes the images before each convolution and its result afterwards, which costs as much as
-reading and writing them twice more. Batch norms are faster with channels last too.
+apart, so cuDNN transposes the images before each convolution and its result afterwards. That costs as much as reading
+and writing them twice more. Batch norms are faster with channels last too.
 
 What to change: Put model and images into the memory format `channels_last`. Shapes and results stay the same.
 
-When to leave it: Most of the time goes into depthwise or three-dimensional convolutions, or into ops without a kernel
-for channels last, which would change the layout themselves.
+When to leave it: Most of the time goes into depthwise or three-dimensional convolutions. Or it goes into ops without a
+kernel for channels last, which would change the layout themselves.
 
 To confirm: Record again: the kernels nchwToNhwc and nhwcToNchw should be gone from the convolutions.
 

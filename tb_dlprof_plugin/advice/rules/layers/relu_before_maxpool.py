@@ -2,9 +2,9 @@
 
 ReLUs whose output goes to a max pooling and nowhere else.
 
-Why it matters: Both orders give the same numbers: whether negative values become 0 before or after the largest is
-taken makes no difference. But a pooling of 2 x 2 leaves a quarter of the elements, and a ReLU after it reads, writes
-and, in the backward pass, masks only these.
+Why it matters: Both orders give the same numbers: whether negative values become 0 before or after the largest is taken
+makes no difference. But a pooling of 2 x 2 leaves a quarter of the elements. A ReLU after it reads, writes and, in the
+backward pass, masks only these.
 
 What to change: Swap the two: pool first.
 

@@ -1,11 +1,11 @@
 """Parameters that get no gradient.
 
-Parameters that require a gradient and had none when the optimizer stepped, and `find_unused_parameters=True` of
+Parameters that require a gradient and had none when the optimizer stepped. Or `find_unused_parameters=True` of
 DistributedDataParallel where all parameters are used.
 
-Why it matters: An unused parameter takes memory, and often it is a mistake: a layer that was left out of `forward`,
-or a loss that was dropped. Under DDP it costs time in each step: the ranks walk the graph to find it, sum up zeros in
-its place, and wait at the end of the backward pass to agree on who used what.
+Why it matters: An unused parameter takes memory, and often it is a mistake: a layer that was left out of `forward`, or
+a loss that was dropped. Under DDP it costs time in each step: the ranks walk the graph to find it and sum up zeros in
+its place. They wait at the end of the backward pass to agree on who used what.
 
 What to change: Remove the parameters, use them, or freeze them with `requires_grad_(False)` before the model is
 wrapped; then leave `find_unused_parameters` out.

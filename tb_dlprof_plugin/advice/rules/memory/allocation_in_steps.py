@@ -2,8 +2,8 @@
 
 Calls that allocate or free GPU memory, or pinned memory of the host, in most of the recorded steps.
 
-Why it matters: PyTorch keeps freed memory for the next request, so that a training allocates in its first steps only.
-A call of the driver's takes up to a millisecond, and freeing waits until the GPU has done all of its work.
+Why it matters: PyTorch keeps freed memory for the next request, so that a training allocates in its first steps only. A
+call of the driver's takes up to a millisecond. Freeing also waits until the GPU has done all of its work.
 
 What to change: Take `torch.cuda.empty_cache()` out of the training loop. If PyTorch frees its cache because memory
 runs out, use less memory, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Allocate pinned buffers once.

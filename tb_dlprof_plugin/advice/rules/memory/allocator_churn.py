@@ -1,11 +1,11 @@
 """Memory grows or is fragmented.
 
-Allocated memory that grows in each recorded step, and an allocator that reserved far more than tensors took at their
+Allocated memory that grows in each recorded step. Also an allocator that reserved far more than tensors took at their
 peak.
 
-Why it matters: PyTorch's allocator keeps the blocks that it got from the GPU and hands them out again. Where each
-step asks for other sizes, no old block fits: it reserves more and more, until the GPU is full and everything is freed
-and allocated again, which stops the training each time. Memory that grows ends in the same way, for another reason:
+Why it matters: PyTorch's allocator keeps the blocks that it got from the GPU and hands them out again. Where each step
+asks for other sizes, no old block fits: it reserves more and more, until the GPU is full. Then everything is freed and
+allocated again, which stops the training each time. Memory that grows ends in the same way, for another reason:
 something keeps the tensors of each step.
 
 What to change: Growth: keep numbers instead of tensors with their graph (`loss.item()`, or `loss.detach()` without

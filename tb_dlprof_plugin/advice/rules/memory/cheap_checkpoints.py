@@ -1,11 +1,10 @@
 """Memory is short, and some of it is cheap to compute again.
 
-Modules that keep much for their backward pass and take little time in the forward pass, in a training that fills the
-memory.
+Modules that keep much for their backward pass and take little time in the forward pass. The training fills the memory.
 
-Why it matters: Under activation checkpointing a module keeps its input alone between the passes, and computes the
-rest again in the backward pass. A few modules that keep much are often enough, and cost a part of what checkpointing
-the whole network does.
+Why it matters: Under activation checkpointing a module keeps its input alone between the passes. The backward pass
+computes the rest again. A few modules that keep much are often enough, and cost a part of what checkpointing the whole
+network does.
 
 What to change: Put these modules under `torch.utils.checkpoint.checkpoint`.
 

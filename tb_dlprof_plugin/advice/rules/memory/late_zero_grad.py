@@ -2,8 +2,8 @@
 
 Gradients that are freed behind the forward pass, where freeing them before it would lower the peak.
 
-Why it matters: Gradients are as large as the parameters. Where `zero_grad` stands between the forward and the
-backward pass, those of the last step lie in memory while the forward pass fills it.
+Why it matters: Gradients are as large as the parameters. Where `zero_grad` stands between the forward and the backward
+pass, those of the last step stay. They lie in memory while the forward pass fills it.
 
 What to change: Call `zero_grad` right behind the optimizer's step, or before the forward pass.
 

@@ -5,7 +5,7 @@ Optimizer states that take a large part of the peak memory of a run that fills t
 Why it matters: Adam keeps two numbers of FP32 for each parameter: 8 bytes, with 4 each for parameter and gradient.
 Where memory limits the batch or the model, that is half of it.
 
-What to change: Shard the states over the ranks (ZeRO, FSDP), keep them in 8 bits, or take an optimizer with smaller
+What to change: Shard the states over the ranks (ZeRO, FSDP), or keep them in 8 bits. Or take an optimizer with smaller
 states (Adafactor, SGD with momentum).
 
 When to leave it: The batch is as large as it should be, and nothing else needs the memory.

@@ -1,11 +1,11 @@
 """The training is about to run out of memory.
 
-Tensors that take nearly all of the memory which the process can have, allocations that failed at first, and peaks
+Tensors that take nearly all of the memory which the process can have, and allocations that failed at first. Also peaks
 that differ so much from step to step that a larger one does not fit.
 
-Why it matters: A training that runs out of memory ends, often hours after its start, when an input is longer than all
-before it or an evaluation takes some memory besides. Shortly before that, the allocator frees all that it has cached
-and asks again, which waits for the GPU each time.
+Why it matters: A training that runs out of memory ends, often hours after its start. An input is longer than all before
+it, or an evaluation takes some memory besides. Shortly before that, the allocator frees all that it has cached and asks
+again. It waits for the GPU each time.
 
 What to change: Take a smaller batch, or accumulate gradients over two of half the size; checkpoint what is cheap to
 compute again; bound the length of inputs. `tb-dlprof plan RUN --checkpoint auto` says what fits.

@@ -6,8 +6,8 @@ rest is waiting for a rank that comes later.
 Why it matters: DistributedDataParallel exchanges gradients while the backward pass still computes others. What is
 left after its end, or is exchanged more often than needed, makes the step longer.
 
-What to change: Exchange gradients once per optimizer step (`no_sync` around the other batches of an accumulation),
-exchange fewer bytes (a compression hook), or give more computation to hide it (a larger batch).
+What to change: Exchange gradients once per optimizer step: `no_sync` around the other batches of an accumulation.
+Exchange fewer bytes with a compression hook. Or give more computation to hide it, with a larger batch.
 
 When to leave it: The ranks are connected by a slow network and the batch cannot grow: then this is its price.
 

@@ -2,16 +2,16 @@
 
 A model in `torch.nn.DataParallel` that uses several GPUs.
 
-Why it matters: DataParallel copies the model to every GPU in every step, gathers the outputs on the first and adds up
-the gradients there, and one Python process launches the work of all GPUs in turns. DistributedDataParallel keeps a
-copy on each GPU, has a process for each, and exchanges gradients while the backward pass still runs. PyTorch advises
-it also within one machine.
+Why it matters: DataParallel copies the model to every GPU in every step. It gathers the outputs on the first and adds
+up the gradients there. One Python process launches the work of all GPUs in turns. DistributedDataParallel keeps a copy
+on each GPU and has a process for each. It exchanges gradients while the backward pass still runs. PyTorch advises it
+also within one machine.
 
 What to change: Start one process per GPU with `torchrun` and wrap the model in `DistributedDataParallel`.
 
 When to leave it: The step is short compared with what else the script does.
 
-To confirm: Record all ranks: each shows one GPU, collectives in the backward pass, and a shorter step for the same
+To confirm: Record all ranks: each shows one GPU and collectives in the backward pass. The step is shorter for the same
 number of samples in all.
 
 In other tools:

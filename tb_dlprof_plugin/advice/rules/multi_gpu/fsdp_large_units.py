@@ -1,6 +1,6 @@
 """One unit of FSDP has most of the parameters.
 
-A unit of FSDP that gathers more than half of all parameters, of a model with repeated blocks, where its gathers and
+A unit of FSDP that gathers more than half of all parameters, of a model with repeated blocks. Its gathers and
 reductions are not hidden.
 
 Why it matters: A unit is gathered before its first layer computes, and its gradients are reduced after its last one.

@@ -1,7 +1,7 @@
 """FSDP does not gather the next unit early.
 
-All-gathers of FSDP that are not prefetched, and in which the GPU does nothing else although the unit before has work
-that would hide them.
+All-gathers of FSDP that are not prefetched. The GPU does nothing else in them, although the unit before has work that
+would hide them.
 
 Why it matters: A unit's parameters can be gathered while the unit before computes. Without prefetching the gather
 starts when the CPU comes to the unit: on a CPU that is not far ahead of the GPU, that is after the work that would

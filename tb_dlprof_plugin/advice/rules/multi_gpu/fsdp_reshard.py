@@ -1,7 +1,7 @@
 """FSDP gathers all parameters twice in a step.
 
-Units of FSDP that free their parameters after the forward pass, where gathering them again is not hidden and the GPU
-has room to keep them.
+Units of FSDP that free their parameters after the forward pass. Gathering them again is not hidden, and the GPU has
+room to keep them.
 
 Why it matters: With `reshard_after_forward` each unit is gathered once more for the backward pass: half as much
 communication again, for the memory of the parameters between the two passes.

@@ -1,9 +1,9 @@
 """FSDP's units are too small.
 
-Units of FSDP that lie in other units, where the CPU sets the pace and spends the step on their hooks.
+Units of FSDP that lie in other units. The CPU sets the pace and spends the step on their hooks.
 
-Why it matters: For each unit the CPU copies parameters into a buffer, starts a gather, waits for it, copies them out
-and frees them, forward and backward: about a millisecond, whatever its size. A unit of one small layer computes for
+Why it matters: For each unit the CPU copies parameters into a buffer and starts a gather. It waits for it, copies them
+out and frees them, forward and backward: about a millisecond, whatever its size. A unit of one small layer computes for
 less time than that.
 
 What to change: Apply `fully_shard` to whole blocks, not to the layers in them.

@@ -7,7 +7,7 @@ over, so that no computation is left to hide its exchange.
 
 What to change: Leave `bucket_cap_mb` at 25, or set it so that there are ten buckets or more.
 
-When to leave it: The backward pass is much shorter than the exchange, or the link so slow at small messages that one
+When to leave it: The backward pass is much shorter than the exchange. Or the link is so slow at small messages that one
 large one is faster: compare both.
 
 To confirm: Record again: several all-reduces in the backward pass, and less time with nothing else running.

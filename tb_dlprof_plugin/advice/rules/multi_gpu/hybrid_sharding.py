@@ -1,10 +1,10 @@
 """FSDP divides the model over hosts.
 
-Groups of FSDP that gather parameters from several hosts with several GPUs each, where one host's GPUs have room for
-the whole model.
+Groups of FSDP that gather parameters from several hosts with several GPUs each. The GPUs of one host have room for the
+whole model.
 
-Why it matters: Parameters are gathered twice in a step and gradients reduced once, all over the network between
-hosts, which is several times slower than the links within one. With hybrid sharding (HSDP) each host holds a whole
+Why it matters: Parameters are gathered twice in a step and gradients reduced once, all over the network between hosts.
+That network is several times slower than the links within one. With hybrid sharding (HSDP) each host holds a whole
 copy: only gradients, divided by the GPUs of a host, cross the network.
 
 What to change: Give `fully_shard` a mesh of two dimensions, hosts by GPUs of a host; FSDP1

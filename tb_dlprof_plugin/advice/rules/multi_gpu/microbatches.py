@@ -1,6 +1,6 @@
 """Another number of microbatches would be faster.
 
-Pipelines whose stages wait for their first and after their last microbatch, or whose CPU launches so many small ones
+Pipelines whose stages wait for their first and after their last microbatch. Or their CPU launches so many small ones
 that the GPU waits for it.
 
 Why it matters: Of p stages with m microbatches each is idle for (p - 1) / (m + p - 1) of the step. But the CPU

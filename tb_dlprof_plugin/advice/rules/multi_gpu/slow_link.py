@@ -1,10 +1,10 @@
 """Collectives do not use the fast link.
 
-Large collectives between GPUs of one host that reach less than 15 % of what NVLink carries, groups whose equal
-transfers take 1.5 times as long as those of other groups, and variables of NCCL that switch a transport off.
+Large collectives between GPUs of one host that reach less than 15 % of what NVLink carries. Groups whose equal
+transfers take 1.5 times as long as those of other groups. Variables of NCCL that switch a transport off.
 
 Why it matters: NCCL falls back without a word: from NVLink to copies through the host's memory where peer access is
-off, from InfiniBand to TCP where it finds no device. Data then moves several times slower.
+off. Or from InfiniBand to TCP where it finds no device. Data then moves several times slower.
 
 What to change: Leave out the variable that switches the transport off, or repair what keeps NCCL from using it.
 

@@ -3,8 +3,8 @@
 `find_unused_parameters=True` of DistributedDataParallel without `static_graph=True`, in a model that leaves some
 parameters unused.
 
-Why it matters: The search walks the autograd graph after each forward pass, and the ranks agree on what is unused
-before the optimizer may step. With a static graph DDP learns it in the first step.
+Why it matters: The search walks the autograd graph after each forward pass. The ranks agree on what is unused before
+the optimizer may step. With a static graph DDP learns it in the first step.
 
 What to change: Pass `static_graph=True` to DistributedDataParallel.
 

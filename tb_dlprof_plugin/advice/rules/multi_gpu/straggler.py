@@ -1,6 +1,6 @@
 """A rank delays the others.
 
-Ranks of one training of which one comes late to collectives more often, or later, than chance explains, and not
+Ranks of one training of which one comes late to collectives more often, or later, than chance explains. It is not late
 because it waited for another one. A collective ends on all members together, so that the durations of its calls show
 who came last; no clocks are compared.
 
@@ -8,8 +8,8 @@ Why it matters: Synchronous ranks take each step together: what one is late by i
 
 What to change: Repair the rank or what it gets: see the cause that the finding names.
 
-When to leave it: The late rank has work that the others do not have by design, or the few recorded steps show one
-turn of work that evens out.
+When to leave it: The late rank has work that the others do not have by design. Or the few recorded steps show one turn
+of work that evens out.
 
 To confirm: Record all ranks again: they wait less in collectives, and no rank is last most of the time.
 
@@ -41,7 +41,7 @@ RULE = Rule(
 _CHANGE: dict[Cause, str] = {
     "slow_gpu": "Compare its GPU's clocks, temperature and other processes with the others' (nvidia-smi -q -d "
     "PERFORMANCE), look for kernels that only it runs, and replace the GPU if it stays slow.",
-    "slow_host": "Look for other processes on its host, CPU frequency and NUMA binding, and for Python code that only "
+    "slow_host": "Look for other processes on its host, CPU frequency and NUMA binding. Look for Python code that only "
     "this rank runs (logging, checkpoints, evaluation).",
     "slow_input": "Give its data loader more workers, and compare the storage that it reads from with the others'.",
     "uneven_data": "Give every rank the same amount of work in a step: batches put together by length.",
@@ -80,7 +80,7 @@ def check(context: RuleContext) -> Finding | Silent:
             of_job_step(context, job, worst.saving_low_ms),
             saved_ns,
             of_job_step(context, job, worst.saving_high_ms),
-            f"The recorded job, replayed with rank {worst.rank} as fast as the ranks with the same work, has a step "
-            f"that is {ms(saved_ns)} shorter. The interval covers how fast hosts may be without the profiler.",
+            f"Replayed with rank {worst.rank} as fast as the ranks with the same work, the job has a step that is "
+            f"{ms(saved_ns)} shorter. The interval covers how fast hosts may be without the profiler.",
         ),
     )

@@ -2,9 +2,9 @@
 
 All-gathers, reduce-scatters and all-reduces of a tensor-parallel group in which the GPU does nothing else.
 
-Why it matters: A product of a tensor-parallel layer needs the whole input, and its output is summed up over the ranks
+Why it matters: A product of a tensor-parallel layer needs the whole input. Its output is summed up over the ranks
 before the next layer: the collectives lie between products. Async tensor parallelism divides a product into as many
-parts as there are ranks, and computes with what has arrived while the rest moves.
+parts as there are ranks. It computes with what has arrived while the rest moves.
 
 What to change: With sequence parallelism, compile the model with `torch._inductor.config._micro_pipeline_tp = True`
 and enable symmetric memory for the group.

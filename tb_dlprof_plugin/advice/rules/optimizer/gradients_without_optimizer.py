@@ -3,7 +3,7 @@
 Parameters that get a gradient in each step and are in none of the optimizers that stepped.
 
 Why it matters: Training a new head on a body that is kept needs no gradients of the body. Where its parameters still
-require them, the backward pass goes through the whole body, keeps its activations, and adds up gradients that nothing
+require them, the backward pass goes through the whole body and keeps its activations. It adds up gradients that nothing
 reads.
 
 What to change: Call `requires_grad_(False)` on what is not trained, or run it under `torch.no_grad()`.

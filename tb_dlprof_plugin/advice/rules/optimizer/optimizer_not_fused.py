@@ -1,14 +1,14 @@
 """The optimizer is not fused.
 
-A step of Adam, AdamW, SGD or Adagrad by ops over lists of parameters (`foreach`), where its fused version would save
-a notable part of the training step.
+A step of Adam, AdamW, SGD or Adagrad by ops over lists of parameters (`foreach`). Its fused version would save a
+notable part of the training step.
 
 Why it matters: Each op over lists reads and writes all parameters once more: a step of AdamW moves 21 times as many
 elements as there are parameters, its fused version 7 times. The time is that of moving memory.
 
 What to change: Pass `fused=True` to the optimizer.
 
-When to leave it: The parameters are of a type or on a device that the fused version does not take, or hooks need the
+When to leave it: The parameters are of a type or on a device that the fused version does not take. Or hooks need the
 single ops.
 
 To confirm: Record again: instead of aten::_foreach_* ops the optimizer's step should hold an aten::_fused_* op.

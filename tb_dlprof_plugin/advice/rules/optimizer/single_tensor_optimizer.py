@@ -1,10 +1,10 @@
 """The optimizer steps parameter by parameter.
 
-Optimizer steps that launch kernels of their own for each parameter, instead of ops over lists of parameters or a
-fused one.
+Optimizer steps that launch kernels of their own for each parameter. Ops over lists of parameters, or a fused one, would
+launch few.
 
-Why it matters: Each parameter costs the CPU several launches, and most parameters are so small that their kernels are
-over before the next one is launched.
+Why it matters: Each parameter costs the CPU several launches. Most parameters are so small that their kernels are over
+before the next one is launched.
 
 What to change: Pass `fused=True` to the optimizer where it has that, else `foreach=True`. In an optimizer of your own
 use `torch._foreach_*` ops.

@@ -1,6 +1,6 @@
 """Gradients are zeroed instead of set to None.
 
-Kernels in `zero_grad` that fill gradients with zeros, and kernels in the backward pass that add the new gradients to
+Kernels in `zero_grad` that fill gradients with zeros. Also kernels in the backward pass that add the new gradients to
 them.
 
 Why it matters: Filling writes all gradients once; adding reads two and writes one of them. Where a gradient is None

@@ -1,16 +1,16 @@
 """Part of a mixed-precision run stays in FP32.
 
-Matrix products, convolutions and attention on FP32 tensors in a run whose other matrix work is in half precision,
-with the casts around them.
+Matrix products, convolutions and attention on FP32 tensors, with the casts around them. The run's other matrix work is
+in half precision.
 
-Why it matters: One layer in FP32 takes as long as many in half precision: FP32 multiplies without Tensor Cores (or at
-half the rate, with TF32), and its inputs and gradients are cast back and forth. It happens to layers outside the
-autocast region, under `autocast(enabled=False)`, and in the backward pass of custom autograd Functions, which
-autocast does not reach.
+Why it matters: One layer in FP32 takes as long as many in half precision: FP32 multiplies without Tensor Cores, or at
+half the rate with TF32. Its inputs and gradients are cast back and forth. It happens to layers outside the autocast
+region and under `autocast(enabled=False)`. Autocast does not reach the backward pass of custom autograd Functions,
+either.
 
-What to change: Move the layer into the autocast region, take `enabled=False` and `.float()` away from it, and
-decorate custom Functions with `torch.amp.custom_fwd` and `torch.amp.custom_bwd`. Losses and norms stay in FP32:
-autocast sees to it.
+What to change: Move the layer into the autocast region, and take `enabled=False` and `.float()` away from it. Decorate
+custom Functions with `torch.amp.custom_fwd` and `torch.amp.custom_bwd`. Losses and norms stay in FP32: autocast sees to
+it.
 
 When to leave it: The layer needs FP32's precision: check the loss without it.
 

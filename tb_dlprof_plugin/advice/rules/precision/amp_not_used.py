@@ -1,18 +1,18 @@
 """Automatic mixed precision is not used.
 
-Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half precision, where a
-forecast says that autocast shortens the step.
+Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half precision. A forecast
+says that autocast shortens the step.
 
-Why it matters: Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32, and half the
-bytes move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule uses the
+Why it matters: Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32. Half the bytes
+move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule uses the
 [forecast](../forecast.md) of the run, and fires only where the step gets shorter by 3 % or more.
 
 What to change: Run the forward pass and the loss under `torch.autocast`; with FP16 add a `GradScaler`.
 
 When to leave it: The model needs FP32 (check the loss), or the run is about something else than speed.
 
-To confirm: Record a run with mixed precision and open Compare: the step should be shorter by the amount given, and the
-ops listed should use Tensor Cores in FP16 or BF16.
+To confirm: Record a run with mixed precision and open Compare: the step should be shorter by the amount given. The ops
+listed should use Tensor Cores in FP16 or BF16.
 
 In other tools:
 - DLProf: AMP Detector

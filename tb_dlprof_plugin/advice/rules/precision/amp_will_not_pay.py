@@ -1,10 +1,10 @@
 """Mixed precision does not pay here.
 
-Runs with matrix work for Tensor Cores that mixed precision would not make shorter, by the forecast, and runs under
+Runs with matrix work for Tensor Cores that mixed precision would not make shorter, by the forecast. Also runs under
 autocast that would be shorter in FP32.
 
 Why it matters: Autocast makes kernels faster and the CPU slower: each layer's inputs and weights are cast by ops and
-launches of their own, and with FP16 a gradient scaler makes the CPU wait. Where the CPU sets the pace, as in small
+launches of their own. With FP16 a gradient scaler also makes the CPU wait. Where the CPU sets the pace, as in small
 models and small batches, nothing is left of the gain.
 
 What to change: Leave the run in FP32 (or allow TF32, which costs nothing), and first give the GPU more to do: a

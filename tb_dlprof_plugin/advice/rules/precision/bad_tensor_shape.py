@@ -1,11 +1,11 @@
 """Sizes of layers do not fit Tensor Cores.
 
-Linear layers and convolutions in FP16, BF16, FP8 or TF32 whose numbers of features or channels are no multiple of 16
+Linear layers and convolutions in FP16, BF16, FP8 or TF32. Their numbers of features or channels are no multiple of 16
 bytes: of 8 in FP16 and BF16, 16 in FP8, 4 in TF32.
 
-Why it matters: Kernels for Tensor Cores load 16 bytes at once. Rows of another length begin in between, so that
-cuBLAS and cuDNN take kernels that load single elements, several times as slow, or none on Tensor Cores at all. It
-hits the forward pass and both gradients.
+Why it matters: Kernels for Tensor Cores load 16 bytes at once. Rows of another length begin in between. cuBLAS and
+cuDNN then take kernels that load single elements, several times as slow. Some have none on Tensor Cores at all. It hits
+the forward pass and both gradients.
 
 What to change: Round the sizes up: widths to the next multiple of 8, better of 64; a vocabulary with unused entries
 at its end.

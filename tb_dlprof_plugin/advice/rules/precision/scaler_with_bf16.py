@@ -3,8 +3,8 @@
 The calls of a GradScaler in a run whose matrix work is in BF16 or FP32.
 
 Why it matters: FP16 numbers below 6e-8 become 0, so its gradients are scaled up. BF16 has FP32's range and needs
-nothing of that. The scaler still reads and writes all gradients once more to unscale and check them, and then makes
-the CPU wait for the result before the optimizer may begin: the GPU is idle, and the next launches come late.
+nothing of that. The scaler still reads and writes all gradients once more to unscale and check them. Then it makes the
+CPU wait for the result before the optimizer may begin: the GPU is idle, and the next launches come late.
 
 What to change: Leave the scaler out, or construct it with `enabled=False`.
 

@@ -1,8 +1,8 @@
 """TF32 is not used for FP32 matrix work.
 
-Products of FP32 matrices and FP32 convolutions off the Tensor Cores on a GPU that has TF32, where TF32 is off for
-their kind: `torch.backends.cuda.matmul.allow_tf32` for products, `torch.backends.cudnn.allow_tf32` for convolutions
-and recurrent layers. A kernel that ran in TF32 shows that the switch of its kind is on.
+Products of FP32 matrices and FP32 convolutions off the Tensor Cores on a GPU that has TF32. TF32 is off for their kind:
+`torch.backends.cuda.matmul.allow_tf32` for products, `torch.backends.cudnn.allow_tf32` for convolutions and recurrent
+layers. A kernel that ran in TF32 shows that the switch of its kind is on.
 
 Why it matters: TF32 reads FP32 numbers, rounds them to 10 bits of mantissa and multiplies on Tensor Cores. It needs
 no change of the model. PyTorch leaves it off for matrix products by default.

@@ -1,16 +1,16 @@
 """Some iterations are unlike the others.
 
-Selected iterations whose time is far from the median of all, or, where steps were timed without the profiler, from
-those nearest to them: the first ones, which allocate memory, load code or try out algorithms, or one that also
-validates, saves or logs.
+Selected iterations whose time is far from the median of all. Where steps were timed without the profiler, those nearest
+to them count: the first ones, which allocate memory, load code or try out algorithms, or one that also validates, saves
+or logs.
 
-Why it matters: Every figure of every page is a mean over the selected iterations. One that takes five times as long
-as the others moves them all, and savings are then stated for a step that no training takes.
+Why it matters: Every figure of every page is a mean over the selected iterations. One that takes five times as long as
+the others moves them all. Savings are then stated for a step that no training takes.
 
 What to change: Select the iterations that are like each other, or record later ones.
 
-When to leave it: The iterations differ by design, such as those of a training whose input sizes vary, and the mean
-over all of them is what you want to know.
+When to leave it: The iterations differ by design, such as those of a training whose input sizes vary. The mean over all
+of them is what you want to know.
 
 To confirm: With that range selected this finding is gone, and the spread of the iteration times is small.
 

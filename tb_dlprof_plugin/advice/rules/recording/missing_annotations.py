@@ -2,9 +2,9 @@
 
 A recording without the ranges that say which module of the model each op belongs to.
 
-Why it matters: Without them all convolutions of a model are one row, all linear layers another, and it does not show
-which layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for
-the same.
+Why it matters: Without them all convolutions of a model are one row, and all linear layers another. It does not show
+which layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for the
+same.
 
 What to change: Give the model to the hook: `profile(logdir, model=model)`. The ranges cost about 1 us per call of a
 module, while the profiler records and at no other time.

@@ -1,11 +1,11 @@
 """Other steps should be recorded.
 
-A recording of one or two iterations, of so many events that reading it is a burden, or of the first steps, in which
-memory is allocated and code is loaded.
+A recording of one or two iterations, or of so many events that reading it is a burden. Or one of the first steps, in
+which memory is allocated and code is loaded.
 
 Why it matters: Two iterations give no interval for a mean: a speedup cannot be separated from chance. The first steps
-of a process do what no later one does. And a recording of a hundred iterations says no more than one of ten, in a
-file ten times as large.
+of a process do what no later one does. A recording of a hundred iterations says no more than one of ten. Its file is
+ten times as large.
 
 What to change: Let the schedule wait for some steps, warm up for some, and record about ten.
 
@@ -120,8 +120,8 @@ def check(context: RuleContext) -> Finding | Silent:
             EvidenceRow(f"Step {int(iterations.number[i])}", int(iterations.duration_ns[i]), None, "overview", str(i))
             for i in range(min(count, 3))
         ],
-        change=f"Record {active} steps, after some that the schedule waits for (they allocate, load code, and are "
-        "timed without the profiler) and a few to warm up.",
+        change=f"Record {active} steps, after some that the schedule waits for and a few to warm up. The first ones "
+        "allocate, load code, and are timed without the profiler.",
         code="with tb_dlprof_plugin.profile(\n    logdir,\n    model=model,\n"
         f"    schedule=dict(wait=5, warmup=3, active={active}, repeat=1),\n) as prof:\n    ...\n",
         saving="The schedule changes what is measured, not the training.",

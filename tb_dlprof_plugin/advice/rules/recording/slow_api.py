@@ -1,12 +1,12 @@
 """Debugging aids are on.
 
-Anomaly detection, launches that wait for their kernel, deterministic algorithms that fill new memory, and variables
-of the environment or Python tracers that are made for debugging.
+Anomaly detection, launches that wait for their kernel, and deterministic algorithms that fill new memory. Also
+variables of the environment or Python tracers that are made for debugging.
 
-Why it matters: Anomaly detection keeps a stack trace for every op and checks every gradient for NaN, with a wait for
-the GPU each time. CUDA_LAUNCH_BLOCKING makes the CPU and the GPU take turns. They help to find an error and are
-easily left on. (The nested profiler and emit_nvtx, which DLProf's detector names too, cannot run with torch.profiler:
-the hook then records nothing and warns. Gradient checks leave no mark in a trace.)
+Why it matters: Anomaly detection keeps a stack trace for every op. It checks every gradient for NaN, with a wait for
+the GPU each time. CUDA_LAUNCH_BLOCKING makes the CPU and the GPU take turns. They help to find an error and are easily
+left on. (The nested profiler and emit_nvtx, which DLProf's detector names too, cannot run with torch.profiler: the hook
+then records nothing and warns. Gradient checks leave no mark in a trace.)
 
 What to change: Switch them off for training, and on again where an error has to be found.
 

@@ -146,7 +146,7 @@ def _rename_folders() -> None:
 def _report_failure(framework: str, folder: str, error: Exception) -> None:
     if isinstance(error, ImportError):
         python = sys.executable
-        said = f"{python} has no tb_dlprof_plugin ({error}): {python} -m pip install tb_dlprof_plugin"
+        said = f"{python} has no tb_dlprof_plugin ({error}): install it there, too"
     else:
         said = f"the profiler could not be set up ({type(error).__name__}: {error})"
     _write_status(framework, "failed", said, folder)
