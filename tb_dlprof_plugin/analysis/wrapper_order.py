@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tb_dlprof_plugin.names.compiled import is_generated
 from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 
 _OF_TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?$")
@@ -20,7 +21,6 @@ _PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbm
 _ATTENTION = re.compile(r"attention")
 _REDUCES_PRODUCT = re.compile(r"split_?k|cublas\w*reduce", re.IGNORECASE)
 _CPP_EVENT = re.compile(r"graph_\d+_(cpp_\w+)$")
-_GENERATED = ("triton_", "cpp_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,6 @@ class Work:
     def is_anchor(self) -> bool:
         """Whether its name alone must be that of the next launch."""
         return not self.replayed or is_generated(self.name)
-
-
-def is_generated(name: str) -> bool:
-    """Whether Inductor generated a kernel of this name."""
-    return name.startswith(_GENERATED)
 
 
 def recorded_name(handle: str) -> str:

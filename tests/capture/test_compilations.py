@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
-from tb_dlprof_plugin.model.run_facts import GraphBreak
+from tb_dlprof_plugin.model.run_facts import CompileCall, GraphBreak, RunFacts
 from tb_dlprof_plugin.readers.inductor.compilation_text import counted, graph_break_of, reason_of
 
 _PROGRAM = """
@@ -22,6 +23,7 @@ from tb_dlprof_plugin.capture.compiled.compilations import COMPILATIONS
 from tb_dlprof_plugin.model.run_facts import RunFacts
 
 COMPILATIONS.install()
+kind = sys.argv[1]
 
 
 def broken(x, k):
@@ -34,44 +36,104 @@ def clean(x):
     return x.relu() + 1
 
 
-if sys.argv[1] == "planted":
+def on_cpu():
+    return torch.arange(4.0).relu()
+
+
+def gives_up(x, k):
+    return x * k
+
+
+if kind == "planted":
     call = torch.compile(broken, backend="eager")
     call(torch.ones(2), 1)
     call(torch.ones(2), 2)
     call(torch.ones(2, dtype=torch.float64), 2)
+elif kind == "skipped":
+    torch.compile(on_cpu, mode="reduce-overhead")()
+elif kind == "dynamic":
+    call = torch.compile(clean)
+    call(torch.ones(3))
+    call(torch.ones(5))
+elif kind == "failed":
+    torch._dynamo.config.recompile_limit = 2
+    call = torch.compile(gives_up, backend="eager", dynamic=False)
+    for k in range(2, 6):
+        call(torch.ones(k), k)
+elif kind == "no effect":
+    model = torch.nn.Linear(2, 2)
+    torch.compile(model)
+    model(torch.ones(1, 2))
 else:
-    torch.compile(clean, backend="eager")(torch.ones(2))
+    torch.compile(clean)(torch.ones(2))
 facts = RunFacts()
 COMPILATIONS.fill(facts)
-print(json.dumps(msgspec.to_builtins([facts.compilations, facts.graph_breaks])))
+print(json.dumps(msgspec.to_builtins(facts)))
 """
 
 
-def _facts(tmp_path, kind: str) -> tuple[list[dict], list[dict]]:
+def _facts(tmp_path, kind: str) -> RunFacts:
     (tmp_path / "program.py").write_text(_PROGRAM)
     command = [sys.executable, str(tmp_path / "program.py"), kind]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    compilations, breaks = json.loads(done.stdout.splitlines()[-1])
-    return compilations, breaks
+    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
+    return msgspec.json.decode(done.stdout.splitlines()[-1], type=RunFacts)
+
+
+def _line(text: str) -> int:
+    return next(at for at, line in enumerate(_PROGRAM.splitlines(), 1) if line.strip().startswith(text))
 
 
 @pytest.mark.slow
 def test_planted_breaks_and_guards_are_noted_with_their_lines(tmp_path):
-    compilations, breaks = _facts(tmp_path, "planted")
-    line = next(at for at, text in enumerate(_PROGRAM.splitlines(), 1) if text.strip() == "torch._dynamo.graph_break()")
-    assert {one["place"] for one in breaks} == {f"program.py:{line}"}
-    assert "graph_break()" in breaks[0]["reason"]
-    guards = " ".join(one["recompile_reason"] for one in compilations)
+    facts = _facts(tmp_path, "planted")
+    assert {one.place for one in facts.graph_breaks} == {f"program.py:{_line('torch._dynamo.graph_break()')}"}
+    assert "graph_break()" in facts.graph_breaks[0].reason
+    guards = " ".join(one.recompile_reason for one in facts.compilations)
     assert "k == 1" in guards
     assert "dtype mismatch" in guards
-    assert all(one["duration_ns"] > 0 for one in compilations)
+    assert all(one.duration_ns > 0 for one in facts.compilations)
+    assert facts.compile_calls == [CompileCall(f"program.py:{_line('call = torch.compile(broken')}", backend="eager")]
 
 
 @pytest.mark.slow
-def test_a_clean_script_has_neither(tmp_path):
-    compilations, breaks = _facts(tmp_path, "clean")
-    assert breaks == []
-    assert [one["recompile_reason"] for one in compilations] == [""]
+def test_a_clean_script_has_one_compilation_and_nothing_else(tmp_path):
+    facts = _facts(tmp_path, "clean")
+    (one,) = facts.compilations
+    assert (one.recompile_reason, one.dynamic, one.failure, one.cache_hits, one.cache_misses) == ("", False, "", 0, 1)
+    assert 0 < one.kernels_ns < one.duration_ns
+    assert (facts.graph_breaks, facts.cudagraph_skips) == ([], [])
+    again = _facts(tmp_path, "clean")
+    assert (again.compilations[0].cache_hits, again.compilations[0].cache_misses) == (1, 0)
+
+
+@pytest.mark.slow
+def test_a_graph_that_gets_no_cuda_graph_is_noted_with_the_reason_and_the_line(tmp_path):
+    (skip,) = _facts(tmp_path, "skipped").cudagraph_skips
+    assert skip.place == f"program.py:{_line('return torch.arange')} on_cpu"
+    assert "cpu device" in skip.reason
+
+
+@pytest.mark.slow
+def test_code_for_sizes_that_vary_is_noted(tmp_path):
+    first, second = _facts(tmp_path, "dynamic").compilations
+    assert (first.dynamic, second.dynamic) == (False, True)
+    assert "size mismatch" in second.recompile_reason
+
+
+@pytest.mark.slow
+def test_a_function_that_dynamo_gave_up_is_noted_with_its_place(tmp_path):
+    failed = [one for one in _facts(tmp_path, "failed").compilations if one.failure]
+    assert failed
+    assert failed[0].place == f"program.py:{_line('def gives_up')} gives_up"
+    assert "recompile limit" in failed[0].failure
+
+
+@pytest.mark.slow
+def test_a_call_without_effect_leaves_its_line(tmp_path):
+    facts = _facts(tmp_path, "no effect")
+    assert facts.compile_calls == [CompileCall(f"program.py:{_line('torch.compile(model)')}")]
+    assert facts.compilations == []
 
 
 def test_a_break_names_the_line_and_the_reason_behind_what_dynamo_did():

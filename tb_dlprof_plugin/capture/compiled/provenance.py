@@ -131,18 +131,38 @@ def _nodes_of_graph() -> dict[str, NodesOfLaunch]:
     graph: Any = V.graph.module
     nodes = {node.name: node for node in graph.graph.nodes}
     table = debug._inductor_triton_kernel_to_post_grad_node_info
-    return {
-        handle: NodesOfLaunch(*_of_nodes(nodes[name] for name in names if name in nodes))
-        for handle, names in table.items()
-    }
+    return {handle: _of_nodes(nodes[name] for name in names if name in nodes) for handle, names in table.items()}
 
 
-def _of_nodes(nodes: Iterable[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    found = [(_op_of(node), _module_of(node)) for node in nodes]
-    computing = [one for one in found if one[0] not in _VIEWS] or found
-    ops = dict.fromkeys(op for op, _ in found if op)
-    modules = dict.fromkeys(module for _, module in computing if module is not None)
-    return tuple(ops), tuple(modules)
+def _of_nodes(nodes: Iterable[Any]) -> NodesOfLaunch:
+    nodes = list(nodes)
+    computing = [node for node in nodes if _op_of(node) not in _VIEWS] or nodes
+    ops = dict.fromkeys(op for node in nodes if (op := _op_of(node)))
+    moved: dict[str, int] = {}
+    for node in computing:
+        module = _module_of(node)
+        if module is not None:
+            moved[module] = moved.get(module, 0) + (probe(lambda node=node: _moved_bytes(node, nodes)) or 0)  # type: ignore[misc]
+    return NodesOfLaunch(tuple(ops), tuple(moved), tuple(moved.values()) if any(moved.values()) else ())
+
+
+def _moved_bytes(node: Any, fused: list[Any]) -> int:
+    """What a node reads from outside its kernel, and writes for nodes outside."""
+    inside = set(fused)
+    read = sum(_bytes_of(one) for one in node.all_input_nodes if one not in inside)
+    return int(read + (_bytes_of(node) if any(user not in inside for user in node.users) else 0))
+
+
+def _bytes_of(node: Any) -> int:
+    values = node.meta.get("val")
+    total = 0
+    for value in values if isinstance(values, (list, tuple)) else [values]:
+        elements = getattr(value, "element_size", lambda: 0)()
+        for size in getattr(value, "shape", ()):
+            # A size that varies has the value with which the graph was compiled.
+            elements *= size if isinstance(size, int) else size.node.hint
+        total += elements
+    return total
 
 
 def _op_of(node: Any) -> str:
