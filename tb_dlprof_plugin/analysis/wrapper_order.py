@@ -19,6 +19,8 @@ _OF_TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?$")
 _RENAMED = {"bias_addmm": "addmm"}
 _PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "_int_mm"))
 _ATTENTION = re.compile(r"attention")
+_CONVOLUTION_BACKWARD = "aten::convolution_backward"
+_GRADIENT = re.compile(r"dgrad|wgrad", re.IGNORECASE)
 _REDUCES_PRODUCT = re.compile(r"split_?k|cublas\w*reduce", re.IGNORECASE)
 _CPP_EVENT = re.compile(r"graph_\d+_(cpp_\w+)$")
 
@@ -163,6 +165,10 @@ def _may_launch(call: str, units: Sequence[Sequence[Work]]) -> bool:
     kinds = [classify_kernel(name).kind for name in names]
     if call in _PRODUCTS:
         return kinds[:1] == ["gemm"] and all(map(_REDUCES_PRODUCT.search, names[1:]))
+    if call == _CONVOLUTION_BACKWARD:
+        # The gradient of the image comes before that of the weight.
+        passes = [found[0].lower() for name in names if (found := _GRADIENT.search(name))]
+        return bool(passes) and passes == sorted(passes)
     if _ATTENTION.search(call):
         return "attention" in kinds and "gemm" not in kinds
     return True

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.build import build_profile
+from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned
 from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_modules, compiled_time, split_by
 from tb_dlprof_plugin.metrics.cpu_activity import split_by_activity
 from tb_dlprof_plugin.metrics.flops import matrix_calls
@@ -180,6 +181,25 @@ def test_a_shuffled_wrapper_is_unknown():
     time = compiled_time(view, view.selection())
     assert time.unknown_ns == time.region_ns > 0
     assert [note.count for note in view.profile.notes if note.code == "compiled_unknown"] == [6]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "found"),
+    [
+        (("dgrad", "wgrad", "dgrad", "wgrad"), (1, 1, 2, 2)),
+        # The first image needs no gradient.
+        (("dgrad", "wgrad", "reduce", "wgrad"), None),
+        (("wgrad", "dgrad", "wgrad"), (1, 2, 2)),
+        # Whose the padding is does not show.
+        (("dgrad", "wgrad", "nhwcAddPaddingKernel", "dgrad", "wgrad"), None),
+    ],
+)
+def test_two_convolutions_backward_in_a_graph_are_told_apart_by_their_gradients(kernels, found):
+    launches = ("triton_0", "aten::convolution_backward", "aten::convolution_backward", "triton_1")
+    names = ("triton_0", *kernels, "triton_1")
+    order = aligned(launches, tuple(Work(name, replayed=True) for name in names))
+    assert order is not None
+    assert order == (0, *(found or (-1,) * len(kernels)), 3)
 
 
 def test_wrappers_under_each_others_keys_are_unknown():

@@ -23,11 +23,12 @@ _OF_TORCH = re.compile(r"[/\\]torch[/\\](?:_\w+|nn|utils|autograd|amp|optim)[/\\
 
 
 class NodesOfLaunch(msgspec.Struct, frozen=True):
-    """Ops and module paths of a launch's nodes in the FX graph, with bytes, as `CompiledKernel` has them."""
+    """What a launch's nodes in the FX graph say of it, as `CompiledKernel` has it."""
 
     ops: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     module_bytes: tuple[int, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 _NO_NODES = NodesOfLaunch()
@@ -54,8 +55,8 @@ def kernels_of_wrapper(
             kernels.append(
                 CompiledKernel(
                     name=handle[1].rpartition(":")[0],
-                    ops=tuple(filter(None, names)) or found.ops,
-                    places=places_of(stacks.get(handle[1], ())),
+                    ops=found.ops or tuple(filter(None, names)),
+                    places=found.places or places_of(stacks.get(handle[1], ())),
                     modules=found.modules,
                     module_bytes=found.module_bytes,
                 )
