@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -218,36 +219,56 @@ def _headline(time: CompiledTime | None) -> str:
     return f"Compiled code: the launch{told} is known: {', '.join(parts)}."
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledLaunch:
+    """The cells of a launch that do not depend on what else ran."""
+
+    kernel: str
+    ops: str
+    places: str
+    modules: str
+    shared: bool
+    bytes: int | None
+    bytes_per_second: float | None
+    bandwidth_percent: float | None
+
+
+def compiled_launch(view: ProfileView, row: int, launches: int, time_ns: int) -> CompiledLaunch:
+    """A row of `CompiledKernels`, whose kernels took ``time_ns`` in so many launches."""
+    kernels, strings = view.profile.compiled_kernels, view.profile.strings
+    moved, ceilings = int(kernels.bytes[row]), ceilings_of(gpu_name(view))
+    known = moved >= 0 and time_ns > 0 and view.profile.has_gpu and is_generated(strings[kernels.name[row]])
+    speed = moved * launches * 1e9 / time_ns if known else None
+    return CompiledLaunch(
+        kernel=_cut(short_kernel_name(strings[kernels.name[row]])),
+        ops=_cut(strings[kernels.ops[row]]),
+        places=_cut(strings[kernels.places[row]]),
+        modules=_modules(strings[kernels.modules[row]], int(kernels.module_count[row])),
+        shared=bool(kernels.module_count[row] > 1),
+        bytes=moved if moved >= 0 else None,
+        bytes_per_second=speed,
+        bandwidth_percent=100 * speed / ceilings.bytes_per_second if speed is not None and ceilings else None,
+    )
+
+
 def _rows(view: ProfileView, time: CompiledTime, ran: Ints) -> list[CompiledRow]:
     kernels, strings = view.profile.compiled_kernels, view.profile.strings
     first: dict[int, int] = {}
     for row, graph in enumerate(kernels.graph.tolist()):
         first.setdefault(graph, row)
-    ceilings = ceilings_of(gpu_name(view))
     order = ran[np.argsort(-time.time_ns[ran], kind="stable")][:_MOST_ROWS]
-    rows = []
-    for row in order.tolist():
-        moved, time_ns = int(kernels.bytes[row]), int(time.time_ns[row])
-        known = moved >= 0 and time_ns > 0 and view.profile.has_gpu and is_generated(strings[kernels.name[row]])
-        speed = moved * int(time.launches[row]) * 1e9 / time_ns if known else None
-        rows.append(
-            CompiledRow(
-                graph=strings[kernels.graph[row]][:_KEY_LENGTH],
-                number=row - first[int(kernels.graph[row])] + 1,
-                kernel=_cut(short_kernel_name(strings[kernels.name[row]])),
-                ops=_cut(strings[kernels.ops[row]]),
-                places=_cut(strings[kernels.places[row]]),
-                modules=_modules(strings[kernels.modules[row]], int(kernels.module_count[row])),
-                shared=bool(kernels.module_count[row] > 1),
-                launches=int(time.launches[row]),
-                time_ns=time_ns,
-                percent=percent(time_ns, time.region_ns),
-                bytes=moved if moved >= 0 else None,
-                bytes_per_second=speed,
-                bandwidth_percent=100 * speed / ceilings.bytes_per_second if speed is not None and ceilings else None,
-            )
+    return [
+        struct_from(
+            CompiledRow,
+            compiled_launch(view, row, int(time.launches[row]), int(time.time_ns[row])),
+            graph=strings[kernels.graph[row]][:_KEY_LENGTH],
+            number=row - first[int(kernels.graph[row])] + 1,
+            launches=int(time.launches[row]),
+            time_ns=int(time.time_ns[row]),
+            percent=percent(int(time.time_ns[row]), time.region_ns),
         )
-    return rows
+        for row in order.tolist()
+    ]
 
 
 def _modules(text: str, count: int) -> str:

@@ -15,7 +15,7 @@ import pytest
 from tb_dlprof_plugin.capture.compiled import provenance
 from tb_dlprof_plugin.capture.compiled.after_import import after_import
 from tb_dlprof_plugin.capture.compiled.provenance import Provenance, module_path
-from tb_dlprof_plugin.metrics.compiled_code import compiled_time
+from tb_dlprof_plugin.metrics.compiled_code import compiled_modules, compiled_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 
@@ -196,6 +196,10 @@ def test_a_compiled_training_has_the_modules_of_its_kernels_with_a_cold_cache_an
         assert time.region_ns == time.module_ns + time.shared_ns + time.without_module_ns + time.unknown_ns
         assert time.without_module_ns == 0
         assert time.module_ns > 0
+        split = compiled_modules(view, view.selection())
+        assert None not in [one.path for one in split]
+        assert sum(one.alone_ns + one.shared_ns for one in split) == time.module_ns + time.shared_ns
+        assert (profile.compiled_kernels.bytes > 0).all()
         modules = {profile.strings[index] for index in profile.ops.module.tolist()}
         assert {"blocks.0.fc", "blocks.1.fc"} <= modules
         kernels = profile.compiled_kernels

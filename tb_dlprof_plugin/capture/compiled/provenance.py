@@ -132,7 +132,9 @@ def _nodes_of_graph() -> dict[str, NodesOfLaunch]:
     graph: Any = V.graph.module
     nodes = {node.name: node for node in graph.graph.nodes}
     table = debug._inductor_triton_kernel_to_post_grad_node_info
-    return {handle: _of_nodes(nodes[name] for name in names if name in nodes) for handle, names in table.items()}
+    return {
+        handle: _of_nodes(handle, [nodes[name] for name in names if name in nodes]) for handle, names in table.items()
+    }
 
 
 def _of_nodes(handle: str, nodes: Sequence[Any]) -> NodesOfLaunch:

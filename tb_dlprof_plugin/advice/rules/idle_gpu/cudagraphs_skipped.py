@@ -49,7 +49,7 @@ def check(context: RuleContext) -> Finding | Silent:
         seen=f"{where}{first.reason.rstrip('.')}.",
         readings=[Reading("Graphs without a CUDA graph", graphs, "count", 0)],
         evidence=[
-            EvidenceRow(f"{one.place}: {one.reason}" if one.place else one.reason, None, None, "launches", "")
+            EvidenceRow(f"{one.place}: {one.reason}" if one.place else one.reason, None, None, "compiled", "")
             for one in skips[:_SHOWN]
         ],
         change=f"Change {first.place or 'what the reason names'}: {_change(first.reason)}",

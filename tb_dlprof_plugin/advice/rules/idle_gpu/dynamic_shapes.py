@@ -23,11 +23,10 @@ import numpy as np
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
 from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.compiled import COMPILED_REGION
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(__name__, __doc__, needs=(Need.COMPILATIONS, Need.SHAPES), confidence="medium", severity="low")
-
-_REGION = "Torch-Compiled Region: "
 
 
 def check(context: RuleContext) -> Finding | Silent:
@@ -49,7 +48,7 @@ def check(context: RuleContext) -> Finding | Silent:
         + (f" It was compiled again because of {reason}." if reason else ""),
         readings=[Reading("Functions with code for any size and calls of one", len(fixed), "count", 0)],
         evidence=[
-            EvidenceRow(f"{one.place}: {one.recompile_reason or 'dynamic=True'}", one.duration_ns, None, "overview", "")
+            EvidenceRow(f"{one.place}: {one.recompile_reason or 'dynamic=True'}", one.duration_ns, None, "compiled", "")
             for one in fixed
         ],
         change=f"{first.place}: "
@@ -70,12 +69,12 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 def _sizes(context: RuleContext, ids: set[str]) -> dict[str, int]:
     """By compilation the number of different sizes with which its region ran: of its first op with shapes."""
     view, calls, ops, strings = context.view, context.profile.calls, context.profile.ops, context.profile.strings
-    named = np.array([strings[name].removeprefix(_REGION) in ids for name in ops.name.tolist()], dtype=np.bool_)
+    named = np.array([strings[name].removeprefix(COMPILED_REGION) in ids for name in ops.name.tolist()], dtype=np.bool_)
     region = named[calls.op]
     around = inherit(np.where(region, np.arange(len(calls)), -1), region, view.call_parent)
     inside = np.flatnonzero((around >= 0) & (ops.shapes[calls.op] > 0) & view.selected_calls(context.selection))
     found: dict[str, set[int]] = {}
     for call, rows in rows_of_each(around[inside]):
-        key = strings[ops.name[calls.op[call]]].removeprefix(_REGION)
+        key = strings[ops.name[calls.op[call]]].removeprefix(COMPILED_REGION)
         found.setdefault(key, set()).add(int(ops.shapes[calls.op[inside[rows[0]]]]))
     return {key: len(shapes) for key, shapes in found.items()}

@@ -51,7 +51,7 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Expected shortening of the start", int(shorter * 1e9), "ns"),
         ],
         evidence=[
-            EvidenceRow(f"{one.place}: compilation", one.duration_ns + one.backward_ns, None, "overview", "")
+            EvidenceRow(f"{one.place}: compilation", one.duration_ns + one.backward_ns, None, "compiled", "")
             for one in first
         ],
         change=f"Compile the blocks of {path} in place of {place}.",
