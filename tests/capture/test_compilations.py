@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,8 @@ import sys
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.model.run_facts import CompileCall, GraphBreak, RunFacts
-from tb_dlprof_plugin.readers.inductor.compilation_text import counted, graph_break_of, reason_of
+from tb_dlprof_plugin.model.run_facts import CompileCall, CudagraphSkip, GraphBreak, RunFacts
+from tb_dlprof_plugin.readers.inductor.compilation_text import counted, graph_break_of, reason_of, skip_of
 
 _PROGRAM = """
 import json
@@ -36,10 +37,6 @@ def clean(x):
     return x.relu() + 1
 
 
-def on_cpu():
-    return torch.arange(4.0).relu()
-
-
 def gives_up(x, k):
     return x * k
 
@@ -50,7 +47,7 @@ if kind == "planted":
     call(torch.ones(2), 2)
     call(torch.ones(2, dtype=torch.float64), 2)
 elif kind == "skipped":
-    torch.compile(on_cpu, mode="reduce-overhead")()
+    torch.compile(clean, mode="reduce-overhead")(torch.ones(2))
 elif kind == "dynamic":
     call = torch.compile(clean)
     call(torch.ones(3))
@@ -108,10 +105,17 @@ def test_a_clean_script_has_one_compilation_and_nothing_else(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_graph_that_gets_no_cuda_graph_is_noted_with_the_reason_and_the_line(tmp_path):
+def test_a_graph_that_gets_no_cuda_graph_is_noted_with_the_reason(tmp_path):
     (skip,) = _facts(tmp_path, "skipped").cudagraph_skips
-    assert skip.place == f"program.py:{_line('return torch.arange')} on_cpu"
     assert "cpu device" in skip.reason
+
+
+def test_a_skipped_cuda_graph_has_the_line_that_inductor_names():
+    reason = (
+        'skipping cudagraphs due to mutated inputs (1 instances). Found from : \n   File "/a/net.py", line 5, in f\n'
+    )
+    assert skip_of(reason) == CudagraphSkip("net.py:5 f", "mutated inputs (1 instances).")
+    assert skip_of("") == CudagraphSkip("", "unknown")
 
 
 @pytest.mark.slow
@@ -134,6 +138,52 @@ def test_a_call_without_effect_leaves_its_line(tmp_path):
     facts = _facts(tmp_path, "no effect")
     assert facts.compile_calls == [CompileCall(f"program.py:{_line('torch.compile(model)')}")]
     assert facts.compilations == []
+
+
+_WATCHED = """
+import json
+import sys
+
+import torch
+from torch import nn
+
+import tb_dlprof_plugin
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.blocks = nn.Embedding(8, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+
+    def forward(self, x):
+        x = self.words(x)
+        for number, block in enumerate(self.blocks):
+            if number == 1 and x.sum().item() > 1e9:
+                x = x / 2
+            x = block(x)
+        return x
+
+
+model = Net()
+with tb_dlprof_plugin.profile(sys.argv[1], model=model, schedule=(0, 1, 2), wait=True, quiet=True) as prof:
+    call = torch.compile(model, backend="eager")
+    for _ in range(4):
+        call(torch.arange(8)).sum().backward()
+        prof.step()
+print(json.dumps([one.co_filename for one in torch._dynamo.utils.get_compilation_metrics() if one.co_filename]))
+"""
+
+
+@pytest.mark.slow
+def test_dynamo_compiles_nothing_of_the_hook_where_it_falls_back_to_calls_of_modules(tmp_path):
+    """Behind a break in a loop the whole function runs in Python, with our calls of modules."""
+    program = tmp_path / "program.py"
+    program.write_text(_WATCHED)
+    command = [sys.executable, str(program), str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    files = json.loads(done.stdout.splitlines()[-1])
+    assert files
+    assert set(files) == {str(program)}
 
 
 def test_a_break_names_the_line_and_the_reason_behind_what_dynamo_did():
