@@ -15,7 +15,7 @@ from functools import lru_cache
 from tb_dlprof_plugin.names.compiled import is_generated
 from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 
-_OF_TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?$")
+_OF_TORCH_OPS = re.compile(r"(?:torch\.ops\.)?([a-z]\w*)\.(\w+)(?:\.\w+)?$")
 _RENAMED = {"bias_addmm": "addmm"}
 _PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "_int_mm"))
 _ATTENTION = re.compile(r"attention")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.build import build_profile
-from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned
+from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, recorded_name
 from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_modules, compiled_time, split_by
 from tb_dlprof_plugin.metrics.cpu_activity import split_by_activity
 from tb_dlprof_plugin.metrics.flops import matrix_calls
@@ -200,6 +200,21 @@ def test_two_convolutions_backward_in_a_graph_are_told_apart_by_their_gradients(
     order = aligned(launches, tuple(Work(name, replayed=True) for name in names))
     assert order is not None
     assert order == (0, *(found or (-1,) * len(kernels)), 3)
+
+
+@pytest.mark.parametrize(
+    ("handle", "name"),
+    [
+        ("extern_kernels.bias_addmm", "aten::addmm"),
+        ("torch.ops.aten.convolution_backward.default", "aten::convolution_backward"),
+        # Seeds of dropout.
+        ("aten.randint.low_out", "aten::randint"),
+        ("aten.index_put_", "aten::index_put_"),
+        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+    ],
+)
+def test_a_handle_names_the_op_that_its_launch_leaves_in_a_trace(handle, name):
+    assert recorded_name(handle) == name
 
 
 def test_wrappers_under_each_others_keys_are_unknown():

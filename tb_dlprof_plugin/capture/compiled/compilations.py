@@ -30,6 +30,7 @@ from tb_dlprof_plugin.readers.inductor.compilation_text import (
 )
 
 _INSIDE = re.compile(r"[/\\]torch[/\\]")
+_NOT_REPLAYED = "no part of it can be replayed"
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _OURS = str(Path(__file__).parents[2])
 
@@ -114,7 +115,8 @@ class CompilationWatch:
         # A graph that was compiled just now was refused before it got ready.
         wanted = wanted or bool(reason and config.triton.cudagraphs)
         if wanted and not kept and len(self._skips) < MOST:
-            self._skips.append(skip_of(reason))
+            # A graph is split into parts that can be replayed; where none can, no reason is logged.
+            self._skips.append(skip_of(reason or _NOT_REPLAYED))
 
     def _wrap_replays(self) -> None:
         from torch._inductor import cudagraph_trees

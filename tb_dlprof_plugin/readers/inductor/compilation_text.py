@@ -91,7 +91,7 @@ def joined_passes(compilations: Iterable[Compilation]) -> list[Compilation]:
 def skip_of(reason: str) -> CudagraphSkip:
     """What Inductor says of a graph without CUDA graphs, with the line that it names."""
     text, _, stack = reason.partition("Found from")
-    text = reason_of(text.replace(_SKIPPING, "").strip())
+    text = _cut(text.replace(_SKIPPING, "")).rstrip(": ")
     return CudagraphSkip((places_of([stack]) or ("",))[0], text or "unknown")
 
 

@@ -65,7 +65,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 
 
 def _change(reason: str) -> str:
-    if "cpu device" in reason:
+    if "cpu device" in reason or "multiple devices" in reason:
         return "create the tensor on the GPU (device=x.device), or pass it as one of the GPU."
     if "mutated" in reason:
         return "do not write into an input; return the new value."
