@@ -274,6 +274,7 @@ def _with_job(facts: RunFacts, timeline: Timeline) -> RunFacts:
         facts,
         compilations=facts.compilations or list(timeline.compilations),
         graph_breaks=facts.graph_breaks or list(timeline.graph_breaks),
+        cudagraph_skips=facts.cudagraph_skips or list(timeline.cudagraph_skips),
         world_size=timeline.world_size if facts.world_size is None else facts.world_size,
         distributed_backend=facts.distributed_backend or timeline.backend or None,
     )

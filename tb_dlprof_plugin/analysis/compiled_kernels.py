@@ -12,21 +12,24 @@ import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, is_generated, recorded_name, work_name
+from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, recorded_name, work_name
 from tb_dlprof_plugin.model.call_tree import depths
-from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
+from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel, common_path
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note, Profile
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import parents, subtree_ends
+from tb_dlprof_plugin.names.compiled import is_generated
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.ops import short_op_name
 
+_Inputs = TypeVar("_Inputs")
 _CALL = re.compile(r"## Call CompiledFxGraph (\w+) ##$")
 
 
@@ -79,7 +82,8 @@ def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunch
             if launch >= 0 and device < 0:
                 kernel[host] = first[graph.key] + launch
             elif launch >= 0:
-                replays.append(_Replayed(host, device, first[graph.key] + launch, launches[launch]))
+                one = graph.kernels[launch]
+                replays.append(_Replayed(host, device, first[graph.key] + launch, launches[launch], one))
     if replays:
         timeline, kernel = _with_replays(timeline, kernel, replays)
         depth = depths(timeline.host)
@@ -92,10 +96,11 @@ def compiled_table(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[
     table = StringTable.over(strings)
     columns = [
         (table.add(key), table.add(one.name), *(table.add(_SEPARATOR.join(x)) for x in (one.ops, one.places)),
-         table.add(_SEPARATOR.join(one.modules)), len(one.modules))
+         table.add(_SEPARATOR.join(one.modules)), len(one.modules),
+         table.add(_SEPARATOR.join(map(str, one.module_bytes))), one.bytes)
         for key, one in kernels
     ]  # fmt: skip
-    return CompiledKernels(*np.array(columns, dtype=np.int64).reshape(-1, 6).T)
+    return CompiledKernels(*np.array(columns, dtype=np.int64).reshape(-1, 8).T)
 
 
 _SEPARATOR = ", "
@@ -134,6 +139,8 @@ def stored_graphs(profile: Profile) -> tuple[CompiledGraph, ...]:
             ops=parts(int(kernels.ops[row])),
             places=parts(int(kernels.places[row])),
             modules=tuple(strings[kernels.modules[row]].split(_SEPARATOR)) if known else (),
+            module_bytes=tuple(map(int, parts(int(kernels.module_bytes[row])))),
+            bytes=int(kernels.bytes[row]),
         )
         graphs.setdefault(strings[graph], []).append(one)
     return tuple(CompiledGraph(key, tuple(launches)) for key, launches in graphs.items())
@@ -190,19 +197,22 @@ class _Inside:
 
 @dataclass(frozen=True, slots=True)
 class _Replayed:
-    """An activity of a replay: its graph's launch, its device row, its launch in the wrapper and that one's name."""
+    """An activity of a replay: its graph's launch, its device row, its launch in the wrapper, that one's name as ops
+    have it, and what is known of it."""
 
     host: int
     device: int
     kernel: int
     name: str
+    launch: CompiledKernel
 
 
 def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]) -> tuple[Timeline, Ints]:
     host, table = timeline.host, StringTable.over(timeline.strings)
     external, correlation = timeline.device.external_id.copy(), timeline.device.correlation.copy()
     next_id = int(max(host.external_id.max(initial=0), external.max(initial=0))) + 1
-    rows: list[tuple[int, int, int, int, int]] = []  # graph's launch, name, start, id, kernel
+    shapes, dtypes = _InputRows(timeline.input_shapes), _InputRows(timeline.input_dtypes)
+    rows: list[tuple[int, ...]] = []  # graph's launch, name, start, id, kernel, shapes, dtypes
     before: _Replayed | None = None
     inside = 0
     for one in replays:
@@ -211,10 +221,11 @@ def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]
         if before is None or (before.host, before.kernel) != (one.host, one.kernel):
             inside += 1
             start = int(host.start_ns[one.host]) + min(inside, int(host.duration_ns[one.host]))
-            rows.append((one.host, table.add(one.name), start, next_id + len(rows), one.kernel))
+            inputs = shapes.row(one.launch.shapes), dtypes.row(tuple(map(dtype_named, one.launch.dtypes)))
+            rows.append((one.host, table.add(one.name), start, next_id + len(rows), one.kernel, *inputs))
         external[one.device], correlation[one.device] = rows[-1][3], -1
         before = one
-    launch, name, start, ids, of_kernel = np.array(rows, dtype=np.int64).T
+    launch, name, start, ids, of_kernel, of_shapes, of_dtypes = np.array(rows, dtype=np.int64).T
     nothing, zero = np.full(len(rows), -1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     ops = HostEvents(
         name=name,
@@ -226,14 +237,30 @@ def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]
         external_id=ids,
         sequence_number=nothing,
         forward_thread=nothing,
-        shapes=zero,
-        dtypes=zero,
+        shapes=of_shapes,
+        dtypes=of_dtypes,
     )
     both = joined([host, ops], HostEvents)
     order = np.lexsort((-both.duration_ns, both.start_ns, both.thread))
     device = dataclasses.replace(timeline.device, external_id=external, correlation=correlation)
-    changed = dataclasses.replace(timeline, host=take_rows(both, order), device=device)
+    changed = dataclasses.replace(
+        timeline, host=take_rows(both, order), device=device, input_shapes=shapes.values, input_dtypes=dtypes.values
+    )
     return changed, np.concatenate((kernel, of_kernel))[order]
+
+
+class _InputRows(Generic[_Inputs]):
+    """The lists of inputs of a timeline, with more of them."""
+
+    def __init__(self, values: Sequence[_Inputs]) -> None:
+        self.values = list(values)
+        self._rows = {inputs: row for row, inputs in reversed(list(enumerate(self.values)))}
+
+    def row(self, inputs: _Inputs) -> int:
+        if inputs not in self._rows:
+            self._rows[inputs] = len(self.values)
+            self.values.append(inputs)
+        return self._rows[inputs]
 
 
 def fused_names(kernels: Sequence[tuple[str, CompiledKernel]]) -> dict[int, str]:
@@ -248,12 +275,5 @@ def fused_names(kernels: Sequence[tuple[str, CompiledKernel]]) -> dict[int, str]
 def modules_of(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[str]) -> Ints:
     """String index of the path of each row's module, -1 for unknown: of several modules, of the one that holds all."""
     table = StringTable.over(strings)
-    paths = [_common_path(one.modules) for _, one in kernels]
+    paths = [common_path(one.modules) if one.modules else None for _, one in kernels]
     return np.array([-1 if path is None else table.add(path) for path in paths], dtype=np.int64)
-
-
-def _common_path(paths: Sequence[str]) -> str | None:
-    if not paths:
-        return None
-    parts = [path.split(".") for path in paths]
-    return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*parts, strict=False)))

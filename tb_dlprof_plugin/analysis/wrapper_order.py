@@ -12,15 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tb_dlprof_plugin.names.compiled import is_generated
 from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 
-_OF_TORCH_OPS = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.\w+)?$")
+_OF_TORCH_OPS = re.compile(r"(?:torch\.ops\.)?([a-z]\w*)\.(\w+)(?:\.\w+)?$")
 _RENAMED = {"bias_addmm": "addmm"}
 _PRODUCTS = frozenset(f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "_scaled_mm", "_int_mm"))
 _ATTENTION = re.compile(r"attention")
+_CONVOLUTION_BACKWARD = "aten::convolution_backward"
+_GRADIENT = re.compile(r"dgrad|wgrad", re.IGNORECASE)
 _REDUCES_PRODUCT = re.compile(r"split_?k|cublas\w*reduce", re.IGNORECASE)
 _CPP_EVENT = re.compile(r"graph_\d+_(cpp_\w+)$")
-_GENERATED = ("triton_", "cpp_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,6 @@ class Work:
     def is_anchor(self) -> bool:
         """Whether its name alone must be that of the next launch."""
         return not self.replayed or is_generated(self.name)
-
-
-def is_generated(name: str) -> bool:
-    """Whether Inductor generated a kernel of this name."""
-    return name.startswith(_GENERATED)
 
 
 def recorded_name(handle: str) -> str:
@@ -168,6 +165,10 @@ def _may_launch(call: str, units: Sequence[Sequence[Work]]) -> bool:
     kinds = [classify_kernel(name).kind for name in names]
     if call in _PRODUCTS:
         return kinds[:1] == ["gemm"] and all(map(_REDUCES_PRODUCT.search, names[1:]))
+    if call == _CONVOLUTION_BACKWARD:
+        # The gradient of the image comes before that of the weight.
+        passes = [found[0].lower() for name in names if (found := _GRADIENT.search(name))]
+        return bool(passes) and passes == sorted(passes)
     if _ATTENTION.search(call):
         return "attention" in kinds and "gemm" not in kinds
     return True

@@ -133,16 +133,21 @@ class ObservedCalls:
         handler, self._compilations = self._compilations, None
         if handler is not None:
             with contextlib.suppress(Exception):
-                handler.remove_start_callback(self.pause)
+                handler.remove_start_callback(self._compile_starts)
             with contextlib.suppress(Exception):
                 handler.remove_end_callback(self.resume)
         self._original = self._compile = None
+
+    def _compile_starts(self, *_: Any) -> None:
+        self.pause()
+        with contextlib.suppress(Exception):
+            _leave_us_alone()
 
     def _watch_compilations(self) -> None:
         with contextlib.suppress(Exception):
             from torch._dynamo.callback import callback_handler as handler
 
-            handler.register_start_callback(self.pause)
+            handler.register_start_callback(self._compile_starts)
             handler.register_end_callback(self.resume)
             self._compilations = handler
 
@@ -198,6 +203,15 @@ class ObservedCalls:
                 self.resume()
 
         return compile
+
+
+@functools.cache
+def _leave_us_alone() -> None:
+    """Behind a graph break Dynamo sees the replacement itself, whose code is that of all modules: it would compile it
+    for each, and give up after some."""
+    from torch._dynamo import trace_rules
+
+    trace_rules.add("tb_dlprof_plugin")
 
 
 OBSERVED = ObservedCalls()

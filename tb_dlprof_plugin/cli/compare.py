@@ -16,7 +16,13 @@ from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval, uncapitalized
-from tb_dlprof_plugin.pages.compare import CompareBucket, CompareKernelFamily, ComparePage, compare_page
+from tb_dlprof_plugin.pages.compare import (
+    CompareBucket,
+    CompareCompiledModule,
+    CompareKernelFamily,
+    ComparePage,
+    compare_page,
+)
 from tb_dlprof_plugin.pages.compare_metrics import CompareInput, CompareMetric
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.pages.compare_verdict import JudgedPage, RegressionVerdict, judged
@@ -120,6 +126,9 @@ def _print_text(page: ComparePage, limit: int) -> None:
         headings={"name": f"Op ({page.basis.upper()} time)"},
         cells={"reason": lambda op: REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else "")},
     )
+    if page.compiled_modules:
+        say("", "By module, eager against compiled; kernels of several modules are split by bytes.", "")
+        print_rows(CompareCompiledModule, page.compiled_modules, limit=limit, total=page.total_compiled_modules)
     _print_matching(page, limit)
     if page.promises:
         _print_predictions(page.promises, limit)

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.compared_run import ComparedRun, KernelUse, OpSide
+from tb_dlprof_plugin.comparison.compiled import Replaced, replaced_by_compiled
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
 from tb_dlprof_plugin.comparison.noise import differences, is_noise
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
@@ -96,7 +97,7 @@ class Comparison:
     ``steps`` are those without the profiler. ``step_ns`` are their lengths in whole nanoseconds; ``buckets`` sum to
     them on each side. ``step_interval_ns`` is the 95 % interval of their difference, b - a. ``speedup`` and its
     interval are base over candidate; None where unknown. ``module_names`` are those of each run's modules, as
-    `OpPair.listed_in` has them.
+    `OpPair.listed_in` has them. ``replaced`` is None where not exactly one of the runs is compiled.
     """
 
     basis: Basis
@@ -110,6 +111,7 @@ class Comparison:
     shares: tuple[Shares, Shares]
     batches: Batches | None
     module_names: tuple[frozenset[str], frozenset[str]]
+    replaced: Replaced | None
     _sides: tuple[ComparedRun, ComparedRun]
     _row_of: dict[str, int]
 
@@ -215,6 +217,7 @@ def compare(
         ),
         batches=matching.batches,
         module_names=(frozenset(matching.names[0].values()), frozenset(matching.names[1].values())),
+        replaced=replaced_by_compiled(*runs),
         _sides=sides,
         _row_of={_pair_id(rows, index, *sides): index for index in range(len(rows))},
     )

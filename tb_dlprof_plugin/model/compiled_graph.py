@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 import msgspec
 
 
@@ -14,12 +17,20 @@ class CompiledKernel(msgspec.Struct, frozen=True):
         places: lines of the user's files that it computes, "model.py:12 forward"; empty for unknown.
         modules: dotted paths of the modules whose ops it computes, below the compiled one, "" for that one itself;
             empty for unknown.
+        module_bytes: of each of the modules the bytes that its ops read from memory or write to it; empty for unknown.
+        bytes: of its arguments, an estimate of what it reads and writes; -1 for unknown.
+        shapes: of the tensors that a library call takes, and its output's; empty for unknown and for generated kernels.
+        dtypes: of these tensors, torch's words, "" for unknown.
     """
 
     name: str
     ops: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    module_bytes: tuple[int, ...] = ()
+    bytes: int = -1
+    shapes: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
 
 
 class CompiledGraph(msgspec.Struct, frozen=True):
@@ -27,3 +38,9 @@ class CompiledGraph(msgspec.Struct, frozen=True):
 
     key: str
     kernels: tuple[CompiledKernel, ...]
+
+
+def common_path(paths: Sequence[str]) -> str:
+    """The path of the module that holds all of these modules."""
+    parts = [path.split(".") for path in paths]
+    return ".".join(names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*parts, strict=False)))

@@ -376,6 +376,8 @@ class CompiledKernels:
         places: lines of the user's files that it computes, "model.py:12 forward"; "" for unknown.
         modules: paths of the modules whose ops it computes, below the compiled one, whose own is "".
         module_count: how many these are; 0 for unknown.
+        module_bytes: of each of the modules the bytes that its ops read from memory or write to it; "" for unknown.
+        bytes: of its arguments, an estimate of what it reads and writes; -1 for unknown.
     """
 
     graph: Names
@@ -384,6 +386,8 @@ class CompiledKernels:
     places: Names
     modules: Names
     module_count: Annotated[Ints, COUNT_OR_NONE]
+    module_bytes: Annotated[Names, InOldFiles(0)]
+    bytes: Annotated[Ints, BYTES_OR_NONE, PLUS_ONE, InOldFiles(-1)]
 
     def __len__(self) -> int:
         return len(self.name)
@@ -391,7 +395,7 @@ class CompiledKernels:
     @classmethod
     def none(cls) -> CompiledKernels:
         """No kernel of torch.compile is explained."""
-        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(6)))
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(8)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,14 +148,24 @@ class Compilation(msgspec.Struct):
     """A function that torch.compile compiled: its ``place``, "model.py:12 forward", is that of the function.
 
     ``compile_id`` numbers functions, and their compilations behind the slash: "1/0" is the first of the second.
-    ``duration_ns`` is the time that its forward pass took to compile, ``recompile_reason`` the guard that failed, ""
-    for the first compilation.
+    ``duration_ns`` is the time that its forward pass took to compile, ``backward_ns`` that of its backward pass, where
+    it was compiled by itself. Within both, ``kernels_ns`` went to the compilation of kernels, ``autotune_ns`` to
+    measuring variants of them. ``recompile_reason`` is the guard that failed, "" for the first compilation.
+    ``cache_hits`` and ``cache_misses`` count graphs in the caches of Inductor. ``dynamic`` says that it is for sizes
+    that vary. ``failure`` is why it came to nothing, so that the function runs without compilation.
     """
 
     compile_id: str
     place: str
     duration_ns: int
     recompile_reason: str = ""
+    backward_ns: int = 0
+    kernels_ns: int = 0
+    autotune_ns: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+    dynamic: bool = False
+    failure: str = ""
 
 
 class GraphBreak(msgspec.Struct):
@@ -163,6 +173,24 @@ class GraphBreak(msgspec.Struct):
 
     place: str
     reason: str
+    count: int = 1
+
+
+class CudagraphSkip(msgspec.Struct):
+    """Why graphs that torch.compile was to replay as CUDA graphs are not, the line of the user's that causes it, "" for
+    none, and how many graphs."""
+
+    place: str
+    reason: str
+    count: int = 1
+
+
+class CompileCall(msgspec.Struct):
+    """A line of the user's that called torch.compile, with what it passed; "" where it passed no mode or backend."""
+
+    place: str
+    mode: str = ""
+    backend: str = ""
     count: int = 1
 
 
@@ -282,3 +310,5 @@ class RunFacts(msgspec.Struct):
     communication_settings: Annotated[list[str], FieldNumber(160)] = []
     compilations: Annotated[list[Compilation], FieldNumber(170)] = []
     graph_breaks: list[GraphBreak] = []
+    cudagraph_skips: list[CudagraphSkip] = []
+    compile_calls: list[CompileCall] = []

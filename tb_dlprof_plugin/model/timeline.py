@@ -16,7 +16,7 @@ from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.process_groups import ProcessGroup
 from tb_dlprof_plugin.model.profile import Role
-from tb_dlprof_plugin.model.run_facts import Compilation, GraphBreak, System
+from tb_dlprof_plugin.model.run_facts import Compilation, CudagraphSkip, GraphBreak, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
 Ints = npt.NDArray[np.int64]
@@ -254,7 +254,8 @@ class Timeline:
     ``by_time`` says that the ranges are the program's own: a launch on a thread without any belongs to the range in
     which another thread waits. ``tensor_samples`` are of the counter that tells how busy the Tensor Cores are.
     ``backend`` is that of the group of all ranks, such as "nccl"; "" for unknown. ``compiled_graphs`` were
-    made by torch.compile, as far as they were recorded with the trace; so were ``compilations`` and ``graph_breaks``.
+    made by torch.compile, as far as they were recorded with the trace; so were ``compilations``, ``graph_breaks`` and
+    ``cudagraph_skips``.
     """
 
     source: str
@@ -290,3 +291,4 @@ class Timeline:
     compiled_graphs: tuple[CompiledGraph, ...] = ()
     compilations: tuple[Compilation, ...] = ()
     graph_breaks: tuple[GraphBreak, ...] = ()
+    cudagraph_skips: tuple[CudagraphSkip, ...] = ()

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison import Comparison, compare
+from tb_dlprof_plugin.comparison.compiled import ReplacedModule
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.comparison.shares import Shares
 from tb_dlprof_plugin.metrics.iterations import percent
@@ -48,6 +49,7 @@ _ORPHANS_NOTE_PERCENT = 5.0
 """Of the GPU time, from which orphans are a note; from `ORPHAN_PERCENT` on the recording is not one of its steps."""
 _UNEVEN_PERCENT = 20.0
 _MS = 1e6
+_MOST_MODULES = 300
 
 
 class CompareBucket(msgspec.Struct, frozen=True):
@@ -130,6 +132,18 @@ class CompareKernelFamily(msgspec.Struct, frozen=True):
     ]
 
 
+class CompareCompiledModule(msgspec.Struct, frozen=True):
+    """GPU time per iteration of a module's own ops in an eager and a compiled run."""
+
+    module: Annotated[
+        str, Column("Module", "The module, by its path.", missing="shared by several, not split", width=220)
+    ]
+    a_ns: Annotated[int, Column("Base", "GPU time of its own ops; in the compiled run with parts of shared kernels.")]
+    b_ns: Annotated[int, Column("Candidate", "As for the base.")]
+    difference_ns: Annotated[int, Column("Change", "Candidate less base.", signed=True)]
+    ops: Annotated[str, Column("Eager ops", "Op types that its kernels replaced.", missing="–", width=300)]
+
+
 class ComparePage(msgspec.Struct, frozen=True):
     """``a`` is the base, ``b`` the candidate; everything is per iteration, so that ranges of other lengths compare.
 
@@ -140,7 +154,8 @@ class ComparePage(msgspec.Struct, frozen=True):
     page states it. ``warnings`` limit the answer, ``notes`` do not.
     ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is None
     where the batch sizes are the same, or unknown. ``modules`` are the first of ``total_modules``; ``reason_texts`` has
-    the ops' reasons in words. ``promises`` compares predicted with measured savings, None without a prediction.
+    the ops' reasons in words. ``compiled_modules`` are the first of ``total_compiled_modules`` where one run is
+    compiled and the other is not. ``promises`` compares predicted with measured savings, None without a prediction.
     """
 
     a: CompareSide
@@ -175,6 +190,8 @@ class ComparePage(msgspec.Struct, frozen=True):
     total_rows: int
     reason_texts: dict[str, str]
     promises: PredictionCheck | None
+    compiled_modules: list[CompareCompiledModule]
+    total_compiled_modules: int
     warnings: list[str]
     notes: list[str]
 
@@ -189,6 +206,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     models = (left.model, right.model) if differ else None
     frameworks = tuple(side.view.profile.source.framework for side in (a, b))
     ops, modules = op_rows(comparison), module_rows(comparison)
+    replaced = comparison.replaced.modules if comparison.replaced else []
     return ComparePage(
         a=left,
         b=right,
@@ -222,9 +240,16 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         total_rows=len(ops),
         reason_texts=REASONS,
         promises=prediction_check(comparison, a.view, b.view, a.selection, b.selection),
+        compiled_modules=[_compiled_module(row) for row in replaced[:_MOST_MODULES]],
+        total_compiled_modules=len(replaced),
         warnings=_warnings(a, b, comparison, differ),
         notes=_notes(a, b),
     )
+
+
+def _compiled_module(row: ReplacedModule) -> CompareCompiledModule:
+    module = "" if row.module is None else row.module or "(itself)"
+    return CompareCompiledModule(module, row.a_ns, row.b_ns, row.b_ns - row.a_ns, ", ".join(row.ops))
 
 
 def compare_op(a: CompareInput, b: CompareInput, id: Annotated[str, Option("Id of an op.")]) -> CompareOpDetail:

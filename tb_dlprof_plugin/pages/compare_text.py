@@ -114,6 +114,8 @@ def explanation(comparison: Comparison, models: tuple[str, str] | None = None) -
             "" if models else _certainty(comparison),
             _steps(comparison),
             _moved(comparison),
+            _fused(comparison),
+            _graphs(comparison),
             _own_work(comparison),
             _waiting(comparison),
             _not_matched(comparison),
@@ -178,6 +180,33 @@ def _own_work(comparison: Comparison) -> str:
     return f"Casts and GradScaler take {duration(added)} more, {share:.1f} % of the candidate's step."
 
 
+def _fused(comparison: Comparison) -> str:
+    """What the kernels of compiled code changed."""
+    found = comparison.replaced
+    if found is None:
+        return ""
+    eager, compiled = 1 - found.compiled, found.compiled
+    saved = found.gpu_ns[eager] - found.gpu_ns[compiled]
+    return (
+        f"Fusion: forward and backward pass take {duration(found.gpu_ns[eager])} of GPU time in "
+        f"{found.launches[eager]:.0f} launches eagerly, and {duration(found.gpu_ns[compiled])} in "
+        f"{found.launches[compiled]:.0f} compiled: {duration(saved).replace('-', '−')} saved."
+    )
+
+
+def _graphs(comparison: Comparison) -> str:
+    """What CUDA graphs of compiled code changed of the CPU's launching."""
+    found = comparison.replaced
+    launching = next((bucket for bucket in comparison.buckets if bucket.key == "cpu_launch"), None)
+    if found is None or launching is None or bool(found.replays[0]) == bool(found.replays[1]):
+        return ""
+    replays, change = found.replays[found.compiled], signed(launching.difference_ns)
+    return (
+        f"CUDA graphs: the compiled step replays {replays:.3g} graphs; the time in which the GPU waits for launches "
+        f"changes by {change}{' (noise)' if launching.noise else ''}."
+    )
+
+
 def _waiting(comparison: Comparison) -> str:
     """Says where the GPU's saving became waiting for the CPU."""
     buckets = {bucket.key: bucket for bucket in comparison.buckets}
@@ -202,6 +231,9 @@ def _not_matched(comparison: Comparison) -> str:
         left = percent(side.unmatched_ns + side.unlinked_ns, side.total_ns)
         if left is not None and left > _WORTH_TELLING_PERCENT:
             texts.append(f"{left:.1f} % of the {name}'s {what} has no counterpart.")
+    replaced = comparison.replaced
+    if replaced is not None and replaced.modules:
+        return " ".join(texts)
     compiled = [percent(side.compiled_ns, side.total_ns) or 0 for side in comparison.shares]
     if max(compiled) > _WORTH_TELLING_PERCENT:
         texts.append(

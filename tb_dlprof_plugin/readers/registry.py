@@ -137,6 +137,7 @@ def read_timelines(
                 compiled_graphs=tuple(logged.graphs),
                 compilations=tuple(logged.compilations),
                 graph_breaks=tuple(logged.graph_breaks),
+                cudagraph_skips=tuple(logged.cudagraph_skips),
             )
             for timeline in timelines
         ]

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.build import build_profile
-from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_time
+from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, recorded_name
+from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call, compiled_modules, compiled_time, split_by
 from tb_dlprof_plugin.metrics.cpu_activity import split_by_activity
+from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.metrics.modules import module_totals
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel
 from tb_dlprof_plugin.model.profile import CompiledKernels, Profile, Role, Source
@@ -101,7 +103,7 @@ def test_blocks_of_identical_code_are_told_apart_by_order():
 
         def in_block(kernel: CompiledKernel) -> CompiledKernel:
             if "attention" not in kernel.name:
-                return msgspec.structs.replace(kernel, modules=("blocks.0.norm", "blocks.1"))
+                return msgspec.structs.replace(kernel, modules=("blocks.0.norm", "blocks.1"), module_bytes=(1, 2))
             nth[kernel.name] += 1
             return msgspec.structs.replace(kernel, modules=(f"blocks.{nth[kernel.name] - 1}",))
 
@@ -118,6 +120,12 @@ def test_blocks_of_identical_code_are_told_apart_by_order():
     time, totals = compiled_time(view, view.selection()), module_totals(view, view.selection())
     assert time.region_ns == time.module_ns + time.shared_ns + time.unknown_ns
     assert totals.inside.gpu_sum_ns[0] == time.module_ns + time.shared_ns
+    modules = {one.path: one for one in compiled_modules(view, view.selection())}
+    assert sum(one.alone_ns for one in modules.values()) == time.module_ns
+    assert sum(one.shared_ns for one in modules.values()) == time.shared_ns
+    assert modules["blocks.1"].shared_ns / modules["blocks.0.norm"].shared_ns == pytest.approx(2, abs=1e-3)
+    stored = ProfileView(decode(encode(profile)))
+    assert compiled_modules(stored, stored.selection()) == list(modules.values())
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -143,6 +151,24 @@ def test_without_wrappers_the_region_keeps_its_kernels_and_a_note_says_what_is_m
     assert "--torch-trace" in note.text
 
 
+def test_products_in_a_graph_have_the_flops_that_they_have_outside_of_it():
+    found = []
+    for name in RECORDED:
+        view = ProfileView(_profile(_timeline(name)))
+        rows = matrix_calls(view, view.selection())
+        assert (rows.flops > 0).all()
+        found.append(sorted(rows.flops.tolist()))
+    # Products and attentions, forward and backward, in three steps.
+    assert len(found[0]) == 3 * (25 + 6 + 50 + 6)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("weights", "parts"), [((1, 1), [50, 51]), ((0, 3), [0, 101]), ((1, 2, 4), [14, 29, 58])])
+def test_a_time_is_split_by_weights_to_the_nanosecond(weights, parts):
+    assert split_by(101, weights) == parts
+    assert sum(parts) == 101
+
+
 def test_a_shuffled_wrapper_is_unknown():
     timeline = _timeline("gpt.default")
 
@@ -155,6 +181,40 @@ def test_a_shuffled_wrapper_is_unknown():
     time = compiled_time(view, view.selection())
     assert time.unknown_ns == time.region_ns > 0
     assert [note.count for note in view.profile.notes if note.code == "compiled_unknown"] == [6]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "found"),
+    [
+        (("dgrad", "wgrad", "dgrad", "wgrad"), (1, 1, 2, 2)),
+        # The first image needs no gradient.
+        (("dgrad", "wgrad", "reduce", "wgrad"), None),
+        (("wgrad", "dgrad", "wgrad"), (1, 2, 2)),
+        # Whose the padding is does not show.
+        (("dgrad", "wgrad", "nhwcAddPaddingKernel", "dgrad", "wgrad"), None),
+    ],
+)
+def test_two_convolutions_backward_in_a_graph_are_told_apart_by_their_gradients(kernels, found):
+    launches = ("triton_0", "aten::convolution_backward", "aten::convolution_backward", "triton_1")
+    names = ("triton_0", *kernels, "triton_1")
+    order = aligned(launches, tuple(Work(name, replayed=True) for name in names))
+    assert order is not None
+    assert order == (0, *(found or (-1,) * len(kernels)), 3)
+
+
+@pytest.mark.parametrize(
+    ("handle", "name"),
+    [
+        ("extern_kernels.bias_addmm", "aten::addmm"),
+        ("torch.ops.aten.convolution_backward.default", "aten::convolution_backward"),
+        # Seeds of dropout.
+        ("aten.randint.low_out", "aten::randint"),
+        ("aten.index_put_", "aten::index_put_"),
+        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+    ],
+)
+def test_a_handle_names_the_op_that_its_launch_leaves_in_a_trace(handle, name):
+    assert recorded_name(handle) == name
 
 
 def test_wrappers_under_each_others_keys_are_unknown():

@@ -15,7 +15,7 @@ import pytest
 from tb_dlprof_plugin.capture.compiled import provenance
 from tb_dlprof_plugin.capture.compiled.after_import import after_import
 from tb_dlprof_plugin.capture.compiled.provenance import Provenance, module_path
-from tb_dlprof_plugin.metrics.compiled_code import compiled_time
+from tb_dlprof_plugin.metrics.compiled_code import compiled_modules, compiled_time
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 
@@ -70,23 +70,75 @@ def test_the_innermost_module_of_a_node_has_the_path_of_the_users_model(text, pa
     assert module_path({"outer": ("L['self']", object), "inner": (text, object)}) == path
 
 
-def _node(op: str, module: str | None, code: bool = True) -> SimpleNamespace:
+class _Node(SimpleNamespace):
+    """Of an FX graph, as far as provenance reads it."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+class _Value(SimpleNamespace):
+    """A tensor of 4-byte elements."""
+
+    def element_size(self) -> int:
+        return 4
+
+
+def _node(op: str, module: str | None, *inputs: _Node, code: bool = True, size: int = 1, **meta: bool) -> _Node:
     stack = None if module is None else {"a": (f"L['self'].{module}", object)}
-    return SimpleNamespace(meta={"original_aten": op, "nn_module_stack": stack, "stack_trace": "x" if code else None})
+    meta_of = {
+        "original_aten": op, "nn_module_stack": stack, "val": _Value(shape=(size,)), **meta,
+        "stack_trace": 'File "net.py", line 3, in forward' if code else None,
+    }  # fmt: skip
+    node = _Node(target=f"{op}", meta=meta_of, all_input_nodes=list(inputs), users=[])
+    for one in inputs:
+        one.users.append(node)
+    return node
 
 
-def test_views_of_other_modules_do_not_make_a_kernel_shared():
-    nodes = [_node("aten.mul", "fc"), _node("aten.view", "head"), _node("aten.add", "fc")]
-    assert provenance._of_nodes(nodes) == (("aten.mul", "aten.view", "aten.add"), ("fc",))
+INPUT = _node("placeholder", None)
+
+
+def _found(*nodes: _Node, handle: str = "triton_0:1") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    found = provenance._of_nodes(handle, nodes)
+    return found.ops, found.modules
+
+
+def test_views_and_constants_of_other_modules_do_not_make_a_kernel_shared():
+    first = _node("aten.mul", "fc", INPUT)
+    nodes = [first, _node("aten.view", "head", first), _node("aten.full", "act"), _node("aten.add", "fc", first)]
+    assert _found(*nodes) == (("aten.mul", "aten.add"), ("fc",))
 
 
 def test_a_kernel_of_views_alone_belongs_to_their_modules():
-    assert provenance._of_nodes([_node("aten.clone", "fc")]) == (("aten.clone",), ("fc",))
+    assert _found(_node("aten.clone", "fc", INPUT)) == (("aten.clone",), ("fc",))
+
+
+def test_a_library_call_computes_its_own_op_alone():
+    before = _node("aten.native_batch_norm_backward", "bn", INPUT)
+    nodes = [before, _node("aten.convolution_backward", "conv", before)]
+    handle = "torch.ops.aten.convolution_backward.default:4"
+    assert _found(*nodes, handle=handle) == (("aten.convolution_backward",), ("conv",))
 
 
 def test_code_of_the_compiled_module_is_its_own_and_sums_of_gradients_are_of_none():
-    assert provenance._of_nodes([_node("aten.mul", None)]) == (("aten.mul",), ("",))
-    assert provenance._of_nodes([_node("aten.add", None, code=False)]) == (("aten.add",), ())
+    assert _found(_node("aten.mul", None, INPUT)) == (("aten.mul",), ("",))
+    assert _found(_node("aten.add", None, INPUT, is_gradient_acc=True)) == (("aten.add",), ())
+
+
+def test_what_a_pass_over_the_graph_made_belongs_to_the_module_of_its_inputs():
+    scattered = _node("aten.clone", "fc", INPUT)
+    assert _found(_node("", None, scattered, code=False)) == ((), ("fc",))
+    assert _found(_node("", None, INPUT, code=False)) == ((), ())
+
+
+def test_modules_of_a_kernel_have_the_bytes_that_they_read_from_outside_and_write():
+    norm = _node("aten.native_layer_norm", "norm", _node("placeholder", None, size=100), size=100)
+    cast = _node("aten._to_copy", "fc", norm, size=50)
+    _node("aten.mm", "fc", cast)
+    found = provenance._of_nodes("triton_0:1", [norm, cast])
+    assert dict(zip(found.modules, found.module_bytes, strict=True)) == {"norm": 400, "fc": 200}
+    assert found.places == ("net.py:3 forward",)
 
 
 def test_an_action_waits_for_the_import_and_its_error_stays_inside(tmp_path, monkeypatch):
@@ -144,6 +196,10 @@ def test_a_compiled_training_has_the_modules_of_its_kernels_with_a_cold_cache_an
         assert time.region_ns == time.module_ns + time.shared_ns + time.without_module_ns + time.unknown_ns
         assert time.without_module_ns == 0
         assert time.module_ns > 0
+        split = compiled_modules(view, view.selection())
+        assert None not in [one.path for one in split]
+        assert sum(one.alone_ns + one.shared_ns for one in split) == time.module_ns + time.shared_ns
+        assert (profile.compiled_kernels.bytes > 0).all()
         modules = {profile.strings[index] for index in profile.ops.module.tolist()}
         assert {"blocks.0.fc", "blocks.1.fc"} <= modules
         kernels = profile.compiled_kernels

@@ -28,6 +28,10 @@ def test_a_recorded_log_has_every_launch_of_both_wrappers():
         name="torch.ops.aten._scaled_dot_product_cudnn_attention.default",
         ops=("aten.view", "aten.permute", "aten.select", "aten._scaled_dot_product_cudnn_attention"),
         places=("compiled.py:12 forward", "compiled.py:11 forward"),
+        # Query, key and value, each read once.
+        bytes=3 * 16 * 8 * 256 * 64 * 2,
+        shapes=((16, 8, 256, 64),) * 3,
+        dtypes=("bfloat16",) * 3,
     )
 
 

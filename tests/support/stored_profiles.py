@@ -86,7 +86,9 @@ def full_profile(view: ProfileView) -> Profile:
                                 [412, -1], [4096, 512], [2**20, -1]))
     )  # fmt: skip
     activity = TensorActivity(*(np.array(c) for c in ([1, 1], [0, -1], [-1, 0], [250_000, 990_000], [9_000, 7])))
-    compiled = CompiledKernels(*(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2])))
+    compiled = CompiledKernels(
+        *(np.array(c) for c in ([1, 1], [2, 3], [0, 4], [5, 0], [0, 6], [0, 2], [0, 7], [-1, 4096]))
+    )
     return dataclasses.replace(
         view.profile,
         system=system,

@@ -100,8 +100,8 @@ def test_every_route_is_answered_but_those_that_a_file_has_no_use_for(training) 
     fractions: list[float] = []
     answered = answer_all([_run(training, "a"), _run(training, "b/c", "fp16")], fractions.append)
     held = {block.route for block in answered.blocks}
-    # A small timeline is whole in its first answer; commands alone show compiled code.
-    never = {"compiled", "key_nodes", "other_jobs", "rank_lines", "search", "timeline_matches"}
+    # A small timeline is whole in its first answer.
+    never = {"key_nodes", "other_jobs", "rank_lines", "search", "timeline_matches"}
     never |= {"trace_links", "trace", "page_file"}
     assert held == set(ROUTES) - never - {"timeline_events"}
     assert {block.runs for block in answered.blocks} == {(), ("a",), ("b/c",), ("a", "b/c"), ("b/c", "a")}

@@ -67,6 +67,7 @@ export const PLACES: readonly Place[] = [
       })),
       pageView("tensor_cores"),
       { ...pageView("roofline"), within: "ops" },
+      { ...pageView("compiled"), within: "ops" },
     ],
   },
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },

@@ -27,6 +27,7 @@ import { modulesTable } from "../views/modules/params";
 import { kernelsTable } from "../views/kernels/params";
 import { tensorCoresTable } from "../views/tensor_cores/params";
 import { rooflineTable } from "../views/roofline/params";
+import { compiledTable } from "../views/compiled/params";
 import { LAUNCHES_PARAMS } from "../views/launches/params";
 
 /** The kernels of the op, op type or module that the pages are filtered to: calls and times are its own. */
@@ -151,6 +152,15 @@ export const ROUTES: Record<Page, PageRoute> = {
     params: rooflineTable.params,
     query: { route: "roofline" },
     component: lazyPage(async () => (await import("../views/roofline/RooflinePage")).RooflinePage),
+  },
+  compiled: {
+    title: "Compiled code",
+    question: "What do the kernels of torch.compile compute, and what does compilation cost?",
+    key: "z",
+    sums: true,
+    params: compiledTable.params,
+    query: { route: "compiled" },
+    component: lazyPage(async () => (await import("../views/compiled/CompiledPage")).CompiledPage),
   },
   memory: {
     title: "Memory",

@@ -11,6 +11,7 @@ export const PAGES = [
   "timeline",
   "tensor_cores",
   "roofline",
+  "compiled",
   "memory",
   "plan",
   "energy",
@@ -25,11 +26,11 @@ export const PAGES = [
 export type Page = (typeof PAGES)[number];
 
 /**
- * What Python calls a page of a run is one here, but for the trust line, which every page shows, and compiled code, which commands show. A page
- * that one side has and the other has not fails the type check.
+ * What Python calls a page of a run is one here, but for the trust line, which every page shows. A page that one side has and the other
+ * has not fails the type check.
  */
 type Unknown =
-  | Exclude<RunPage, Page | "trust" | "compiled">
+  | Exclude<RunPage, Page | "trust">
   | Exclude<Page, RunPage | "reports" | "compare" | "runs" | "distributed">;
 const AGREES: [Unknown] extends [never] ? true : Unknown = true;
 void AGREES;

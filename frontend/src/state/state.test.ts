@@ -27,7 +27,7 @@ const FULL = parseHash(
     "batch=256&autocast=bf16&optimizer=adamw&checkpoint=auto&gpu=L4&shard=fsdp2&gpus=4&length=512&side=192&offload=optimizer&relu=inplace",
     "price=0.3&co2=380&steps=5004&lines=0%2C5&line_step=7&heat=pp%2Fdp&against=base%0Aother%2Frun",
     "over=batch_size&measure=share&share=op%3Aconv2d%20backward",
-    ..."ops types modules kernels pace gaps syncs delays tc roofline allocations report compare runs models sweep ranks collectives changed_ranks changed_collectives"
+    ..."ops types modules kernels pace gaps syncs delays tc roofline compiled allocations report compare runs models sweep ranks collectives changed_ranks changed_collectives"
       .split(" ")
       .map((table) => `${table}.sort=-calls&${table}.filter.name=a%20%26%20b&${table}.filter.gpu_ns=%3E1ms`),
   ]

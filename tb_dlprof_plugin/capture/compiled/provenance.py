@@ -14,17 +14,18 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tb_dlprof_plugin.analysis.wrapper_order import recorded_name
 from tb_dlprof_plugin.capture.compiled.after_import import after_import
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
 from tb_dlprof_plugin.model.whole_file import whole_file
-from tb_dlprof_plugin.readers.inductor.wrapper_code import NodesOfLaunch, kernels_of_wrapper
+from tb_dlprof_plugin.readers.inductor.wrapper_code import NodesOfLaunch, kernels_of_wrapper, places_of
 
 SWITCH = "TB_DLPROF_PROVENANCE"
 """The environment variable that leaves torch.compile alone: 0."""
@@ -44,7 +45,7 @@ _VIEWS = frozenset(
         "squeeze", "as_strided", "alias", "detach", "split", "split_with_sizes", "unbind", "clone",
     )
 )  # fmt: skip
-"""Ops that compute nothing: equal views of several modules are one node, which would make their kernels shared."""
+"""Ops that compute nothing."""
 
 
 class _Stored(msgspec.Struct):
@@ -132,17 +133,48 @@ def _nodes_of_graph() -> dict[str, NodesOfLaunch]:
     nodes = {node.name: node for node in graph.graph.nodes}
     table = debug._inductor_triton_kernel_to_post_grad_node_info
     return {
-        handle: NodesOfLaunch(*_of_nodes(nodes[name] for name in names if name in nodes))
-        for handle, names in table.items()
+        handle: _of_nodes(handle, [nodes[name] for name in names if name in nodes]) for handle, names in table.items()
     }
 
 
-def _of_nodes(nodes: Iterable[Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    found = [(_op_of(node), _module_of(node)) for node in nodes]
-    computing = [one for one in found if one[0] not in _VIEWS] or found
-    ops = dict.fromkeys(op for op, _ in found if op)
-    modules = dict.fromkeys(module for _, module in computing if module is not None)
-    return tuple(ops), tuple(modules)
+def _of_nodes(handle: str, nodes: Sequence[Any]) -> NodesOfLaunch:
+    computing = _computing(handle, nodes)
+    ops = dict.fromkeys(op for node in computing if (op := _op_of(node)))
+    moved: dict[str, int] = {}
+    for node in computing:
+        module = _module_of(node)
+        if module is not None:
+            moved[module] = moved.get(module, 0) + (probe(functools.partial(_moved_bytes, node, nodes)) or 0)
+    lines = places_of([str(node.meta.get("stack_trace") or "") for node in computing])
+    return NodesOfLaunch(tuple(ops), tuple(moved), tuple(moved.values()) if any(moved.values()) else (), lines)
+
+
+def _computing(handle: str, nodes: Sequence[Any]) -> Sequence[Any]:
+    """Those that the launch computes: its handle names what its inputs are made of, too."""
+    # A library call computes its own op alone.
+    called = recorded_name(handle.rpartition(":")[0]).replace("::", ".")
+    own = [node for node in nodes if str(getattr(node.target, "overloadpacket", node.target)) == called]
+    # Equal constants and views of several modules are one node, of the first of them.
+    return own or [node for node in nodes if node.all_input_nodes and _op_of(node) not in _VIEWS] or nodes
+
+
+def _moved_bytes(node: Any, fused: Sequence[Any]) -> int:
+    """What a node reads from outside its kernel, and writes for nodes outside."""
+    inside = set(fused)
+    read = sum(_bytes_of(one) for one in node.all_input_nodes if one not in inside)
+    return int(read + (_bytes_of(node) if any(user not in inside for user in node.users) else 0))
+
+
+def _bytes_of(node: Any) -> int:
+    values = node.meta.get("val")
+    total = 0
+    for value in values if isinstance(values, (list, tuple)) else [values]:
+        elements = getattr(value, "element_size", lambda: 0)()
+        for size in getattr(value, "shape", ()):
+            # A size that varies has the value with which the graph was compiled.
+            elements *= size if isinstance(size, int) else size.node.hint
+        total += elements
+    return total
 
 
 def _op_of(node: Any) -> str:
@@ -152,8 +184,16 @@ def _op_of(node: Any) -> str:
 
 def _module_of(node: Any) -> str | None:
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
-    # The compiled module's own code has lines, but no stack of modules; sums of gradients have neither.
-    return module_path(stack) if stack else "" if node.meta.get("stack_trace") else None
+    if stack:
+        return module_path(stack)
+    if node.meta.get("is_gradient_acc"):
+        return None
+    if node.meta.get("stack_trace"):
+        # The compiled module's own code has lines, but no stack of modules.
+        return ""
+    # A pass over the graph made it, of what it takes.
+    return next((path for one in node.all_input_nodes if one.meta.get("stack_trace") and one.all_input_nodes
+                 and (path := _module_of(one)) is not None), None)  # fmt: skip
 
 
 def _copy_of(key: str) -> Path:

@@ -7,12 +7,15 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.metrics.compiled_code import compiled_kernel_of_call
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.request import Option
+from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.common import ROLES, KernelText, OpText, Role, Slice, Verdict
+from tb_dlprof_plugin.pages.compiled import compiled_launch
 from tb_dlprof_plugin.pages.idle_causes import DEFINITIONS, IdleActivity, activity_rows, cause_slices
 from tb_dlprof_plugin.pages.kernels import launch_shape
 from tb_dlprof_plugin.pages.launches import gap_kind_label
@@ -69,6 +72,23 @@ class TimelineGap(msgspec.Struct, frozen=True):
     ended_by: TimelineSpot | None
 
 
+class TimelineCompiled(msgspec.Struct, frozen=True):
+    """What a launch of torch.compile's wrapper computes; "" or None where it is not known.
+
+    ``bytes`` is an estimate by its arguments; ``bytes_per_second`` and ``bandwidth_percent`` follow from it, for a
+    generated kernel. ``shared``: it computes ops of several modules.
+    """
+
+    kernel: str
+    ops: str
+    places: str
+    modules: str
+    shared: bool
+    bytes: int | None
+    bytes_per_second: float | None
+    bandwidth_percent: float | None
+
+
 class TimelineEvent(msgspec.Struct, frozen=True):
     """``around`` are the calls around it, the outermost first: of GPU work those around its launching call, that call
     being the last. ``launched`` is the GPU work of a call and of all calls in it: the first ones of
@@ -96,6 +116,7 @@ class TimelineEvent(msgspec.Struct, frozen=True):
     launched_ns: int = 0
     gpu: TimelineGpuWork | None = None
     gap: TimelineGap | None = None
+    compiled: TimelineCompiled | None = None
 
 
 _LAUNCHED = 100
@@ -155,6 +176,7 @@ def _of_call(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, ro
         shapes=shapes_text(view.profile.shapes_of(op)),
         dtypes=dtypes_text(view.profile.dtypes_of(op)),
         self_ns=int(view.call_self_ns[row]),
+        compiled=_compiled(view, row, int(profile.launches.duration_ns[launched].sum())),
         launched=spots_of(view, events, "g", launched[:_LAUNCHED]),
         launched_total=len(launched),
         launched_ns=int(profile.launches.duration_ns[launched].sum()),
@@ -189,8 +211,17 @@ def _of_launch(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, 
             bytes_per_second=moved * 1e9 / time if moved is not None and time else None,
             launch=_launch(view, around, row),
         ),
+        compiled=_compiled(view, call, time) if call >= 0 else None,
         **_op(view, int(view.launch_group[row]), module),
     )
+
+
+def _compiled(view: ProfileView, call: int, time_ns: int) -> TimelineCompiled | None:
+    """Of the launch of compiled code that a call is of; ``time_ns`` is that of its kernels."""
+    row = int(compiled_kernel_of_call(view)[call])
+    if row < 0:
+        return None
+    return struct_from(TimelineCompiled, compiled_launch(view, row, 1, time_ns))
 
 
 def _launch(view: ProfileView, around: list[TimelineSpot], row: int) -> TimelineLaunch:

@@ -18,14 +18,15 @@ from typing import Any
 import msgspec
 
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph
-from tb_dlprof_plugin.model.run_facts import Compilation, GraphBreak
+from tb_dlprof_plugin.model.run_facts import Compilation, CudagraphSkip, GraphBreak
 from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
 from tb_dlprof_plugin.readers.inductor.compilation_text import (
-    MOST,
     CompilationMetrics,
     compilation_of,
     counted,
     graph_break_of,
+    joined_passes,
+    skip_of,
 )
 from tb_dlprof_plugin.readers.inductor.wrapper_code import kernels_of_wrapper
 
@@ -67,11 +68,12 @@ _CACHED = msgspec.json.Decoder(_Cached)
 
 @dataclass(frozen=True, slots=True)
 class TorchTrace:
-    """The compiled graphs of a folder, each key once; compilations in their order, and breaks of graphs."""
+    """The compiled graphs of a folder, each key once; compilations in their order, breaks, skipped CUDA graphs."""
 
     graphs: list[CompiledGraph]
     compilations: list[Compilation]
     graph_breaks: list[GraphBreak]
+    cudagraph_skips: list[CudagraphSkip]
 
 
 def read_torch_trace(folder: Path) -> TorchTrace:
@@ -88,13 +90,15 @@ def read_torch_trace(folder: Path) -> TorchTrace:
     try:
         logs = [folder] if folder.is_file() else sorted(folder.rglob("*torch_trace*.log*"))
         graphs, compiled = dict[str, CompiledGraph](), 0
-        compilations, breaks = list[Compilation](), list[GraphBreak]()
+        compilations, breaks, skips = list[Compilation](), list[GraphBreak](), list[CudagraphSkip]()
         for log in logs:
             for one in _read(log):
                 if isinstance(one, Compilation):
                     compilations.append(one)
                 elif isinstance(one, GraphBreak):
                     breaks.append(one)
+                elif isinstance(one, CudagraphSkip):
+                    skips.append(one)
                 else:
                     compiled += 1
                     if one.kernels:
@@ -113,11 +117,11 @@ def read_torch_trace(folder: Path) -> TorchTrace:
             f"{folder} holds {compiled} compiled graphs, all without provenance; set INDUCTOR_PROVENANCE=1 with "
             "TORCH_TRACE (torch 2.9 or later), empty Inductor's cache, and record again."
         )
-    return TorchTrace(list(graphs.values()), compilations[-MOST:], counted(breaks))
+    return TorchTrace(list(graphs.values()), joined_passes(compilations), counted(breaks), counted(skips))
 
 
-def _read(log: Path) -> Iterator[CompiledGraph | Compilation | GraphBreak]:
-    """The graphs, compilations and breaks of one log, in order."""
+def _read(log: Path) -> Iterator[CompiledGraph | Compilation | GraphBreak | CudagraphSkip]:
+    """The graphs, compilations, breaks and skipped CUDA graphs of one log, in order."""
     code, stacks = dict[tuple[int | None, ...], str](), dict[tuple[int | None, ...], dict[str, list[str]]]()
     for entry, payload in _entries(log):
         name, of = entry.artifact.name if entry.artifact else "", entry.compilation
@@ -125,6 +129,8 @@ def _read(log: Path) -> Iterator[CompiledGraph | Compilation | GraphBreak]:
             if entry.compilation_metrics is not None:
                 if compilation := compilation_of(entry.compilation_metrics):
                     yield compilation
+                if entry.compilation_metrics.cudagraph_skip_reason:
+                    yield skip_of(entry.compilation_metrics.cudagraph_skip_reason)
             elif name == _BREAK:
                 if graph_break := graph_break_of(payload.decode(errors="replace")):
                     yield graph_break

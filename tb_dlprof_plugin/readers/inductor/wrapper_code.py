@@ -1,7 +1,7 @@
 """Reads the launches of a generated wrapper from its comments.
 
 Before each launch stand the ops that it computes and, where provenance was on during the compilation, its handle: the
-kernel's name and a number. Their order in the text is the order of the calls.
+kernel's name and a number. Their order in the text is the order of the calls. What a launch takes is in its arguments.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tb_dlprof_plugin.model.compiled_graph import CompiledKernel
+from tb_dlprof_plugin.readers.inductor.wrapper_tensors import WrapperTensors
 
 _HANDLE = re.compile(r"\s*# \[Provenance debug handles\] (\S+:\d+)\s*$")
 _OPS = re.compile(r"\s*# Topologically Sorted Source Nodes: \[.*\], Original ATen: \[(.*)\]\s*$")
+_GETS_STREAM = re.compile(r"\s*\w+ = get_(?:raw_)?stream\(")
 _FRAME = re.compile(r'File "([^"]*)", line (\d+), in (\S+)')
 _OF_TORCH = re.compile(r"[/\\]torch[/\\](?:_\w+|nn|utils|autograd|amp|optim)[/\\]")
 
 
 class NodesOfLaunch(msgspec.Struct, frozen=True):
-    """Ops and module paths of a launch's nodes in the FX graph, as `CompiledKernel` has them."""
+    """What a launch's nodes in the FX graph say of it, as `CompiledKernel` has it."""
 
     ops: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    module_bytes: tuple[int, ...] = ()
+    places: tuple[str, ...] = ()
 
 
 _NO_NODES = NodesOfLaunch()
@@ -40,7 +44,8 @@ def kernels_of_wrapper(
         stacks: by handle the Python stacks of its nodes, as ``inductor_provenance_tracking_kernel_stack_traces``.
         nodes: by handle its nodes, as far as they were read from the live graph.
     """
-    kernels, before = [], ""
+    kernels, before = list[CompiledKernel](), ""
+    tensors, waits = WrapperTensors(), False
     for line in code.splitlines():
         handle = _HANDLE.match(line)
         if handle:
@@ -50,11 +55,18 @@ def kernels_of_wrapper(
             kernels.append(
                 CompiledKernel(
                     name=handle[1].rpartition(":")[0],
-                    ops=tuple(filter(None, names)) or found.ops,
-                    places=places_of(stacks.get(handle[1], ())),
+                    ops=found.ops or tuple(filter(None, names)),
+                    places=found.places or places_of(stacks.get(handle[1], ())),
                     modules=found.modules,
+                    module_bytes=found.module_bytes,
                 )
             )
+            waits = True
+        elif waits and (taken := tensors.taken(line)) is not None and not _GETS_STREAM.match(line):
+            shapes, dtypes = tuple(one.shape for one in taken.tensors), tuple(one.dtype for one in taken.tensors)
+            kernels[-1] = msgspec.structs.replace(kernels[-1], bytes=taken.bytes, shapes=shapes, dtypes=dtypes)
+            waits = False
+        tensors.read(line)
         before = line
     return tuple(kernels)
 

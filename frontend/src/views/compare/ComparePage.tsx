@@ -1,9 +1,12 @@
 /** The Compare page: two runs side by side, from one `ComparePage` answer. */
 import { signal } from "@preact/signals";
+import * as columns from "../../api/columns";
 import type { Query } from "../../api/source";
 import type { ComparePage as CompareData, StepFigures } from "../../api/types";
 import { SubjectContext } from "../../components/export/Drawing";
 import { Card } from "../../components/Card";
+import { DataTable } from "../../components/table/DataTable";
+import { tableColumns } from "../../components/table/declared";
 import { More } from "../../components/More";
 import { PageHead } from "../../features/PageHead";
 import { Term } from "../../components/Term";
@@ -56,6 +59,7 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
 }
 
 const open = signal(false);
+const COMPILED_MODULES = tableColumns(columns.CompareCompiledModule);
 
 /** What else is known of the pair. */
 function MoreOfPair({ data }: { data: CompareData }) {
@@ -70,6 +74,17 @@ function MoreOfPair({ data }: { data: CompareData }) {
                   <li key={text}>{text}</li>
                 ))}
               </ul>
+            </Card>
+          )}
+          {data.compiled_modules.length > 0 && (
+            <Card title="By module, eager against compiled" testId="compare-compiled">
+              <DataTable
+                name={`${data.a.ref.run} and ${data.b.ref.run} by module`}
+                columns={COMPILED_MODULES}
+                rows={data.compiled_modules}
+                rowId={(row) => row.module}
+                totalRows={data.total_compiled_modules}
+              />
             </Card>
           )}
           <CompareOps data={data} />

@@ -1,6 +1,6 @@
 /** The selected event: what it is, how it was launched, what it launched, what is around it; each of them can be gone to. */
 import type { ComponentChildren } from "preact";
-import type { TimelineEvent, TimelineGap, TimelineGpuWork, TimelineSpot } from "../../api/types";
+import type { TimelineCompiled, TimelineEvent, TimelineGap, TimelineGpuWork, TimelineSpot } from "../../api/types";
 import { RelatedLinks } from "../filter/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
@@ -11,7 +11,7 @@ import { Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { colourOf } from "../../format/colours";
 import { formatNs } from "../../format/duration";
-import { formatInteger } from "../../format/number";
+import { formatInteger, formatPercent } from "../../format/number";
 import { formatUnit } from "../../format/unit";
 import { useShortcut } from "../../keys/useShortcut";
 import { kindWords } from "./HoverCard";
@@ -88,6 +88,7 @@ function Details({
         ]}
       />
       {!gap && <OpLink event={event} />}
+      {event.compiled && <Compiled compiled={event.compiled} />}
       {gpu && <GpuWork gpu={gpu} onGo={onGo} />}
       {gap && <Gap gap={gap} onGo={onGo} />}
       {gap && <OpLink event={event} />}
@@ -183,6 +184,40 @@ function OpLink({ event }: { event: TimelineEvent }) {
         {!op_id && module && <span class="muted">In module {module}</span>}
       </p>
       {op_id && <RelatedLinks subject={{ kind: "op", id: op_id }} without="ops" />}
+    </>
+  );
+}
+
+/** What a launch of torch.compile's code computes. */
+function Compiled({ compiled }: { compiled: TimelineCompiled }) {
+  return (
+    <>
+      <h3>Compiled code</h3>
+      <Facts
+        rows={[
+          ["ATen ops", <Text value={compiled.ops} />],
+          [compiled.shared ? "Modules (shared)" : "Module", <Text value={compiled.modules} />],
+          ["Lines", <Text value={compiled.places} />],
+          ["Bytes (estimate)", <Value value={compiled.bytes} unit="bytes" />],
+          ...(compiled.bytes_per_second === null
+            ? []
+            : [
+                [
+                  "Bandwidth",
+                  <span>
+                    <Value value={compiled.bytes_per_second} unit="bytes_per_second" />
+                    {compiled.bandwidth_percent !== null &&
+                      `, ${formatPercent(compiled.bandwidth_percent)} of the GPU's`}
+                  </span>,
+                ] as const,
+              ]),
+        ]}
+      />
+      <p class="timeline-links">
+        <button type="button" class="link" onClick={() => goTo("compiled")} data-testid="timeline-to-compiled">
+          All of the compiled code
+        </button>
+      </p>
     </>
   );
 }

@@ -49,7 +49,7 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Compiled regions per step", regions, "count"),
             Reading("CPU time between them per step", between_ns, "ns"),
         ],
-        evidence=[EvidenceRow(f"{one.place}: {one.reason}", None, None, "launches", "") for one in breaks[:_SHOWN]],
+        evidence=[EvidenceRow(f"{one.place}: {one.reason}", None, None, "compiled", "") for one in breaks[:_SHOWN]],
         change=f"Move {first.place} out of the compiled function, or write it so that Dynamo can trace it.",
         code="model = torch.compile(model, fullgraph=True)  # raises an error at each line that breaks the graph\n",
         saving="What one graph would fuse across these lines was not measured.",

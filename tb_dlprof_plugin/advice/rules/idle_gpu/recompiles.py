@@ -53,7 +53,7 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Their time", int(seconds * 1e9), "ns"),
         ],
         evidence=[
-            EvidenceRow(f"{one.place}: {one.recompile_reason}", one.duration_ns, None, "overview", "")
+            EvidenceRow(f"{one.place}: {one.recompile_reason}", one.duration_ns, None, "compiled", "")
             for one in again[:_SHOWN]
         ],
         change=f"{slowest.place}: {change}",

@@ -1,0 +1,91 @@
+"""torch.compile skips CUDA graphs.
+
+Graphs that `torch.compile` was asked to replay as CUDA graphs and launches kernel by kernel, by what Inductor logged.
+
+Why it matters: A replay is one launch in place of one per kernel. A skip leaves no error, only a warning, and the step
+is as slow as without the mode.
+
+What to change: Remove what the reason names: move tensors that live on the CPU to the GPU, do not write into the
+model's inputs, keep input sizes the same.
+
+When to leave it: The GPU is busy all the time, so that the launches hide behind it.
+
+To confirm: Record again: the reason is gone, and the region has a call of `cudaGraphLaunch`.
+
+Read on:
+- [PyTorch: CUDA graph trees](https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_cudagraph_trees.html)
+"""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step
+from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
+from tb_dlprof_plugin.model.intervals import union_of
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.change import Change
+
+RULE = Rule(__name__, __doc__, needs=(Need.COMPILATIONS,), confidence="medium", group="launching")
+
+LEFT_OF_LAUNCHING_PERCENT = 20.0
+"""Most of the CPU's time in the regions that a replay leaves: guards, and copies of inputs. A compiled GPT of six
+blocks took 11.4 ms a step, with CUDA graphs 3.4 ms, on an H100."""
+_SHOWN = 10
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires on each reason for which a graph got no CUDA graph."""
+    skips = context.facts.cudagraph_skips
+    if not skips:
+        return Silent("torch.compile skipped no CUDA graph.")
+    graphs = sum(one.count for one in skips)
+    first = skips[0]
+    where = f"{first.place}: " if first.place else ""
+    return RULE.finding(
+        title=f"torch.compile skips CUDA graphs for {graphs} of its graphs" if graphs > 1
+        else "torch.compile skips the CUDA graph of a graph",
+        seen=f"{where}{first.reason.rstrip('.')}.",
+        readings=[Reading("Graphs without a CUDA graph", graphs, "count", 0)],
+        evidence=[
+            EvidenceRow(f"{one.place}: {one.reason}" if one.place else one.reason, None, None, "compiled", "")
+            for one in skips[:_SHOWN]
+        ],
+        change=f"Change {first.place or 'what the reason names'}: {_change(first.reason)}",
+        code="",
+        saving=_saving(context),
+    )  # fmt: skip
+
+
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
+    """Fewer skipped CUDA graphs."""
+    before, after = (sum(one.count for one in view.profile.facts.cudagraph_skips) for view in (base, candidate))
+    return "fewer skipped CUDA graphs" if candidate.profile.facts.compilations and after < before else ""
+
+
+def _change(reason: str) -> str:
+    if "cpu device" in reason or "multiple devices" in reason:
+        return "create the tensor on the GPU (device=x.device), or pass it as one of the GPU."
+    if "mutated" in reason:
+        return "do not write into an input; return the new value."
+    if "symbolic" in reason or "dynamic" in reason:
+        return "keep the sizes of inputs the same, or compile with dynamic=False."
+    return "remove it from the compiled function."
+
+
+def _saving(context: RuleContext) -> Saving | str:
+    if not context.profile.has_gpu:
+        return "The run used no GPU."
+    regions = union_of(context.profile.calls, compiled_calls(context.view))
+    gone = intersection(launching(context.view, context.selection).launching, regions)
+    spent = int((gone[1] - gone[0]).sum()) // context.selection.count
+    return shorter_step(
+        context,
+        Change(cpu=gone, keep_cpu=1 - LEFT_OF_LAUNCHING_PERCENT / 100),
+        Change(cpu=gone, keep_cpu=LEFT_OF_LAUNCHING_PERCENT / 100, keep_gaps=0.5),
+        Change(cpu=gone, keep_cpu=0.0, keep_gaps=0.0),
+        f"Launching inside compiled regions takes the CPU {ms(spent)} of a recorded step; a replay leaves at most "
+        f"{LEFT_OF_LAUNCHING_PERCENT:.0f} % of it, where all of these graphs are replayed.",
+        at_most_ns=context.idle_ns,
+    )
