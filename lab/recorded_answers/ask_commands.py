@@ -22,6 +22,7 @@ Said = tuple[str, str, str]
 
 EXCLUDED = {
     "run": "it starts a training script",
+    "mcp": "it serves until it is ended",
     "pytorch-views": "it writes traces for another tool",
 }
 """Commands that are not asked, and why; their help is recorded."""
@@ -39,7 +40,7 @@ _CONTENTS = re.compile(r'<script type="application/json" id="dlprof-contents">(.
 def commands() -> tuple[str, ...]:
     """All subcommands, as the help lists them."""
     text = command("--help").text
-    return tuple(_LISTED.findall(text[text.index("Commands:") :]))
+    return tuple(_LISTED.findall(text[text.index("Options:") :]))
 
 
 @cache

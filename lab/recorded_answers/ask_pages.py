@@ -15,7 +15,7 @@ Asked = tuple[str, str, int, Any]
 OF_ALL = ("runs", "many_runs", "by_model", "sweep")
 OF_PAIRS = ("compare", "compare_op")
 OF_PARTS = ("op", "related", "report", "forecast", "timeline_events", "timeline_event", "timeline_matches", "search")
-NOT_ASKED = ("trace",)
+NOT_ASKED = ("trace", "page_file")
 """A piece of a trace as it lies on the disk."""
 HEAVY = ("overview", "advice", "tensor_cores")
 """Pages that need the advice, which takes seconds for a large run and another selection."""

@@ -10,10 +10,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from tb_dlprof_plugin.agent_tools.reply import CannotSay, Figure, Reply, ToolFailure, fitted
-from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy
+from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy, decode_trial
 from tb_dlprof_plugin.pages.tried import headline
 
 _LONGEST_ERROR = 2_000
@@ -80,10 +78,9 @@ class Measure:
         if name not in self._results:
             return fitted(f"{name} runs. Ask again with job={name!r}.", figures=[], cannot_say=[], evidence=[])
         status, out, err = self._results[name]
-        try:
-            tried = msgspec.json.decode(out, type=TrialResult)
-        except msgspec.DecodeError:
-            raise ToolFailure(f"{name} ended with status {status}: {err.strip()[-_LONGEST_ERROR:]}") from None
+        tried = decode_trial(out.encode())
+        if tried is None:
+            raise ToolFailure(f"{name} ended with status {status}: {err.strip()[-_LONGEST_ERROR:]}")
         return _reply(name, tried)
 
 

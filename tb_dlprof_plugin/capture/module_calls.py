@@ -2,7 +2,9 @@
 
 A hook on a module would be copied, pickled and exported with it, keeps ``torch.jit.script`` from compiling it and takes
 the fast path from ``nn.TransformerEncoderLayer``. A global hook slows down every module, makes torch.compile warn and
-causes recompilations. So ``nn.Module.__call__`` is replaced while anybody observes, except while Dynamo compiles.
+causes recompilations. So ``nn.Module.__call__`` is replaced while anybody observes, except while Dynamo compiles and
+within compiled modules. Where a module's own ``__call__`` calls that of ``nn.Module``, as the layers of transformers
+do, what Dynamo compiles is guarded by the code of that method, and each step would be compiled again.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from torch.compiler import is_compiling
 
 from tb_dlprof_plugin.capture.profiler_turn import PROFILER
 
+_MADE_BY_COMPILE = "dynamo_ctx"
+"""An attribute of the module that ``torch.compile`` makes of one."""
 _DYNAMO = "torch._dynamo.utils"
 """Stores ``nn.Module.__call__`` at import, and compiles differently if it is another one later."""
 
@@ -48,6 +52,7 @@ class ObservedCalls:
         self._compile_replacement: Any = None
         self._compilations: Any = None
         self._in_compile = False
+        self._gave_way = False
 
     def observe(self, observer: CallObserver, module: nn.Module | None = None) -> Callable[[], None]:
         """Call the observer at each call of the module; without one, at each call of any module. Of several, the last
@@ -83,7 +88,8 @@ class ObservedCalls:
 
     def resume(self, *_: Any) -> None:
         """Let observers see calls again; does nothing without an observer."""
-        if self._original is not None and nn.Module.__call__ is self._original and not self._in_compile:
+        held = self._in_compile or self._gave_way
+        if self._original is not None and nn.Module.__call__ is self._original and not held:
             setattr(nn.Module, "__call__", self._replacement)  # noqa: B010 (as a method it must not be assigned to)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
@@ -137,8 +143,12 @@ class ObservedCalls:
             with contextlib.suppress(Exception):
                 handler.remove_end_callback(self.resume)
         self._original = self._compile = None
+        self._gave_way = False
 
-    def _compile_starts(self, *_: Any) -> None:
+    def _compile_starts(self, args: Any = None, *_: Any) -> None:
+        if nn.Module.__call__ is self._replacement and _is_again(args):
+            # Perhaps because of the replacement: what was compiled first fits without it.
+            self._gave_way = True
         self.pause()
         with contextlib.suppress(Exception):
             _leave_us_alone()
@@ -152,7 +162,24 @@ class ObservedCalls:
             self._compilations = handler
 
     def _make_call(self, original: Any) -> Callable[..., Any]:
-        of, everywhere = self._of, self._everywhere
+        of, everywhere, observed = self._of, self._everywhere, self
+
+        def compiled(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            begun: tuple[CallObserver, ...] = tuple(everywhere)
+            for observer in begun:
+                observer.before(module, args, kwargs)
+            observers = of.get(id(module), ())
+            for observer in observers:
+                observer.before(module, args, kwargs)
+            inside, observed._in_compile = observed._in_compile, True
+            observed.pause()
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                observed._in_compile = inside
+                observed.resume()
+                for observer in reversed((*begun, *observers)):
+                    observer.after(module)
 
         # torch's profiler takes the local variable `self` of this function for the module. The module's keyword
         # arguments may have any name.
@@ -160,6 +187,8 @@ class ObservedCalls:
             # First, because Dynamo evaluates this condition at compile time: what it compiles has no trace of the rest.
             if is_compiling():
                 return original(self, *args, **kwargs)
+            if self._compiled_call_impl is not None or _MADE_BY_COMPILE in self.__dict__:
+                return compiled(self, args, kwargs)
             if not everywhere:
                 observers = of.get(id(self), ())
                 if not observers:
@@ -203,6 +232,12 @@ class ObservedCalls:
                 self.resume()
 
         return compile
+
+
+def _is_again(args: Any) -> bool:
+    """Whether Dynamo compiles code that it has compiled before: "3/1" is the second time of the code number 3."""
+    _, _, times = str(getattr(args, "compile_id", "")).partition("/")
+    return times.partition("_")[0] not in ("", "0")
 
 
 @functools.cache

@@ -21,7 +21,7 @@ class Command:
         summary: the first line of its docstring, for the list of all and the shell's completion, which import none.
         example: what follows the name at the least: RUN and OTHER are runs, JOB one of several ranks, RUNS a log
             directory, TRACE a trace file.
-        page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv|parquet`.
+        page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv|parquet|markdown`.
         prints: what `--format csv` prints, where that is not the page's main table: in words, or the name of a list in
             the JSON. A command with neither page nor this makes files, and has no `--format`.
         former_name: still works; the help does not list it.

@@ -186,6 +186,64 @@ def test_dynamo_compiles_nothing_of_the_hook_where_it_falls_back_to_calls_of_mod
     assert set(files) == {str(program)}
 
 
+_OWN_CALLS = """
+import json
+import sys
+
+import torch
+from torch import nn
+
+import tb_dlprof_plugin
+
+
+class Layer(nn.Module):
+    # As `GradientCheckpointingLayer` of transformers does.
+    def __call__(self, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+
+
+class Block(Layer):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + self.linear(x)
+
+
+how, run = sys.argv[1:]
+model = nn.Sequential(*(Block() for _ in range(3)))
+with tb_dlprof_plugin.profile(run, model=model, schedule=(0, 1, 3, 1), wait=True, quiet=True) as prof:
+    if how == "in place":
+        model.compile(backend="eager")
+    call = {
+        "module": lambda: torch.compile(model, backend="eager"),
+        "in place": lambda: model,
+        "function": lambda: torch.compile(lambda x: model(x), backend="eager"),
+    }[how]()
+    call(torch.ones(2, 4))
+    graphs = [torch._dynamo.utils.counters["stats"]["unique_graphs"]]
+    for _ in range(5):
+        call(torch.ones(2, 4))
+        prof.step()
+        graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+print(json.dumps(graphs))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "more"), [("module", 0), ("in place", 0), ("function", 1)])
+def test_a_layer_that_calls_the_call_of_modules_is_not_compiled_in_each_step(tmp_path, how: str, more: int):
+    """What Dynamo compiles is guarded by the code of ``nn.Module.__call__``; a function is compiled once more."""
+    program = tmp_path / "program.py"
+    program.write_text(_OWN_CALLS)
+    command = [sys.executable, str(program), how, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    first, *later = json.loads(done.stdout.splitlines()[-1])
+    assert first >= 1
+    assert later[-1] - first <= more
+
+
 def test_a_break_names_the_line_and_the_reason_behind_what_dynamo_did():
     text = (
         "Graph break in user code at /home/me/net.py:22\nGraph Break Reason: Failed to handle it. Graph break "

@@ -69,7 +69,7 @@ def _table(text: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
 def test_a_command_has_formats_where_the_table_says_that_it_prints(command: Command) -> None:
-    assert ("--format <text|json|csv|parquet>" in _run(command.name, "--help").stdout) == (command in PRINTING)
+    assert ("--format <text|json|csv|parquet|markdown>" in _run(command.name, "--help").stdout) == (command in PRINTING)
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_the_former_options_still_work_and_no_help_names_them(command: str, tmp_
     shown = _run(command, "--help").stdout
     assert "--json" not in shown
     assert "--csv" not in shown
-    assert "--format <text|json|csv|parquet>" in shown
+    assert "--format <text|json|csv|parquet|markdown>" in shown
 
 
 def test_the_summary_is_one_row_with_the_name_of_the_run() -> None:

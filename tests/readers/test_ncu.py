@@ -98,7 +98,7 @@ def test_an_export_without_launches_is_one_sentence(tmp_path: Path) -> None:
 def test_a_report_without_nvidias_module_names_the_command(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ncu_report", None)
     (tmp_path / "x.ncu-rep").write_bytes(b"NVR\0")
-    with pytest.raises(TraceError, match=r"pip install 'tb_dlprof_plugin\[ncu\]'; or export .*--csv --page raw"):
+    with pytest.raises(TraceError, match=r"pip install ncu-report; or export .*--csv --page raw"):
         read_counters(tmp_path / "x.ncu-rep")
 
 

@@ -86,5 +86,5 @@ def test_a_report_has_in_parquet_what_it_has_in_json(training, name: str) -> Non
 
 def test_without_pyarrow_a_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'tb_dlprof_plugin\[parquet\]'"):
+    with pytest.raises(ModuleNotFoundError, match="pip install pyarrow, or choose csv or json"):
         Report(("a",), []).to_parquet()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Iterable
@@ -117,7 +118,7 @@ def counted(found: Iterable[_Counted]) -> list[_Counted]:
         if key in result:
             result[key].count += one.count
         else:
-            result[key] = msgspec.structs.replace(one)
+            result[key] = copy.copy(one)
     return list(result.values())[:MOST]
 
 

@@ -2,8 +2,8 @@
 
 Calls of `torch.compile` whose code does not run in the recorded steps, by the hook's notes and the recording.
 
-Why it matters: The step runs eagerly, without an error. The usual causes: the result of `torch.compile(model)` is
-dropped, another method than `forward` is called, Dynamo gave up after too many recompiles, or it is switched off.
+Why it matters: The step runs eagerly, without an error. Often the result of `torch.compile(model)` is dropped, or
+another method than `forward` is called. Or Dynamo gave up after too many recompiles, or is switched off.
 
 What to change: Call what `torch.compile` returns, or compile in place with `model.compile()`.
 

@@ -5,8 +5,8 @@ Graphs that `torch.compile` was asked to replay as CUDA graphs and launches kern
 Why it matters: A replay is one launch in place of one per kernel. A skip leaves no error, only a warning, and the step
 is as slow as without the mode.
 
-What to change: Remove what the reason names: move tensors that live on the CPU to the GPU, do not write into the
-model's inputs, keep input sizes the same.
+What to change: Remove what the reason names. Move tensors that live on the CPU to the GPU. Do not write into the
+model's inputs. Keep input sizes the same.
 
 When to leave it: The GPU is busy all the time, so that the launches hide behind it.
 

@@ -2,8 +2,8 @@
 
 Regions of `torch.compile` whose code is for any size, where all recorded calls have the same sizes.
 
-Why it matters: After one call with other sizes, such as a short last batch, Dynamo compiles again for sizes that vary,
-and all later calls run that code: its kernels check bounds, know no strides, and templates are tuned for one size only.
+Why it matters: After one call with other sizes, such as a short last batch, Dynamo compiles again for sizes that vary.
+All later calls run that code: its kernels check bounds, know no strides, and templates are tuned for one size only.
 
 What to change: Keep the odd size away from the compiled model: drop the last short batch, or pad it. Where all calls
 have one size, compile for it.
