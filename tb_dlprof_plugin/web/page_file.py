@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.export import PageExportError, answer_all, html_file
-from tb_dlprof_plugin.web.export.runs import ExportedRun, exported
 from tb_dlprof_plugin.web.open_runs import OpenRuns
 from tb_dlprof_plugin.web.queries import ProfileQuery
 from tb_dlprof_plugin.web.trace_files import PIECE_BYTES
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.web.export.runs import ExportedRun
 
 
 def page_file(
@@ -37,11 +38,16 @@ def page_file(
 
 
 def _exported(runs: OpenRuns, view: ProfileView, ref: RunRef) -> ExportedRun:
+    # `make generate` reads this page's parameters before werkzeug is installed.
+    from tb_dlprof_plugin.web.export.runs import exported
+
     stored = list(runs.source.blobs({ref.run}))
     return exported(stored, next(one for one in stored if one.ref == ref), view.profile)
 
 
 def _made(runs: list[ExportedRun]) -> bytes:
+    from tb_dlprof_plugin.web.export import PageExportError, answer_all, html_file
+
     answered = answer_all(runs)
     try:
         return html_file(answered, answered.title, datetime.now().astimezone()).text.encode()
