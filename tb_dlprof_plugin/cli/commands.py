@@ -74,7 +74,7 @@ _ALL = (
         "SCRIPT.py",
         of_dlprof=True,
         starts_another=True,
-        more="mode nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data verbosity version",
+        more="mode nsys-opts cuda-graph-nodes formats output-path base-name dump-model-data fail-on verbosity version",
     ),
     Command(
         "try",

@@ -42,7 +42,7 @@ def plan(
 ) -> None:
     """Plan the memory of another configuration.
 
-    Of a run that was recorded with profile_memory=True: whether it fits, the largest batch, the step time.
+    Of a run that was recorded with its memory (`run --memory`): whether it fits, the largest batch, the step time.
     """
     if tensor_parallel is not None:
         if request.shard not in (None, TENSOR_PARALLEL) or request.gpus not in (1, tensor_parallel):

@@ -38,7 +38,7 @@ _BY_FORMAT = {
         modules="pass model= to the hook",
         shapes="profile with record_shapes=True",
         memory="give profile_memory=True to tb_dlprof_plugin.profile(...), or to your own "
-        "torch.profiler.profile(...), and record again",
+        "torch.profiler.profile(...), or record with tb-dlprof run --memory",
         stacks="it needs with_stack=True",
         timing="record with the hook or with tb-dlprof run, which time some",
         ops="record with ProfilerActivity.CPU as well, and more than one iteration",

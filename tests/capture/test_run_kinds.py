@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from support.script_runs import Done, execute, modules, numbers, profiles, run, write  # noqa: E402
 
+from tb_dlprof_plugin.metrics.memory import recorded_devices  # noqa: E402
 from tb_dlprof_plugin.model.profile import CallKind  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -385,3 +386,15 @@ def test_a_script_that_profiles_iterations_to_record_goes_on(tmp_path: Path, own
     expected = "[]\n" if "emit" in own else "[6]\n"
     assert (done.status, done.out, found) == (0, expected, [])
     assert "the script started a profiler itself" in done.err
+
+
+def test_memory_is_recorded_where_it_is_asked_for(tmp_path):
+    script = write(tmp_path, "train(26, model, optimizer)")
+    for name, options in (("without", ()), ("with", ("--memory",))):
+        assert run("--run-name", name, *options, script, cwd=tmp_path).status == 0
+    plain, with_memory = (profiles(tmp_path / "runs" / name)[0] for name in ("without", "with"))
+    assert not recorded_devices(plain)
+    assert recorded_devices(with_memory)
+    refused = run("--memory", "--mode", "simple", script, cwd=tmp_path)
+    assert refused.status == 2
+    assert "--memory is for recordings of torch.profiler with ops" in refused.err

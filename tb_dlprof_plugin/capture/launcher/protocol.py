@@ -47,6 +47,8 @@ class RunRequest:
     """Record from torch.cuda.profiler.start() to stop() and nothing else."""
     simple: bool = False
     """Record GPU kernels only."""
+    memory: bool = False
+    """Record each allocation."""
     under_nsys: bool = False
     """Nsight Systems records, between the calls of cudaProfilerStart and Stop that are made for it."""
 

@@ -65,10 +65,14 @@ class Recording(ProfileSession):
         ranges: the module ranges; None records none.
         iteration: the number of the iteration that begins with it.
         simple: record GPU kernels only.
+        memory: record each allocation.
     """
 
-    def __init__(self, handler: TraceHandler, ranges: Ranges | None, iteration: int, simple: bool) -> None:
-        super().__init__(handler, None, self._plan, dict(_SIMPLE_OPTIONS if simple else _OPTIONS), wait=False)
+    def __init__(
+        self, handler: TraceHandler, ranges: Ranges | None, iteration: int, simple: bool, memory: bool
+    ) -> None:
+        options = dict(_SIMPLE_OPTIONS) if simple else {**_OPTIONS, "profile_memory": memory}
+        super().__init__(handler, None, self._plan, options, wait=False)
         handler.ranges = ranges
         self.live = False
         self._first_number = iteration

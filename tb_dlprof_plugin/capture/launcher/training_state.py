@@ -61,4 +61,4 @@ class TrainingState:
         handler.world_size, handler.loader_facts = world_size, self._loader
         handler.cycle, handler.outside = cycle, outside
         ranges = None if self.model is None or request.simple else Ranges(self.model, on_call)
-        return Recording(handler, ranges, iteration, request.simple)
+        return Recording(handler, ranges, iteration, request.simple, request.memory)

@@ -71,6 +71,8 @@ def run(
     names = [] if options.reports is None else report_names(options.reports)
     if options.simple and (options.dump_model_data or any(name != _SIMPLE_REPORT for name in names)):
         refuse(f"--mode simple has the {_SIMPLE_REPORT} report only; leave out --mode simple for the others")
+    if options.memory and (options.simple or options.nsys):
+        refuse("--memory is for recordings of torch.profiler with ops; leave out --mode simple and --nsys")
     kinds = format_names(options.formats)
     check_base_name(options.base_name)
     try:
@@ -96,6 +98,7 @@ def _recorded(command: list[str], options: RunOptions, reports: list[str], forma
             duration_s=options.duration,
             between_marks=options.profile_range,
             simple=options.simple,
+            memory=options.memory,
             under_nsys=options.nsys,
         )
         folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))

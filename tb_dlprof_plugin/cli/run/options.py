@@ -55,6 +55,9 @@ class RunOptions(Request):
         RunMode,
         Option("pytorch records everything; simple records GPU kernels only: totals and kernel report.", short="m"),
     ] = RunMode.pytorch
+    memory: Annotated[
+        bool, Option("Record each allocation, for `memory` and `plan`; steps take longer while recorded.")
+    ] = False
     delay: Annotated[float, Option("Record nothing before this time.", short="y", metavar="SECONDS")] = 0.0
     duration: Annotated[
         float | None,

@@ -176,7 +176,9 @@ def planned_memory(view: ProfileView) -> DeviceMemory:
     if not gpus:
         if not view.profile.has_gpu:
             raise PlanError("the run used no GPU.")
-        raise PlanError("the allocator's events were not recorded: pass profile_memory=True.")
+        raise PlanError(
+            "the allocator's events were not recorded: record with profile_memory=True, or `tb-dlprof run --memory`."
+        )
     if not len(view.profile.iterations):
         raise PlanError("no iteration was found.")
     largest = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
