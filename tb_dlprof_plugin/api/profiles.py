@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -193,6 +194,21 @@ class ReadProfile(StoredProfile):
 
         view, _ = self._selected(None, None, None)
         return Page(forecast_page(view, self.ref, precision, batch_size, gpu))
+
+    def html(self, title: str = "") -> str:
+        """All pages of this profile as one HTML file, which needs no server and runs in a frame without an origin.
+
+        Args:
+            title: of the file; the run's name by default.
+
+        Raises:
+            PageExportError: this copy of the package has no browser bundle.
+        """
+        from tb_dlprof_plugin.web.export import answer_all, html_file
+        from tb_dlprof_plugin.web.export.runs import exported_alone
+
+        answered = answer_all([exported_alone(self.name or "run", self.profile)])
+        return html_file(answered, title or answered.title, datetime.now().astimezone()).text
 
     @keywords_of(PlanRequest)
     def plan(self, request: PlanRequest) -> Page:

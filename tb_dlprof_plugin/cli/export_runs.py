@@ -9,12 +9,11 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.model.run_choice import ProfileChoice
 from tb_dlprof_plugin.store.choice import NoSuchProfile
-from tb_dlprof_plugin.store.codec import ProfileError, encode
+from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import EventBlob
-from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.logdir import EventFileStore
 from tb_dlprof_plugin.web.export import ExportedRun
-from tb_dlprof_plugin.web.export.runs import exported
+from tb_dlprof_plugin.web.export.runs import exported, exported_alone
 
 
 def exported_run(name: str, files: Sequence[Path], choice: ProfileChoice) -> tuple[ExportedRun, str]:
@@ -41,10 +40,7 @@ def exported_run(name: str, files: Sequence[Path], choice: ProfileChoice) -> tup
 
 def _of_trace(name: str, path: Path) -> ExportedRun:
     with Progress(path) as progress:
-        profile = analyze_trace(path, progress=progress.update)
-    made_by = profile.source
-    header = header_of(profile).encode()
-    return ExportedRun(name, made_by.session, made_by.rank, made_by.cycle, header, {made_by.rank: encode(profile)})
+        return exported_alone(name, analyze_trace(path, progress=progress.update))
 
 
 def _left_out(stored: Sequence[EventBlob], chosen: EventBlob) -> str:

@@ -18,6 +18,7 @@ from support.marks import long
 from support.tensorboard import RECORDED, Server, start_tensorboard
 from typer.testing import CliRunner
 
+from tb_dlprof_plugin.api.profiles import read_profiles
 from tb_dlprof_plugin.cli.main import app
 
 STRANGE = "</b><!--<script>alert(1)"
@@ -47,6 +48,25 @@ def server(logdir: Path) -> Iterator[Server]:
     yield started
     started.process.terminate()
     started.process.wait(timeout=20)
+
+
+def test_a_file_from_python_runs_in_a_frame_without_an_origin(browser: Browser, tmp_path: Path) -> None:
+    """As experiment trackers show it."""
+    text = read_profiles(RECORDED / "lenet/fp32")[0].html()
+    assert len(text) < 2_000_000
+    (tmp_path / "profile.html").write_text(text)
+    address = "profile.html#tb_dlprof&p.tb_dlprof.page=ops"
+    (tmp_path / "tracker.html").write_text(
+        f'<iframe sandbox="allow-scripts" src="{address}" width="1400" height="850"></iframe>'
+    )
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "tracker.html").as_uri())
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_test_id("ops-table").get_by_role("row").nth(2)).to_be_visible()
+    assert errors == []
+    page.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.choice import StoredBlob, ranks_together
+from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import Tag
@@ -34,6 +35,12 @@ def exported(stored: Sequence[StoredBlob], chosen: StoredBlob, profile: Profile)
     ref = chosen.ref
     ranks = {one.ref.rank: one.read() for one in ranks_together(stored, chosen) or [chosen]}
     return ExportedRun(ref.run, ref.session, ref.rank, ref.cycle, header_of(profile).encode(), ranks)
+
+
+def exported_alone(name: str, profile: Profile) -> ExportedRun:
+    """A profile that is not stored, or without the other ranks of its run."""
+    made_by, header = profile.source, header_of(profile).encode()
+    return ExportedRun(name, made_by.session, made_by.rank, made_by.cycle, header, {made_by.rank: encode(profile)})
 
 
 @dataclass(frozen=True, slots=True)
