@@ -204,8 +204,8 @@ USER_TASKS = (
         (Click(_at("place-compare")), Click(_at("nav-runs-models"))),
         (Press("g"), Press("u"), TabTo(_at("nav-runs-models"), back=True), _OPENS),
         (
-            Shown("main tbody tr:has-text('ResNet50')", r"Keep AMP \w+, the fastest recorded"),
-            Shown("main tbody tr:has-text('LeNet5')", r"Stay with \w+"),
+            Shown("[data-testid='by-model-next'] div:has-text('ResNet50')", r"Keep AMP \w+, the fastest recorded"),
+            Shown("[data-testid='by-model-next'] div:has-text('LeNet5')", r"Stay with \w+"),
         ),
     ),
 )

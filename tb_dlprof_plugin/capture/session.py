@@ -272,7 +272,7 @@ class ProfileSession:
         self.handler.complete()
         probe(self.handler.outside.interrupt)
         # A later window that the loop's end finds in its first step: as a rule nothing ran in it.
-        self._drop_trace = self._traces > 0 and self._begins_window(self.profiler.step_num)
+        self._drop_trace |= self._traces > 0 and self._begins_window(self.profiler.step_num)
         with self._turn.using(self.profiler):
             self.profiler.__exit__(None, None, None)
         # A light window whose full one never came.

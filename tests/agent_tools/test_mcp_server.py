@@ -7,6 +7,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ def _with(server: Any, ask: Callable[[Any], Awaitable[Any]]) -> Any:
         async with mcp.Client(server) as client:
             return await ask(client)
 
-    return asyncio.run(run())
+    # The tests of the page leave a loop running in the main thread.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, run()).result()
 
 
 def test_tools_say_that_they_only_read_and_cost_few_characters() -> None:
