@@ -61,6 +61,7 @@ def test_the_command_serves_over_standard_input_and_output() -> None:
     assert found.structured_content["shown"] == 1
 
 
+@pytest.mark.long
 def test_measure_is_absent_without_being_allowed_and_runs_try_where_it_is(tmp_path: Path, monkeypatch) -> None:
     pytest.importorskip("torch")
     script = tmp_path / "train.py"

@@ -46,7 +46,6 @@ def _run(tmp_path: Path, base: str, candidate: str, unsure: str = "false") -> tu
     [
         ("amp-fp16", "fp32", "false", 0, "not_slower"),
         ("fp32", "amp-fp16", "false", 1, "slower"),
-        ("fp32", "fp32", "false", 0, "cannot_say"),
         ("fp32", "fp32", "true", 4, "cannot_say"),
     ],
 )
