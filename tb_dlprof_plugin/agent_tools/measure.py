@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from tb_dlprof_plugin.agent_tools.reply import CannotSay, Figure, Reply, ToolFailure, fitted
+from tb_dlprof_plugin.agent_tools.reply import CannotSay, Figure, Reply, ToolFailure, estimated, fitted
 from tb_dlprof_plugin.model.trial_result import BestSet, TrialResult, TriedRemedy, decode_trial
 from tb_dlprof_plugin.pages.tried import headline
 
@@ -91,12 +91,9 @@ def _reply(name: str, tried: TrialResult) -> Reply:
     rows: list[dict[str, Any]] = []
 
     def add(label: str, row: BestSet | TriedRemedy, why: str, **more: Any) -> None:
-        known = None not in (row.low_percent, row.high_percent, row.gain_percent)
-        value, level = (row.gain_percent, 0.95) if known else (None, None)
-        figures.append(
-            Figure(label, value, row.low_percent, row.high_percent, "% of the step saved", level, "measured")
-        )
-        if known:
+        ends = row.low_percent, row.high_percent
+        figures.append(estimated(label, row.gain_percent, *ends, "% of the step saved", "measured"))
+        if figures[-1].value is not None:
             rows.append({"remedy": label, "training": row.verdict or "not checked", **more})
         else:
             unknown.append(CannotSay(label, why or "it was not measured"))

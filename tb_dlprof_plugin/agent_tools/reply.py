@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +15,8 @@ from tb_dlprof_plugin.model.visible import visible
 SCHEMA_VERSION = 1
 DEFAULT_CHARACTERS = 8_000
 MOST_CHARACTERS = 50_000
+LEVEL = 0.95
+"""Of all intervals that are estimated."""
 _DIGITS = 6
 """Significant ones: more are no news, and cost characters."""
 
@@ -86,13 +89,21 @@ def counted(name: str, value: float | None, unit: str) -> Figure:
     return Figure(name, value, value, value, unit, None if value is None else 1.0, "recorded")
 
 
+def estimated(
+    name: str, value: float | None, low: float | None, high: float | None, unit: str, source: Source
+) -> Figure:
+    """A figure that is None where its interval is not known."""
+    known = None not in (value, low, high)
+    return Figure(name, value if known else None, low, high, unit, LEVEL if known else None, source)
+
+
 def fitted(
     answer: str,
     *,
     figures: list[Figure],
     cannot_say: list[CannotSay],
     evidence: list[Evidence],
-    rows: list[dict[str, Any]] = [],  # noqa: B006 (it is only read)
+    rows: Sequence[dict[str, Any]] = (),
     rows_are: str = "",
     total: int | None = None,
     offset: int = 0,
@@ -116,21 +127,17 @@ def fitted(
     longest = max(1_000, min(characters, MOST_CHARACTERS))
     total = offset + len(rows) if total is None else total
     given: list[dict[str, Any]] = _clean(rows)
+    without_rows: Reply = _clean(Reply(answer, figures, cannot_say, evidence, [], rows_are, total=total))
 
     def reply(count: int) -> Reply:
         after = offset + count
-        return dataclasses.replace(
-            _clean(Reply(answer, figures, cannot_say, evidence, [], rows_are)),
-            rows=given[:count],
-            shown=count,
-            total=total,
-            next_offset=after if after < total and rows else None,
-        )
+        following = after if after < total and rows else None
+        return dataclasses.replace(without_rows, rows=given[:count], shown=count, next_offset=following)
 
     count = len(given)
-    while count and _length(reply(count)) > longest:
+    while count and (length := _length(reply(count))) > longest:
         # Rows are much alike: a proportional cut needs few rounds.
-        count = min(count - 1, int(count * longest / _length(reply(count))))
+        count = min(count - 1, int(count * longest / length))
     found = reply(count)
     while (over := _length(found) - longest) > 0 and (found.cannot_say or found.evidence or len(found.answer) > over):
         if len(found.evidence) > 1:

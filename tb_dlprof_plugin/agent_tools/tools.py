@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.agent_tools.reply import (
     DEFAULT_CHARACTERS,
+    LEVEL,
     SOURCES,
     CannotSay,
     Evidence,
@@ -18,6 +20,7 @@ from tb_dlprof_plugin.agent_tools.reply import (
     Source,
     ToolFailure,
     counted,
+    estimated,
     fitted,
 )
 from tb_dlprof_plugin.api.page_result import Page
@@ -41,7 +44,6 @@ from tb_dlprof_plugin.web.queries import read_query, runs_of
 from tb_dlprof_plugin.web.routes import PAGES, ROUTES
 
 _MS = 1e6
-_LEVEL = 0.95
 _LONGEST_WAIT_S = 20.0
 _PRECISIONS = ("tf32", "bf16", "fp16")
 _Answer = TypeVar("_Answer")
@@ -130,7 +132,7 @@ class Tools:
         if facts.samples_per_second is not None and page.step.low_ms and page.step.ms:
             rate, step = facts.samples_per_second, page.step
             low, high = rate * step.ms / step.high_ms, rate * step.ms / step.low_ms
-            figures.append(Figure("samples per second", rate, low, high, "1/s", _LEVEL, _source(step)))
+            figures.append(Figure("samples per second", rate, low, high, "1/s", LEVEL, _source(step)))
         reasons = " ".join(reason.text for reason in page.trust.reasons)
         rows = [
             {"part": part.label, "ms": (part.value_ns or 0) / _MS, "percent": part.percent}
@@ -249,21 +251,14 @@ class Tools:
         """
         if meaning := DEFINITIONS.get(subject):
             return fitted(meaning, figures=[], cannot_say=[], evidence=[])
-        advice = self._page("advice", AdvicePage, run=run)
-        line = next((line for line in advice.rules if line.rule == subject), None)
-        if line is not None:
-            found = [one for one in advice.findings if one.rule == subject]
-            figures, unknown = _savings(found)
-            why = [] if found else [line.why]
-            words = [f"{line.title}.", line.looks_for, *why, *(f"{one.seen} {one.change}" for one in found)]
-            evidence = [Evidence("advice", one.id) for one in found] or [Evidence("advice")]
-            return fitted(" ".join(filter(None, words)), figures=figures, cannot_say=unknown, evidence=evidence)
+        if subject in {one.rule.id for one in all_rules()}:
+            return self._rule(run, subject)
         hits = [hit for hit in self._page("search", SearchPage, run=run, text=subject).hits if hit.kind != "report"]
         if not hits:
             raise ToolFailure(f"Run {run!r} has no op, kernel, module or rule with {subject!r} in its name.")
         best = min(hits, key=lambda hit: (hit.label != subject, hit.fit, -(hit.value_ns or 0)))
         if best.kind == "rule":
-            return self.explain(run, best.id)
+            return self._rule(run, best.id)
         others = [Evidence(_PAGE_OF[hit.kind], hit.label) for hit in hits if hit is not best][:5]
         return self._detail(run, best, others)
 
@@ -286,7 +281,7 @@ class Tools:
             ("speedup", page.speedup, page.speedup_low, page.speedup_high, "times"),
             (f"more time a {verdict.per}", verdict.percent, verdict.low_percent, verdict.high_percent, "%"),
         ):
-            figures.append(Figure(name, value if low is not None else None, low, high, unit, _LEVEL, source))
+            figures.append(Figure(name, value if low is not None else None, low, high, unit, LEVEL, source))
             if low is None:
                 unknown.append(CannotSay(name, verdict.why or "a step has no interval", "Record more steps."))
         rows: list[dict[str, Any]] = [
@@ -332,8 +327,10 @@ class Tools:
             figures, unknown, words = self._forecast(run, precision, batch_size, gpu, bool(checkpoint))
             said.insert(0, words)
         else:
-            figures.append(_of("step", plan.step_ms, plan.step_low_ms, plan.step_high_ms, "ms", "planned"))
-        figures.append(_of("peak memory reserved", plan.peak_reserved_mb, plan.low_mb, plan.high_mb, "MB", "planned"))
+            figures.append(estimated("step", plan.step_ms, plan.step_low_ms, plan.step_high_ms, "ms", "planned"))
+        figures.append(
+            estimated("peak memory reserved", plan.peak_reserved_mb, plan.low_mb, plan.high_mb, "MB", "planned")
+        )
         named = {"step": "step_ms", "peak memory reserved": "peak_reserved_mb"}
         for figure in figures:
             if figure.value is None and not any(one.what == figure.name for one in unknown):
@@ -353,7 +350,7 @@ class Tools:
     ) -> tuple[list[Figure], list[CannotSay], str]:
         """Step and speedup in another precision, what is not known of them, and a sentence."""
         units = {"step": "ms", "speedup": "times"}
-        nothing = [_of(name, None, None, None, unit, "forecast") for name, unit in units.items()]
+        nothing = [estimated(name, None, None, None, unit, "forecast") for name, unit in units.items()]
 
         def refused(why: str) -> tuple[list[Figure], list[CannotSay], str]:
             return nothing, [CannotSay(figure.name, why) for figure in nothing], why
@@ -365,9 +362,19 @@ class Tools:
             page = self._page("forecast", ForecastPage, run=run, **asked)
         except ToolFailure as error:
             return refused(str(error))
-        step = _of("step", page.predicted_step_ms, page.low_ms, page.high_ms, "ms", "forecast")
-        speedup = _of("speedup", page.speedup, page.speedup_low, page.speedup_high, "times", "forecast")
+        step = estimated("step", page.predicted_step_ms, page.low_ms, page.high_ms, "ms", "forecast")
+        speedup = estimated("speedup", page.speedup, page.speedup_low, page.speedup_high, "times", "forecast")
         return [step, speedup], [], page.headline
+
+    def _rule(self, run: str, name: str) -> Reply:
+        page = self._page("advice", AdvicePage, run=run)
+        line = next(line for line in page.rules if line.rule == name)
+        found = [one for one in page.findings if one.rule == name]
+        figures, unknown = _savings(found)
+        why = [] if found else [line.why]
+        words = [f"{line.title}.", line.looks_for, *why, *(f"{one.seen} {one.change}" for one in found)]
+        evidence = [Evidence("advice", one.id) for one in found] or [Evidence("advice")]
+        return fitted(" ".join(filter(None, words)), figures=figures, cannot_say=unknown, evidence=evidence)
 
     def _detail(self, run: str, hit: SearchHit, others: list[Evidence]) -> Reply:
         page = self._page("work_detail", WorkDetail, run=run, kind=hit.kind, id=hit.id)
@@ -427,17 +434,11 @@ def _source(step: StepFigures) -> Source:
 
 
 def _step(step: StepFigures, name: str = "step") -> Figure:
-    return Figure(name, step.ms, step.low_ms, step.high_ms, "ms", _LEVEL, _source(step))
-
-
-def _of(name: str, value: float | None, low: float | None, high: float | None, unit: str, source: Source) -> Figure:
-    """A figure that is None where its interval is not known."""
-    known = None not in (value, low, high)
-    return Figure(name, value if known else None, low, high, unit, _LEVEL if known else None, source)
+    return Figure(name, step.ms, step.low_ms, step.high_ms, "ms", LEVEL, _source(step))
 
 
 def _saving(name: str, expected_ns: float, low_ns: float, high_ns: float) -> Figure:
-    return Figure(name, expected_ns / _MS, low_ns / _MS, high_ns / _MS, "ms a step", _LEVEL, "forecast")
+    return Figure(name, expected_ns / _MS, low_ns / _MS, high_ns / _MS, "ms a step", LEVEL, "forecast")
 
 
 def _savings(findings: Iterable[FindingItem]) -> tuple[list[Figure], list[CannotSay]]:
@@ -445,7 +446,7 @@ def _savings(findings: Iterable[FindingItem]) -> tuple[list[Figure], list[Cannot
     for one in findings:
         name = f"saving of {one.rule}"
         if one.saving is None:
-            figures.append(_of(name, None, None, None, "ms a step", "forecast"))
+            figures.append(estimated(name, None, None, None, "ms a step", "forecast"))
             unknown.append(CannotSay(name, one.saving_unknown_because, one.confirm))
         else:
             figures.append(_saving(name, one.saving.expected_ns, one.saving.low_ns, one.saving.high_ns))
@@ -460,7 +461,7 @@ def _known(kind: str, name: str, names: Iterable[str]) -> str:
     """The name.
 
     Raises:
-        ToolFailure: there is none of this name; the message has those that there are.
+        ToolFailure: there is none of this name; the message names all.
     """
     known = list(names)
     if name in known:
@@ -478,4 +479,4 @@ TOOLS: tuple[Callable[..., Reply], ...] = (
     Tools.compare,
     Tools.what_if,
 )
-"""Those that only read."""
+"""All tools but `measure`: they only read."""

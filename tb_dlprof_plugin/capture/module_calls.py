@@ -13,7 +13,7 @@ import contextlib
 import functools
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -92,6 +92,17 @@ class ObservedCalls:
         if self._original is not None and nn.Module.__call__ is self._original and not held:
             setattr(nn.Module, "__call__", self._replacement)  # noqa: B010 (as a method it must not be assigned to)
 
+    @contextlib.contextmanager
+    def _aside(self) -> Iterator[None]:
+        """`pause` for as long as it lasts."""
+        inside, self._in_compile = self._in_compile, True
+        self.pause()
+        try:
+            yield
+        finally:
+            self._in_compile = inside
+            self.resume()
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """A module finder that finds nothing, but removes the replacement while Dynamo is imported."""
         if name == _DYNAMO:
@@ -162,24 +173,11 @@ class ObservedCalls:
             self._compilations = handler
 
     def _make_call(self, original: Any) -> Callable[..., Any]:
-        of, everywhere, observed = self._of, self._everywhere, self
+        of, everywhere, aside = self._of, self._everywhere, self._aside
 
-        def compiled(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            begun: tuple[CallObserver, ...] = tuple(everywhere)
-            for observer in begun:
-                observer.before(module, args, kwargs)
-            observers = of.get(id(module), ())
-            for observer in observers:
-                observer.before(module, args, kwargs)
-            inside, observed._in_compile = observed._in_compile, True
-            observed.pause()
-            try:
+        def run_compiled(module: nn.Module, /, *args: Any, **kwargs: Any) -> Any:
+            with aside():
                 return original(module, *args, **kwargs)
-            finally:
-                observed._in_compile = inside
-                observed.resume()
-                for observer in reversed((*begun, *observers)):
-                    observer.after(module)
 
         # torch's profiler takes the local variable `self` of this function for the module. The module's keyword
         # arguments may have any name.
@@ -187,32 +185,32 @@ class ObservedCalls:
             # First, because Dynamo evaluates this condition at compile time: what it compiles has no trace of the rest.
             if is_compiling():
                 return original(self, *args, **kwargs)
-            if self._compiled_call_impl is not None or _MADE_BY_COMPILE in self.__dict__:
-                return compiled(self, args, kwargs)
+            compiled = self._compiled_call_impl is not None or _MADE_BY_COMPILE in self.__dict__
+            run = run_compiled if compiled else original
             if not everywhere:
                 observers = of.get(id(self), ())
                 if not observers:
-                    return original(self, *args, **kwargs)
+                    return run(self, *args, **kwargs)
                 if len(observers) == 1:
                     # As nearly always: the shortest way, since it is part of each call.
                     (observer,) = observers
                     observer.before(self, args, kwargs)
                     try:
-                        return original(self, *args, **kwargs)
+                        return run(self, *args, **kwargs)
                     finally:
                         observer.after(self)
             begun: tuple[CallObserver, ...] = tuple(everywhere)
             for observer in begun:
                 observer.before(self, args, kwargs)
-            # Those that the others have just added see this call, too.
+            # Observers that the others have just added see this call, too.
             observers = of.get(id(self), ())
             for observer in observers:
                 observer.before(self, args, kwargs)
             begun += observers
             if not begun:
-                return original(self, *args, **kwargs)
+                return run(self, *args, **kwargs)
             try:
-                return original(self, *args, **kwargs)
+                return run(self, *args, **kwargs)
             finally:
                 for observer in reversed(begun):
                     observer.after(self)
@@ -223,13 +221,8 @@ class ObservedCalls:
         @functools.wraps(original)
         def compile(*args: Any, **kwargs: Any) -> Any:
             # A compiled module keeps the bound ``__call__`` of the module that it was made from.
-            self.pause()
-            inside, self._in_compile = self._in_compile, True
-            try:
+            with self._aside():
                 return original(*args, **kwargs)
-            finally:
-                self._in_compile = inside
-                self.resume()
 
         return compile
 

@@ -36,6 +36,9 @@ def rows_with(keys: Ints, wanted: Ints) -> Ints:
 
 def rows_of_each(keys: Ints) -> Iterator[tuple[int, Ints]]:
     """Each key, ascending, and its rows in their order: one sort, however many keys there are."""
+    if len(keys) and (keys == keys[0]).all():
+        yield int(keys[0]), np.arange(len(keys))
+        return
     order = np.argsort(keys, kind="stable")
     if len(order):
         for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):

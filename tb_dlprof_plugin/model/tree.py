@@ -99,7 +99,7 @@ def _follow(pointer: Ints) -> Ints:
     while len(rows):
         further = pointer[nearer]
         moved = further != nearer
-        # Those that have come to an end stay there.
+        # A row that has come to an end stays there.
         rows, nearer = rows[moved], further[moved]
         pointer[rows] = nearer
     return pointer

@@ -36,6 +36,10 @@ class Slice(msgspec.Struct, frozen=True):
     percent: Annotated[float | None, Column("Share", "Its share of the whole.")]
 
 
+ITSELF = "(itself)"
+"""The path of a compiled module among those in it."""
+
+
 class PossibleShare(msgspec.Struct, frozen=True):
     """Where a share lies of which a part is unknown; ``text`` is such as "67 to 91 %"."""
 

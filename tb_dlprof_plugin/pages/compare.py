@@ -21,6 +21,7 @@ from tb_dlprof_plugin.model.request import Option
 from tb_dlprof_plugin.model.speedup_change import FasterOrSlower, direction_text
 from tb_dlprof_plugin.pages.columns import Column
 from tb_dlprof_plugin.pages.common import (
+    ITSELF,
     Slice,
     StepFigures,
     step_figures,
@@ -248,7 +249,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
 
 
 def _compiled_module(row: ReplacedModule) -> CompareCompiledModule:
-    module = "" if row.module is None else row.module or "(itself)"
+    module = "" if row.module is None else row.module or ITSELF
     return CompareCompiledModule(module, row.a_ns, row.b_ns, row.b_ns - row.a_ns, ", ".join(row.ops))
 
 

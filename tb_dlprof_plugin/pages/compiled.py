@@ -18,7 +18,7 @@ from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.names.compiled import is_generated
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.pages.columns import Column
-from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
+from tb_dlprof_plugin.pages.common import ITSELF, SelectedRange, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -27,7 +27,6 @@ _MOST_ROWS = 1500
 _LONGEST_TEXT = 300
 _MOST_MODULES = 1000
 _KEY_LENGTH = 8
-_ITSELF = "(itself)"
 
 
 class CompiledRow(msgspec.Struct, frozen=True):
@@ -173,7 +172,7 @@ def compiled_page(view: ProfileView, ref: RunRef, selection: Selection) -> Compi
 
 def _module_row(one: ModuleTime, time: CompiledTime) -> CompiledModuleRow:
     total = one.alone_ns + one.shared_ns
-    path = "" if one.path is None else _cut(one.path) or _ITSELF
+    path = "" if one.path is None else _cut(one.path) or ITSELF
     return CompiledModuleRow(path, total, one.alone_ns, one.shared_ns, percent(total, time.region_ns))
 
 
@@ -273,7 +272,7 @@ def _rows(view: ProfileView, time: CompiledTime, ran: Ints) -> list[CompiledRow]
 
 def _modules(text: str, count: int) -> str:
     """The paths; that of the compiled module, which is "", by a word."""
-    return ", ".join(path or _ITSELF for path in _cut(text).split(", ")) if count else ""
+    return ", ".join(path or ITSELF for path in _cut(text).split(", ")) if count else ""
 
 
 def _cut(text: str) -> str:

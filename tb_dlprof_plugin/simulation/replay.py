@@ -8,11 +8,12 @@ DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 QUEUE_LENGTH = 1024
@@ -112,22 +113,13 @@ _GRID = 65_536.0
 """Times are whole parts of a nanosecond, so many each: their sums are exact, in whatever order they are added, and two
 ways to the same step give the same step."""
 _MANY = 200
-"""So many launches in a row are replayed as columns, which then takes less time than one by one."""
+"""So many launches in a row are replayed as columns, which then takes less time than a row at a time."""
 _FEW_JOINS = 3
 """Columns are computed once more for each launch that waits for another among them: with more, each one is replayed."""
 
 
 def _on_grid(times: Floats) -> Floats:
     return np.asarray(np.rint(times * _GRID) / _GRID)
-
-
-def _rows_of_each(keys: Ints) -> Iterator[tuple[int, Ints | slice]]:
-    """Each key and its rows: most often there is one."""
-    if not len(keys) or (keys == keys[0]).all():
-        yield from ((int(key), slice(None)) for key in keys[:1])
-        return
-    for key in np.unique(keys).tolist():
-        yield key, np.flatnonzero(keys == key)
 
 
 class _Machine:
@@ -214,7 +206,7 @@ class _Machine:
         late = np.maximum.accumulate(late)
         starts, works = at + late + LAUNCH_LATENCY_NS, steps.lag_ns[rows] + gpu
         taken = works + steps.gap_ns[rows]
-        own = list(_rows_of_each(streams))
+        own = list(rows_of_each(streams))
         earlier = [np.cumsum(taken[mine]) - taken[mine] for _, mine in own]
         waiting, other = self._joined(first, stop, starts)
         begun = np.empty(len(at))
@@ -238,7 +230,7 @@ class _Machine:
         """Adds the work that launches give to the GPUs."""
         self._done = max(self._done, float(ends[np.searchsorted(rows, self._last) :].max(initial=0.0)))
         gpu = self._steps.gpu_ns[rows]
-        for device, mine in _rows_of_each(self._devices[self._steps.stream[rows]]):
+        for device, mine in rows_of_each(self._devices[self._steps.stream[rows]]):
             reached = np.maximum.accumulate(np.concatenate(([self._reached[device]], ends[mine])))
             self.busy[device] += float(np.minimum(gpu[mine], np.diff(reached)).sum())
             self._reached[device] = float(reached[-1])

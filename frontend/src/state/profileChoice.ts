@@ -78,7 +78,7 @@ export function precisionPair(entries: readonly RunEntry[], current: string | nu
   return pairs.find((pair) => pair.a === current || pair.b === current) ?? pairs[0] ?? null;
 }
 
-/** One entry of each run; of those that cannot be read only where fewer than two can. */
+/** One entry of each run; unreadable runs only where fewer than two can be read. */
 function offered(entries: readonly RunEntry[]): RunEntry[] {
   const readable = new Set(entries.filter((entry) => !entry.unreadable).map((entry) => entry.run));
   const some = readable.size >= 2 ? entries.filter((entry) => readable.has(entry.run)) : entries;

@@ -20,7 +20,7 @@ interface RowProps<Row> {
   lead?: (row: Row) => ComponentChildren;
 }
 
-interface DataTableProps<Row> extends TableContent<Row>, RowProps<Row> {
+export interface DataTableProps<Row> extends TableContent<Row>, RowProps<Row> {
   /** What the table holds, for its caption and the names of its files. */
   name: string;
   rowId: (row: Row) => string;

@@ -9,13 +9,14 @@ import { Icicle } from "../../components/icicle/Icicle";
 import { IciclePath } from "../../components/icicle/IciclePath";
 import type { IcicleNode } from "../../components/icicle/layout";
 import type { Column } from "../../components/table/columns";
-import { DataTable } from "../../components/table/DataTable";
+import { DataTable, type DataTableProps } from "../../components/table/DataTable";
 import { tableColumns } from "../../components/table/declared";
 import { PageHead } from "../../features/PageHead";
 import { formatNs } from "../../format/duration";
+import { useZoom } from "../explore/useZoom";
 import { wayTo } from "../explore/workNodes";
 import { compiledTable } from "./params";
-import { launchKey, sequenceOf, WHOLE } from "./sequence";
+import { launchKey, sequenceOf } from "./sequence";
 
 const LAUNCHES = tableColumns(columns.CompiledRow);
 const MODULES = tableColumns(columns.CompiledModuleRow);
@@ -49,49 +50,58 @@ export function CompiledPage({ data }: { data: CompiledData }) {
             />
           </Card>
         )}
-        {data.modules.length > 0 && (
-          <Card title="By module" testId="compiled-modules">
-            <DataTable
-              name={`compiled by module ${run}`}
-              columns={MODULES}
-              rows={data.modules}
-              rowId={(row) => row.module}
-              totalRows={data.total_modules}
-            />
-          </Card>
-        )}
-        {data.graph_breaks.length > 0 && (
-          <Card title="Graph breaks" testId="compiled-breaks">
-            <DataTable
-              name={`graph breaks ${run}`}
-              columns={BREAKS}
-              rows={data.graph_breaks}
-              rowId={(row) => `${row.place} ${row.reason}`}
-            />
-          </Card>
-        )}
-        {data.skips.length > 0 && (
-          <Card title="Skipped CUDA graphs" testId="compiled-skips">
-            <DataTable
-              name={`skipped CUDA graphs ${run}`}
-              columns={SKIPS}
-              rows={data.skips}
-              rowId={(row) => `${row.place} ${row.reason}`}
-            />
-          </Card>
-        )}
-        {data.compilations.length > 0 && (
-          <Card title={`Compilations: ${formatNs(data.compilations_ns)}`} testId="compiled-compilations">
-            <DataTable
-              name={`compilations ${run}`}
-              columns={COMPILATIONS}
-              rows={data.compilations}
-              rowId={(row) => row.place}
-            />
-          </Card>
-        )}
+        <Part
+          title="By module"
+          testId="compiled-modules"
+          name={`compiled by module ${run}`}
+          columns={MODULES}
+          rows={data.modules}
+          rowId={(row) => row.module}
+          totalRows={data.total_modules}
+        />
+        <Part
+          title="Graph breaks"
+          testId="compiled-breaks"
+          name={`graph breaks ${run}`}
+          columns={BREAKS}
+          rows={data.graph_breaks}
+          rowId={reasonKey}
+        />
+        <Part
+          title="Skipped CUDA graphs"
+          testId="compiled-skips"
+          name={`skipped CUDA graphs ${run}`}
+          columns={SKIPS}
+          rows={data.skips}
+          rowId={reasonKey}
+        />
+        <Part
+          title={`Compilations: ${formatNs(data.compilations_ns)}`}
+          testId="compiled-compilations"
+          name={`compilations ${run}`}
+          columns={COMPILATIONS}
+          rows={data.compilations}
+          rowId={(row) => row.place}
+        />
       </div>
     </>
+  );
+}
+
+const reasonKey = (row: { place: string; reason: string }): string => `${row.place} ${row.reason}`;
+
+interface PartProps<Row> extends DataTableProps<Row> {
+  title: string;
+  testId: string;
+}
+
+/** A table with a title; nothing without rows. */
+function Part<Row>({ title, testId, ...table }: PartProps<Row>) {
+  if (table.rows.length === 0) return null;
+  return (
+    <Card title={title} testId={testId}>
+      <DataTable {...table} />
+    </Card>
   );
 }
 
@@ -103,29 +113,27 @@ interface SequenceProps {
 
 function Sequence({ data, selected, onSelect }: SequenceProps) {
   const root = useMemo(() => sequenceOf(data.rows), [data.rows]);
-  const [zoomed, setZoomed] = useState(WHOLE);
-  const way = useMemo(() => wayTo(root, zoomed), [root, zoomed]);
-  const top = way[way.length - 1]!;
+  const { top, around, above, zoomTo } = useZoom(root);
   const open = (key: string): void => {
     const found = wayTo(root, key);
-    if (found[found.length - 1]!.below.length > 0) setZoomed(key);
+    if (found[found.length - 1]!.below.length > 0) zoomTo(key);
     else onSelect(key);
   };
   return (
     <Card title="Launches in the order of their wrappers" class="icicle-card" testId="compiled-sequence">
       <div class="icicle-bar">
         <IciclePath
-          around={way.slice(0, -1)}
+          around={around}
           shown={top.label}
           name="Graphs and modules around this one"
           testId="compiled-path"
-          onSelect={setZoomed}
+          onSelect={zoomTo}
         />
       </div>
       <Drawing name="Launches of compiled code" columns={DRAWN} rows={[top, ...top.below]}>
         <Icicle
           top={top}
-          above={way[way.length - 2]?.key ?? null}
+          above={above}
           selected={selected}
           name="Launches"
           kinds={["launch", "launches"]}

@@ -4,8 +4,7 @@ import { NOTHING_ELIGIBLE, UNKNOWN } from "../../components/icicle/colours";
 import type { IcicleNode } from "../../components/icicle/layout";
 import { colourOf } from "../../format/colours";
 import { formatNs } from "../../format/duration";
-
-export const WHOLE = ".";
+import { WHOLE } from "../explore/workNodes";
 
 export const launchKey = (row: CompiledRow): string => `${row.graph}:${row.number}`;
 
@@ -22,7 +21,11 @@ function placeOf(row: CompiledRow): string {
 /** All launches below one node; graphs by falling time, each in the order of its wrapper. */
 export function sequenceOf(rows: readonly CompiledRow[]): IcicleNode {
   const graphs = new Map<string, CompiledRow[]>();
-  for (const row of rows) graphs.set(row.graph, [...(graphs.get(row.graph) ?? []), row]);
+  for (const row of rows) {
+    const launches = graphs.get(row.graph);
+    if (launches) launches.push(row);
+    else graphs.set(row.graph, [row]);
+  }
   const places = [...new Set(rows.map(placeOf))].filter((place) => place !== "several").sort();
   const colour = (row: CompiledRow): string =>
     row.modules === ""

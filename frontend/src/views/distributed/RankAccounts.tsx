@@ -19,7 +19,7 @@ const DEFINED = {
   host: "jobHost",
 } as const;
 
-/** Of the parts those that some rank has. */
+/** The parts that some rank has. */
 function columnsFor(longestNs: number, rows: readonly RankRow[]): Column<RankRow>[] {
   return [
     {

@@ -1,5 +1,5 @@
 /** Ops, op types or kernels as an icicle: a click draws what is in a rectangle over the full width, and selects what it names. */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
@@ -8,6 +8,7 @@ import { IcicleLegend } from "../../components/icicle/IcicleLegend";
 import { IciclePath } from "../../components/icicle/IciclePath";
 import type { IcicleNode } from "../../components/icicle/layout";
 import type { Column } from "../../components/table/columns";
+import { useZoom } from "./useZoom";
 import { treeOf, wayTo, WHOLE, type Part } from "./workNodes";
 
 /** The share of kernels: all their time could be on Tensor Cores. */
@@ -36,31 +37,29 @@ const flat = (node: IcicleNode): IcicleNode[] => [node, ...node.below.flatMap(fl
 
 export function WorkIcicle({ title, whole, parts, kinds, hasGpu, share, selected, onSelect }: WorkIcicleProps) {
   const root = useMemo(() => treeOf(whole, parts), [whole, parts]);
-  const [zoomed, setZoomed] = useState(WHOLE);
-  const way = useMemo(() => wayTo(root, zoomed), [root, zoomed]);
-  const top = way[way.length - 1]!;
+  const { top, around, above, zoomTo } = useZoom(root);
   const rows = useMemo(() => flat(top), [top]);
   const open = (key: string): void => {
     const found = wayTo(root, key);
     const node = found[found.length - 1]!;
-    if (node.below.length > 0) setZoomed(node.key);
+    if (node.below.length > 0) zoomTo(node.key);
     if (key !== WHOLE) onSelect(key);
   };
   return (
     <Card title={title} class="icicle-card">
       <div class="icicle-bar">
         <IciclePath
-          around={way.slice(0, -1)}
+          around={around}
           shown={top.label}
           name={`${kinds[1]} around this one`}
           testId="icicle-path"
-          onSelect={(key) => setZoomed(key)}
+          onSelect={zoomTo}
         />
       </div>
       <Drawing name={title} columns={COLUMNS} rows={rows}>
         <Icicle
           top={top}
-          above={way[way.length - 2]?.key ?? null}
+          above={above}
           selected={selected}
           name={title}
           kinds={kinds}

@@ -1,5 +1,5 @@
 /** The memory at the peak as an icicle: modules within modules, and in each what holds it; a click zooms in. */
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { MemoryCategory, MemoryPart } from "../../api/types";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
@@ -10,7 +10,8 @@ import type { Column } from "../../components/table/columns";
 import { Term } from "../../components/Term";
 import { colourOf } from "../../format/colours";
 import { formatBytes } from "../../format/number";
-import { WHOLE, wayTo } from "../explore/workNodes";
+import { useZoom } from "../explore/useZoom";
+import { wayTo } from "../explore/workNodes";
 import { partsTree } from "./partsTree";
 
 interface MemoryIcicleProps {
@@ -21,9 +22,7 @@ interface MemoryIcicleProps {
 export function MemoryIcicle({ parts, categories }: MemoryIcicleProps) {
   const labels = useMemo(() => new Map(categories.map(({ key, label }) => [key as string, label])), [categories]);
   const root = useMemo(() => partsTree(parts, labels), [parts, labels]);
-  const [zoomed, setZoomed] = useState(WHOLE);
-  const way = useMemo(() => wayTo(root, zoomed), [root, zoomed]);
-  const top = way[way.length - 1]!;
+  const { top, around, above, zoomTo } = useZoom(root);
   const columns = useMemo<Column<MemoryPart>[]>(
     () => [
       text("Module", (part) => part.module),
@@ -35,23 +34,23 @@ export function MemoryIcicle({ parts, categories }: MemoryIcicleProps) {
   const open = (key: string): void => {
     const found = wayTo(root, key);
     const node = found[found.length - 1]!;
-    setZoomed(node.below.length > 0 ? node.key : found[found.length - 2]!.key);
+    zoomTo(node.below.length > 0 ? node.key : found[found.length - 2]!.key);
   };
   return (
     <Card title={<Term of="memoryAtPeak">Memory at the peak by module</Term>} class="icicle-card" testId="memory-tree">
       <div class="icicle-bar">
         <IciclePath
-          around={way.slice(0, -1)}
+          around={around}
           shown={top.label}
           name="Modules around this one"
           testId="memory-path"
-          onSelect={setZoomed}
+          onSelect={zoomTo}
         />
       </div>
       <Drawing name="Memory at the peak by module" columns={columns} rows={parts}>
         <Icicle
           top={top}
-          above={way[way.length - 2]?.key ?? null}
+          above={above}
           selected={null}
           name="Memory at the peak"
           kinds={["part", "parts"]}
