@@ -22,12 +22,13 @@ def parents(depth: Ints) -> Ints:
     """Row of each call's parent, -1 for outermost calls."""
     count = len(depth)
     result = np.full(count, -1, dtype=np.int64)
-    rows = np.arange(count, dtype=np.int64)
+    # numpy sorts 16 bits by counting.
+    order = np.argsort(depth.astype(np.uint16) if depth.max(initial=0) < 1 << 16 else depth, kind="stable")
     # A parent is the last row before with a depth one less: one sorted key finds it.
-    keys = np.sort(depth * count + rows)
-    nested = np.flatnonzero(depth > 0)
+    keys = depth[order] * count + order
+    nested = order[np.searchsorted(keys, count) :]
     above = np.searchsorted(keys, (depth[nested] - 1) * count + nested) - 1
-    result[nested] = keys[above] % max(1, count)
+    result[nested] = order[above]
     return result
 
 
@@ -39,6 +40,8 @@ def inherit(values: npt.NDArray[_T], is_set: Bools, parent: Ints) -> npt.NDArray
 
 def nearest(is_set: Bools, parent: Ints) -> Ints:
     """Row of the nearest call, itself or above, that ``is_set``; -1 for none."""
+    if not is_set.any():
+        return np.full(len(parent), -1, dtype=np.int64)
     top = _follow(np.where(is_set | (parent < 0), np.arange(len(parent), dtype=np.int64), parent))
     return np.where(is_set[top], top, -1)
 

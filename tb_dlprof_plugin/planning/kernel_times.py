@@ -11,9 +11,8 @@ in TF32. One that ran in FP32 although TF32 is on for its kind stays so: the lib
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +24,11 @@ from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_re
 from tb_dlprof_plugin.planning.calibration import CALIBRATION
 from tb_dlprof_plugin.planning.dtype_flow import Flow, rule_of
 from tb_dlprof_plugin.planning.features import (
-    Features,
     least_ns,
     other_features,
     parameter_elements,
 )
-from tb_dlprof_plugin.planning.op_times import OpTimes, Ratio
+from tb_dlprof_plugin.planning.op_times import Like, OpTimes, Ratio
 from tb_dlprof_plugin.planning.target import Precision, Target
 from tb_dlprof_plugin.planning.units import units_of
 from tb_dlprof_plugin.planning.unmeasured import ELEMENTWISE, SPREAD, extension_kernels
@@ -84,14 +82,6 @@ class ForecastKernelTimes:
     changed: np.ndarray  # type: ignore[type-arg]
     scaled: np.ndarray  # type: ignore[type-arg]
     unmeasured: dict[str, float]
-
-
-class _Like(NamedTuple):
-    """Of a unit what it has in common with measured ops: their kind, its features, and what it ran in."""
-
-    kind: str
-    features: Features
-    base: str = "fp32"
 
 
 class KernelTimesOf:
@@ -153,10 +143,10 @@ class KernelTimesOf:
             for unit, time_ns in zip(alike.unit, alike.time_ns, strict=True)
         ]
         # Many layers are alike, too.
-        measured = self._measured(dict.fromkeys(one for one in found if isinstance(one, _Like)))
-        return [measured[one] if isinstance(one, _Like) else one for one in found], alike.group
+        measured = self._times.ratios(one for one in found if isinstance(one, Like))
+        return [self._of_gpu(one, measured[one]) if isinstance(one, Like) else one for one in found], alike.group
 
-    def _looked_up(self, unit: int, time_ns: float) -> Ratio | _Like:
+    def _looked_up(self, unit: int, time_ns: float) -> Ratio | Like:
         if self._units.matrix.of_call[unit] >= 0:
             return self._matrix_ratio(unit, time_ns)
         if self._precision == "tf32" or not self._units.half[unit]:
@@ -166,31 +156,24 @@ class KernelTimesOf:
         name = profile.strings[ops.op_type[op]].rstrip("_")
         direction = "bprop" if ops.role[op] == Role.BACKWARD else "fprop"
         if self._is_measured(kind := f"{name} {direction}"):
-            return _Like(kind, self._units.other_features(unit, time_ns))
+            return Like(kind, self._precision, self._units.other_features(unit, time_ns))
         # Next to its routine a product adds, copies and sums.
         pointwise = name in ELEMENTWISE or rule_of(name) == "half"
         if pointwise and self._is_measured(kind := f"{_POINTWISE} {direction}"):
-            return _Like(kind, other_features(time_ns, 1.0, False))
+            return Like(kind, self._precision, other_features(time_ns, 1.0, False))
         return _UNMEASURED
 
     def _is_measured(self, kind: str, base: str = "fp32") -> bool:
         return self._times.table(kind, self._precision, base) is not None
 
-    def _measured(self, likes: Iterable[_Like]) -> dict[_Like, Ratio]:
-        """The ratios by the measured ops."""
-        alike: dict[tuple[str, str], list[_Like]] = defaultdict(list)
-        for one in likes:
-            alike[one.kind, one.base].append(one)
-        found: dict[_Like, Ratio] = {}
-        for (kind, base), ops in alike.items():
-            table = self._times.table(kind, self._precision, base)
-            assert table is not None
-            further = 0.0 if self._target.gpu in self._times.gpus[kind] else CALIBRATION.other_gpu_spread
-            for one, ratio in zip(ops, table.ratios([one.features for one in ops]), strict=True):
-                found[one] = replace(ratio, spread=ratio.spread + further)
-        return found
+    def _of_gpu(self, like: Like, ratio: Ratio | None) -> Ratio:
+        """A ratio of measured ops for the run's GPU."""
+        assert ratio is not None
+        if self._target.gpu in self._times.gpus[like.kind]:
+            return ratio
+        return replace(ratio, spread=ratio.spread + CALIBRATION.other_gpu_spread)
 
-    def _matrix_ratio(self, unit: int, time_ns: float) -> Ratio | _Like:
+    def _matrix_ratio(self, unit: int, time_ns: float) -> Ratio | Like:
         base = self._base(unit)
         if self._precision == "tf32" and (base == "tf32" or self._is_library_choice(unit)):
             return _UNCHANGED
@@ -201,7 +184,8 @@ class KernelTimesOf:
             return _OF_UNKNOWN_SIZE
         if not self._is_measured(routine.kind, base):
             return _UNMEASURED
-        return _Like(routine.kind, self._units.matrix_features(routine, time_ns, self._target.ceilings), base)
+        features = self._units.matrix_features(routine, time_ns, self._target.ceilings)
+        return Like(routine.kind, self._precision, features, base)
 
     def _base(self, unit: int) -> str:
         """What a routine ran in."""

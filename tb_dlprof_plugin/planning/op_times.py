@@ -14,9 +14,10 @@ import gzip
 import json
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 
@@ -188,6 +189,16 @@ class RatioTable:
         return float(np.average(slowness if in_fp32 else slowness + self.logarithms, weights=weight))
 
 
+class Like(NamedTuple):
+    """Of an op what it has in common with measured ops: its kind, the precision it would run in, its features by its
+    time in ``base``, "fp32" or (matrix routines alone) "tf32"."""
+
+    kind: str
+    precision: str
+    features: Features
+    base: str = "fp32"
+
+
 @dataclass(frozen=True)
 class OpTimes:
     """``gpus``: on which the ops of each kind were measured; the tables are by kind and precision.
@@ -200,10 +211,16 @@ class OpTimes:
     tables: dict[tuple[str, str], RatioTable]
     from_tf32: dict[tuple[str, str], RatioTable] = field(default_factory=dict)
 
-    def ratio(self, kind: str, precision: str, features: Features, base: str = "fp32") -> Ratio | None:
-        """Of an op of this kind, with its time in ``base``; None for a kind that was not measured."""
-        table = self.table(kind, precision, base)
-        return table.ratio(features) if table is not None else None
+    def ratios(self, likes: Iterable[Like]) -> dict[Like, Ratio | None]:
+        """Of ops like these; None where their kind was not measured. Those of a kind are solved together."""
+        found: dict[Like, Ratio | None] = dict.fromkeys(likes)
+        of_table: dict[tuple[str, str, str], list[Like]] = defaultdict(list)
+        for one in found:
+            of_table[one.kind, one.precision, one.base].append(one)
+        for key, ops in of_table.items():
+            if (table := self.table(*key)) is not None:
+                found.update(zip(ops, table.ratios([one.features for one in ops]), strict=True))
+        return found
 
     def table(self, kind: str, precision: str, base: str = "fp32") -> RatioTable | None:
         """Of the ops of this kind; None where it was not measured.

@@ -8,10 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.planning.op_times import NEIGHBOURS, GaussianProcess, OpTimes, Ratio, RatioTable, measured
+from tb_dlprof_plugin.planning.op_times import NEIGHBOURS, GaussianProcess, Like, OpTimes, Ratio, RatioTable, measured
 
 KIND = ("product", "fp16")
 WAYS = ("fprop", "bprop")
+
+
+def ratio_of(known: OpTimes, features: tuple[float, ...]) -> Ratio:
+    found = known.ratios([like := Like(*KIND, features)])[like]
+    assert found is not None
+    return found
 
 
 def times(features: list[tuple[float, ...]], ratios: list[float], noise: float = 1e-4) -> OpTimes:
@@ -28,7 +34,7 @@ def grid(slope: float) -> OpTimes:
 def test_between_measured_ops_the_ratio_follows_them() -> None:
     known = grid(0.3)
     for place in (1.53, 3.0, 4.47):
-        found = known.ratio(*KIND, (place,))
+        found = ratio_of(known, (place,))
         assert found is not None
         assert found.value == pytest.approx(math.exp(-0.3 * place), rel=0.02)
         assert found.spread < 0.02
@@ -36,14 +42,14 @@ def test_between_measured_ops_the_ratio_follows_them() -> None:
 
 def test_beyond_all_measured_ops_the_ratio_is_that_of_the_last_ones() -> None:
     known = grid(0.3)
-    found = known.ratio(*KIND, (100.0,))
+    found = ratio_of(known, (100.0,))
     assert found is not None
     assert math.exp(-0.3 * 6) <= found.value < math.exp(-0.3 * 5)
 
 
 def test_nearer_ops_count_more() -> None:
     known = times([(float(place),) for place in range(40)], [0.25] * 10 + [1.0] * 30)
-    near, far = known.ratio(*KIND, (0.0,)), known.ratio(*KIND, (39.0,))
+    near, far = ratio_of(known, (0.0,)), ratio_of(known, (39.0,))
     assert near is not None
     assert far is not None
     assert near.value == pytest.approx(0.25, rel=0.01)
@@ -59,7 +65,7 @@ def test_a_feature_with_a_short_length_counts_more() -> None:
 
 def test_what_is_the_same_in_all_measured_ops_says_nothing_of_another() -> None:
     known = times([(float(place), 0.0) for place in range(20)], [math.exp(-0.1 * place) for place in range(20)])
-    assert known.ratio(*KIND, (7.5, 0.0)) == known.ratio(*KIND, (7.5, 6.0))
+    assert ratio_of(known, (7.5, 0.0)) == ratio_of(known, (7.5, 6.0))
 
 
 def test_the_process_is_the_textbooks() -> None:
@@ -96,7 +102,7 @@ def test_ops_further_away_than_the_nearest_change_nothing() -> None:
 
 
 def test_a_single_measured_op_is_taken_as_it_is() -> None:
-    found = times([(1.0, 2.0)], [0.4]).ratio(*KIND, (5.0, 5.0))
+    found = ratio_of(times([(1.0, 2.0)], [0.4]), (5.0, 5.0))
     assert found is not None
     assert found.value == pytest.approx(0.4)
 
@@ -141,8 +147,8 @@ def test_larger_measured_ops_come_nearer_to_their_least_time(kind: str) -> None:
 
 def test_what_was_not_measured_is_unknown() -> None:
     known = grid(0.3)
-    assert known.ratio("attention fprop", "fp16", (1.0,)) is None
-    assert known.ratio("product", "bf16", (1.0,)) is None
+    assert known.ratios([other := Like("attention fprop", "fp16", (1.0,))]) == {other: None}
+    assert known.ratios([other := Like("product", "bf16", (1.0,))]) == {other: None}
 
 
 def test_the_measured_ops_are_of_all_kinds_in_all_precisions() -> None:
@@ -235,4 +241,4 @@ def test_only_matrix_routines_are_relative_to_tf32() -> None:
     kinds = {kind for kind, _ in measured().from_tf32}
     assert {"product", "batched product", "attention fprop", "convolution wide bprop"} <= kinds
     assert not any(kind.startswith(("relu", "conv2d", "batch_norm", "linear")) for kind in kinds)
-    assert measured().ratio("relu fprop", "bf16", (1.0, 0.0, 0.0), "tf32") is None
+    assert measured().table("relu fprop", "bf16", "tf32") is None

@@ -154,9 +154,8 @@ def _stays(context: RuleContext, full: Bools, half: str) -> Sequence[Floats]:
     ):
         for ends, speed in zip(stays, (factor.low, factor.expected, factor.high), strict=True):
             ends[launches] = 1 / speed
-    ratios = OpRatios(context)
-    for one in matrix_ops(context, full & ~on_tensor_cores):
-        ratio = ratios.to_half(one, half)
+    ops = matrix_ops(context, full & ~on_tensor_cores)
+    for one, ratio in zip(ops, OpRatios(context).to_half(ops, half), strict=True):
         if ratio is None:
             continue
         mine = full & (context.view.launch_op == one.op) & ~on_tensor_cores

@@ -189,13 +189,12 @@ def _longer(context: RuleContext, half: Bools, matrix: Bools) -> list[Floats]:
     for launches, slower in ((half & matrix, thresholds.AMP_MATRIX_FROM_FP32), (half & ~matrix, AMP_OTHER)):
         for ends, factor in zip(factors, (slower.high, slower.expected, slower.low), strict=True):
             ends[launches] = factor
-    ratios, facts = OpRatios(context), context.facts
-    for one in matrix_ops(context, half & matrix):
-        name = context.profile.strings[context.profile.ops.name[one.op]]
-        mine = half & (context.view.launch_op == one.op)
-        tf32 = facts.cudnn_allow_tf32 if is_convolution(name) else facts.matmul_allow_tf32
-        precision = PRECISIONS[int(context.launch_precision[mine][0])] if mine.any() else ""
-        ratio = ratios.to_full(one, precision, bool(tf32))
+    facts, ops = context.facts, matrix_ops(context, half & matrix)
+    names = [context.profile.strings[context.profile.ops.name[one.op]] for one in ops]
+    rows = [np.flatnonzero(half & (context.view.launch_op == one.op)) for one in ops]
+    tf32 = [bool(facts.cudnn_allow_tf32 if is_convolution(name) else facts.matmul_allow_tf32) for name in names]
+    precisions = [PRECISIONS[int(context.launch_precision[mine[0]])] if len(mine) else "" for mine in rows]
+    for ratio, mine in zip(OpRatios(context).to_full(ops, precisions, tf32), rows, strict=True):
         if ratio is None:
             continue
         for ends, shift in zip(factors, (1.0, 0.0, -1.0), strict=True):

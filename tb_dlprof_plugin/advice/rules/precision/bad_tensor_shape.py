@@ -171,13 +171,12 @@ def _launches(context: RuleContext, layers: list[_Layer]) -> Bools:
 
 def _estimate(context: RuleContext, launches: Bools, layers: list[_Layer], time: int) -> Saving | None:
     """By measured ops of the same kind with even and with odd sizes; None where there are none."""
-    ratios = OpRatios(context)
     precision = layers[0].precision
     wanted = multiple(precision) or 1
     stays = {end: np.ones(len(launches)) for end in ("low", "expected", "high")}
     known = np.zeros(len(launches), dtype=np.bool_)
-    for one in matrix_ops(context, launches):
-        ratio = ratios.aligned(one, wanted, precision)
+    ops = matrix_ops(context, launches)
+    for one, ratio in zip(ops, OpRatios(context).aligned(ops, wanted, precision), strict=True):
         if ratio is None:
             continue
         mine = launches & (context.view.launch_op == one.op)
