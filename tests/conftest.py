@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 # What a recording leaves must not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
+# Not this user's: what one test run keeps, no other finds.
+os.environ["XDG_CACHE_HOME"] = os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="tb_dlprof_tests_")
 # The line about a recording runs all rules, which takes an analysis longer; the tests of that line ask for it.
 os.environ.setdefault("TB_DLPROF_QUIET", "1")
 

@@ -24,7 +24,8 @@ from tb_dlprof_plugin.web.server import app_of
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = (ROOT / "demo" / "recorded", "lenet/amp-bf16")
 PAGES = (
-    "overview,ops,op_types,kernels,modules,launches,timeline,tensor_cores,roofline,memory,plan,advice,energy,compiled,trust"
+    "overview,ops,op_types,kernels,modules,launches,timeline,tensor_cores,roofline,memory,plan,advice,energy,compiled,"
+    "trust"
 )
 _PREFIX = "/data/plugin/tb_dlprof/"
 

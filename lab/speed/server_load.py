@@ -49,6 +49,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard_startup import ENTRY_POINT, LAUNCHER
 
+from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,10 +105,6 @@ def make_logdir(folder: Path, runs: int, recorded: list[Path]) -> Logdir:
 
 def _write(folder: Path, run: Path) -> None:
     for stored in read_profiles(run):
-        try:
-            from tb_dlprof_plugin.pages.stored_summary import write_summarized_run as write_run
-        except ModuleNotFoundError:  # a version that stores no summaries
-            from tb_dlprof_plugin.store.event_file import write_profile as write_run
         write_run(folder, stored.profile)
 
 

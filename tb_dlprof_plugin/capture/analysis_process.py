@@ -102,7 +102,7 @@ def take_after_part(job: AnalysisJob) -> None:
 def analyze(job: AnalysisJob) -> Profile:
     """Write the event file of the job's trace and return the profile. Raises TraceError, OSError, AddressError."""
     from tb_dlprof_plugin.analysis import analyze_trace
-    from tb_dlprof_plugin.pages.stored_summary import write_summarized_run, write_summarized_run_to
+    from tb_dlprof_plugin.fleet.run_writer import write_run, write_run_to
 
     profile = analyze_trace(
         job.trace,
@@ -124,9 +124,9 @@ def analyze(job: AnalysisJob) -> Profile:
     if job.light is not None:
         profile = add_light_window(profile, job.light)
     if addresses.is_remote(job.event_directory):
-        write_summarized_run_to(job.event_directory, profile)
+        write_run_to(job.event_directory, profile)
     else:
-        write_summarized_run(Path(job.event_directory), profile)
+        write_run(Path(job.event_directory), profile)
     return profile
 
 

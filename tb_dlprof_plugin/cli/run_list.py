@@ -12,15 +12,14 @@ from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
+from tb_dlprof_plugin.pages.kept_runs import computed_run, kept_runs
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
-from tb_dlprof_plugin.pages.stored_summary import stored_summary
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.choice import NoSuchProfile
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import EventFileStore, no_such_path
-from tb_dlprof_plugin.store.profile_store import read_profile
 from tb_dlprof_plugin.store.remote_copies import path_here
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -99,18 +98,13 @@ def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def _read(name: str, files: Sequence[Path]) -> RecordedRun:
-    if "tfevents" not in files[0].name:
-        profile = analyze_trace(files[0])
-        made_by = profile.source
-        ref = RunRef(name, made_by.session, made_by.rank, made_by.cycle)
-    else:
+    if "tfevents" in files[0].name:
         try:
             blob = EventFileStore({name: files}).find(name)
         except NoSuchProfile:
             raise ProfileError("its event files hold no profile") from None
-        found = stored_summary(blob)
-        if found is not None:
-            return found
-        profile, ref = read_profile(blob), blob.ref
-    view = ProfileView(profile)
-    return recorded_run(view, ref, view.selection())
+        data = blob.read()
+        return kept_runs([(blob.ref, data)])[0] or computed_run(blob.ref, data)
+    profile = analyze_trace(files[0])
+    view, made_by = ProfileView(profile), profile.source
+    return recorded_run(view, RunRef(name, made_by.session, made_by.rank, made_by.cycle), view.selection())

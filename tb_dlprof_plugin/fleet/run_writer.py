@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_dlprof_plugin.model import addresses
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.codec import encode
-from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.event_file import event_file_content, own_event_file_name, write_profile
 from tb_dlprof_plugin.store.run_files import event_files_in, remove_all
 
 if TYPE_CHECKING:
@@ -25,6 +27,18 @@ def write_run(directory: str | os.PathLike[str], profile: Profile) -> Path:
     """
     blob = encode(profile)
     return write_profile(directory, profile, facts=facts_beside(profile, blob), blob=blob)
+
+
+def write_run_to(address: str, profile: Profile) -> str:
+    """`write_run` at a remote address; the address of the event file.
+
+    Raises:
+        AddressError: it cannot be written.
+    """
+    blob, now_ns = encode(profile), time.time_ns()
+    written = addresses.join(address, own_event_file_name(now_ns))
+    addresses.write(written, event_file_content(profile, now_ns, facts_beside(profile, blob), blob))
+    return written
 
 
 def write_runs(directory: Path, profiles: Sequence[Profile]) -> list[Path]:
@@ -52,18 +66,15 @@ def as_read(blob: bytes) -> ProfileView:
     return ProfileView(opened(blob))
 
 
-def facts_beside(profile: Profile, blob: bytes, view: ProfileView | None = None) -> bytes | None:
-    """The facts to store with an encoded profile; None of one that is alone, or where they cannot be made of it.
-
-    ``view`` is `as_read` of it, where the caller has that.
-    """
+def facts_beside(profile: Profile, blob: bytes) -> bytes | None:
+    """The facts to store with an encoded profile; None of one that is alone, or where they cannot be made of it."""
     if not _may_communicate(profile):
         return None
     # What is recorded must not be lost for the sake of a faster page.
     with contextlib.suppress(Exception):
         from tb_dlprof_plugin.fleet.stored_facts import facts_to_store
 
-        return facts_to_store(view or as_read(blob))
+        return facts_to_store(as_read(blob))
     return None
 
 

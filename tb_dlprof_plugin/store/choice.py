@@ -30,10 +30,6 @@ class StoredBlob(ABC):
     def read(self) -> bytes:
         """The bytes, as `codec.encode` made them."""
 
-    def read_summary(self) -> bytes | None:
-        """What is stored with it for tables of many runs, as `pages.stored_summary` made it; None without one."""
-        return None
-
     def read_facts(self) -> bytes | None:
         """What is stored with it for answers about all ranks of a job, as `fleet.facts_codec` made it; None without."""
         return None

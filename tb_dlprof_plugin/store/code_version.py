@@ -8,7 +8,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _COMPUTES = (
-    "advice", "analysis", "metrics", "model", "names", "pages/recorded_run.py", "pages/stored_summary.py", "planning",
+    "advice", "analysis", "metrics", "model", "names", "pages/recorded_run.py", "pages/kept_runs.py", "planning",
     "profile_view.py", "simulation", "store",
 )  # fmt: skip
 """What has a part in it. Rules and tables are corrected from version to version, and in between."""

@@ -37,16 +37,11 @@ class EventBlob(StoredBlob):
 
     path: Path
     blob: bytes
-    summary: bytes | None
     facts: bytes | None = None
 
     def read(self) -> bytes:
         """The bytes, which are in memory."""
         return self.blob
-
-    def read_summary(self) -> bytes | None:
-        """The bytes, which are in memory."""
-        return self.summary
 
     def read_facts(self) -> bytes | None:
         """The bytes, which are in memory."""
@@ -55,13 +50,12 @@ class EventBlob(StoredBlob):
 
 @dataclass(frozen=True, slots=True)
 class PlacedProfile:
-    """Where an event file has a profile, its summary and its facts: slices of the file's bytes."""
+    """Where an event file has a profile and its facts: slices of the file's bytes."""
 
     ref: RunRef
     key: tuple[Path, int, str]
     header: bytes
     blob: slice
-    summary: slice | None
     facts: slice | None
 
 
@@ -79,26 +73,24 @@ def own_event_file_name(at_ns: int) -> str:
 def event_file_content(
     profile: Profile,
     at_ns: int,
-    summary: bytes | None = None,
     facts: bytes | None = None,
     blob: bytes | None = None,
 ) -> bytes:
     """An event file with one profile; ``at_ns`` as in the name, the others as in `write_profile`."""
     at = at_ns / 1e9
-    return b"".join(map(_record, (event_of_version(at), _event(profile, at, summary, facts, blob))))
+    return b"".join(map(_record, (event_of_version(at), _event(profile, at, facts, blob))))
 
 
 def write_profile(
     directory: str | os.PathLike[str],
     profile: Profile,
-    summary: bytes | None = None,
     facts: bytes | None = None,
     blob: bytes | None = None,
 ) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
 
-    ``summary`` and ``facts`` are stored with the profile (`StoredBlob.read_summary`, `StoredBlob.read_facts`).
-    ``blob`` is the encoded profile, where the caller has it.
+    ``facts`` are stored with the profile (`StoredBlob.read_facts`). ``blob`` is the encoded profile, where the caller
+    has it.
 
     The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
     the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.
@@ -110,7 +102,7 @@ def write_profile(
     folder.mkdir(parents=True, exist_ok=True)
     now_ns = time.time_ns()
     name = own_event_file_name(now_ns)
-    data = event_file_content(profile, now_ns, summary, facts, blob)
+    data = event_file_content(profile, now_ns, facts, blob)
     with whole_file(folder / name) as file:
         file.write(data)
     return folder / name
@@ -127,9 +119,7 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
     source = Path(path)
     data = _content(source)
     for one in _placed(source, data, run):
-        blob, summary, facts = (None if part is None else data[part] for part in (one.blob, one.summary, one.facts))
-        assert blob is not None
-        yield EventBlob(one.ref, one.key, source, blob, summary, facts)
+        yield EventBlob(one.ref, one.key, source, data[one.blob], None if one.facts is None else data[one.facts])
 
 
 def placed_in(path: Path, run: str) -> list[PlacedProfile]:
@@ -160,7 +150,6 @@ def _placed(source: Path, data: bytes, run: str) -> Iterator[PlacedProfile]:
                     (source, number, value.tag),
                     value.content,
                     value.blob,
-                    blobs.get(tag.of_summaries),
                     blobs.get(tag.of_facts),
                 )
 
@@ -173,14 +162,11 @@ def event_files(logdir: Path) -> list[Path]:
 def _event(
     profile: Profile,
     wall_time: float,
-    summary: bytes | None = None,
     facts: bytes | None = None,
     blob: bytes | None = None,
 ) -> bytes:
     tag = Tag(profile.source.session, profile.source.rank)
     values = [Value(str(tag), encode(profile) if blob is None else blob, header_of(profile).encode())]
-    if summary is not None:
-        values.append(Value(tag.of_summaries, summary))
     if facts is not None:
         values.append(Value(tag.of_facts, facts))
     return event_of_profile(wall_time, profile.source.cycle, PLUGIN_NAME, values)

@@ -23,9 +23,6 @@ class _Ahead(StoredBlob):
     def read(self) -> bytes:
         return self.blob.read()
 
-    def read_summary(self) -> bytes | None:
-        return self.blob.read_summary()
-
     def read_facts(self) -> bytes | None:
         """What was read, or the error with which that ended."""
         return self.facts.result()

@@ -20,11 +20,6 @@ class Tag:
         return f"tb_dlprof/v1/{self.session}/rank{self.rank}"
 
     @property
-    def of_summaries(self) -> str:
-        """The tag of the summaries of these profiles, each with the step and the time of its profile."""
-        return f"{self}/summary"
-
-    @property
     def of_facts(self) -> str:
         """The tag of the facts of these ranks, each with the step and the time of its profile."""
         return f"{self}/facts"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.model.trial_result import TrialResult
+from tb_dlprof_plugin.model.user_folders import data_folder
 
 _MOST_BYTES = 4_000_000
 """Of the file; what is older is left out when it is read."""
@@ -36,8 +36,7 @@ class ForecastAccuracy:
 
 def record_path() -> Path:
     """Of the file."""
-    data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return Path(data) / "tb_dlprof" / "forecasts.jsonl"
+    return data_folder() / "forecasts.jsonl"
 
 
 def add(result: TrialResult, torch_version: str, day: str) -> None:

@@ -30,9 +30,6 @@ class _FileBlob(StoredBlob):
     def read(self) -> bytes:
         return self._read(self.placed.blob)
 
-    def read_summary(self) -> bytes | None:
-        return None if self.placed.summary is None else self._read(self.placed.summary)
-
     def read_facts(self) -> bytes | None:
         return None if self.placed.facts is None else self._read(self.placed.facts)
 

@@ -1,6 +1,6 @@
 """The figures of all runs of a TensorBoard, read in steps and kept.
 
-They are in the summaries next to the profiles; a profile without one of this version is opened.
+A profile whose figures are not kept (`pages.kept_runs`) is opened.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
-from tb_dlprof_plugin.pages.stored_summary import stored_summary
-from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.pages.kept_runs import computed_run, kept_runs
+from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.facts_ahead import AT_ONCE
@@ -27,7 +26,7 @@ BUDGET_S = 0.5
 _KEPT_BYTES = 64_000_000
 """Of the figures as JSON: 5 to 20 kB each."""
 _CHUNK = 64
-"""Summaries between two looks at the clock."""
+"""Profiles whose bytes are read between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,7 @@ class RecordedRuns:
 
     def __init__(self) -> None:
         self._kept: LastUsed[RecordedRun | FailedRun] = LastUsed(_KEPT_BYTES, lambda run: len(msgspec.json.encode(run)))
+        self._asked: set[Hashable] = set()
         self._reading = threading.Lock()
         self.failures = 0
 
@@ -73,32 +73,41 @@ class RecordedRuns:
 
     def _read_more(self, store: ProfileStore[StoredBlob], wanted: Sequence[StoredBlob], stop: float) -> None:
         unknown = [latest for latest in wanted if self._kept.known(latest.key) is None]
-        opened: list[StoredBlob] = []
+        unasked = [latest for latest in unknown if latest.key not in self._asked]
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for at in range(0, len(unknown), _CHUNK):
-                chunk = unknown[at : at + _CHUNK]
-                for latest, summary in zip(chunk, pool.map(stored_summary, chunk), strict=True):
-                    if summary is None:
-                        opened.append(latest)
-                    else:
-                        self._kept.keep(latest.key, summary)
+            for at in range(0, len(unasked), _CHUNK):
+                chunk = unasked[at : at + _CHUNK]
+                blobs = pool.map(_bytes_of, chunk)
+                found = kept_runs([(latest.ref, blob) for latest, blob in zip(chunk, blobs, strict=True)])
+                for latest, kept in zip(chunk, found, strict=True):
+                    self._asked.add(latest.key)
+                    if kept is not None:
+                        self._kept.keep(latest.key, kept)
                 if time.monotonic() > stop:
                     break
-        # Those whose profiles are opened come last, at least one in each pass: it takes longer than many summaries.
-        for latest in opened:
-            figures = _figures(store, latest)
-            self.failures += isinstance(figures, FailedRun)
-            self._kept.keep(latest.key, figures)
+        # Those whose profiles are opened come last, at least one in each pass: it takes longer than many kept ones.
+        for latest in unknown:
+            if latest.key not in self._asked or self._kept.known(latest.key) is not None:
+                continue
+            computed = _figures(latest)
+            self.failures += isinstance(computed, FailedRun)
+            self._kept.keep(latest.key, computed)
             if time.monotonic() > stop:
                 return
 
 
-def _figures(store: ProfileStore[StoredBlob], blob: StoredBlob) -> RecordedRun | FailedRun:
+def _bytes_of(blob: StoredBlob) -> bytes:
+    """The profile's bytes; none where they cannot be read, which `_figures` says."""
+    try:
+        return blob.read()
+    except ProfileError:
+        return b""
+
+
+def _figures(blob: StoredBlob) -> RecordedRun | FailedRun:
     run = blob.ref.run
     try:
-        # By itself, without its other ranks.
-        view = ProfileView(store.profile(blob))
-        return recorded_run(view, blob.ref, view.selection())
+        return computed_run(blob.ref, blob.read())
     except ProfileError as error:
         return FailedRun(run, f"Run {run!r} cannot be shown: {error}.")
     except Exception as error:

@@ -47,14 +47,10 @@ class _ProviderBlob(StoredBlob):
     provider: Any
     context: Any
     blob_key: str
-    summary_key: str | None
     facts_key: str | None
 
     def read(self) -> bytes:
         return self._read(self.blob_key)
-
-    def read_summary(self) -> bytes | None:
-        return None if self.summary_key is None else self._read(self.summary_key)
 
     def read_facts(self) -> bytes | None:
         return None if self.facts_key is None else self._read(self.facts_key)
@@ -98,18 +94,18 @@ class DataProviderSource:
             self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES, **wanted
         )
         return [
-            self._blob(run, tag, datum, *(keys.get((datum.step, datum.wall_time)) for keys in beside))
+            self._blob(run, tag, datum, facts.get((datum.step, datum.wall_time)))
             for run, tags in data.items()
             for text, values in tags.items()
             if (tag := Tag.parse(text)) is not None
-            for beside in ([_keys(tags.get(name, ())) for name in (tag.of_summaries, tag.of_facts)],)
+            for facts in (_keys(tags.get(tag.of_facts, ())),)
             for datum in values
             if datum.values
         ]
 
-    def _blob(self, run: str, tag: Tag, datum: Any, summary_key: str | None, facts_key: str | None) -> StoredBlob:
+    def _blob(self, run: str, tag: Tag, datum: Any, facts_key: str | None) -> StoredBlob:
         ref, key = RunRef(run, tag.session, tag.rank, int(datum.step)), datum.values[0].blob_key
-        return _ProviderBlob(ref, (key, datum.wall_time), self.provider, self.context, key, summary_key, facts_key)
+        return _ProviderBlob(ref, (key, datum.wall_time), self.provider, self.context, key, facts_key)
 
 
 def _keys(values: Iterable[Any]) -> dict[tuple[int, float], str]:

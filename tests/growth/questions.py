@@ -18,12 +18,12 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.run_writer import facts_beside
 from tb_dlprof_plugin.fleet.several_jobs.compare_jobs import compare_jobs
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.distributed import distributed_page
 from tb_dlprof_plugin.pages.rank_lines import rank_lines_page
-from tb_dlprof_plugin.pages.stored_summary import stored_with
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
@@ -62,7 +62,8 @@ def questions(one: Recording) -> Iterator[Question]:
 def _import(paths: Sequence[Path]) -> str:
     for path in paths:
         profile = analyze_trace(path)
-        event_file_content(profile, 1, *stored_with(profile))
+        blob = encode(profile)
+        event_file_content(profile, 1, facts_beside(profile, blob), blob)
     return ""
 
 

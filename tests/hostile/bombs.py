@@ -45,7 +45,7 @@ SIZE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bomb:
-    """Blobs of one kind: "profile", "facts" (of ranks of one job), "summary", "trial", "header" or "file"."""
+    """Blobs of one kind: "profile", "facts" (of ranks of one job), "trial", "header" or "file"."""
 
     kind: str
     name: str
@@ -63,7 +63,7 @@ class Measured:
 
 def bombs() -> Iterator[Bomb]:
     """All of them."""
-    for kind, builder in (("profile", profiles), ("summary", summaries), ("trial", trials), ("header", headers)):
+    for kind, builder in (("profile", profiles), ("trial", trials), ("header", headers)):
         for name, blob in builder():
             yield Bomb(kind, name, [blob])
     for name, blob in event_files():
@@ -178,30 +178,6 @@ def _op() -> bytes:
     ops = pb.Ops(name=zero, kind=zero, op_type=zero, module=zero, role=zero, top=no, tensor_core_eligible=zero,
                  continuation=no, shapes=zero, dtypes=zero)  # fmt: skip
     return pb.Profile(ops=ops).SerializeToString()
-
-
-def summaries(size: int = SIZE) -> Iterator[tuple[str, bytes]]:
-    """Summaries, with what a real one has before the bomb."""
-
-    def blob(figures: str, advice: str = "[]", version: str = '"x"', ballast: int = 0) -> bytes:
-        text = (
-            f'{{"noise":"{noise(ballast // 2).hex()}","code_version":{version},"figures":{figures},"advice":{advice}}}'
-        )
-        return gzip.compress(text.encode(), mtime=0)
-
-    yield "gzip", gzip.compress(b" " * 60 * size, mtime=0)
-    for ballast in (0, size):
-        name = "many " if ballast else ""
-        yield f"{name}empty findings", blob("{}", "[" + "{}," * (5 * size) + "{}]", ballast=ballast)
-        one = '{"rule":"","severity":"","problem":"","change":"","saving_ns":null,"saving_percent":null}'
-        rows = size // len(one) if not ballast else 8 * size // len(one)
-        yield f"{name}sound findings", blob("{}", f"[{','.join([one] * rows)}]", ballast=ballast)
-        yield f"{name}iterations", blob('{"iteration_ns":[' + "0," * (4 * size) + "0]}", ballast=ballast)
-        groups = ",".join(f'"{n}":0' for n in range(size // 2))
-        yield f"{name}groups", blob('{"group_ns":{' + groups + "}}", ballast=ballast)
-    yield "brackets", blob("[" * size)
-    yield "brackets in an unknown field", gzip.compress(b'{"x":' + b"[" * 900_000, mtime=0)
-    yield "digits", blob('{"iterations":' + "9" * 900_000 + "}")
 
 
 def trials(size: int = SIZE) -> Iterator[tuple[str, bytes]]:

@@ -17,7 +17,6 @@ from support.stored_profiles import mutated
 from tensorboard.compat.proto.event_pb2 import Event
 
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts
-from tb_dlprof_plugin.pages.stored_summary import decode_summary
 from tb_dlprof_plugin.store.codec import ProfileError, decode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
@@ -48,7 +47,7 @@ def mutated_file(sound: bytes, source: random.Random) -> bytes:
 
 
 def read_everything(path: Path) -> bool:
-    """Reads all profiles, summaries and facts of a file; False where it is refused with one sentence.
+    """Reads all profiles and facts of a file; False where it is refused with one sentence.
 
     Raises:
         AssertionError: the refusal is no sentence.
@@ -57,8 +56,6 @@ def read_everything(path: Path) -> bool:
     try:
         for stored in read_blobs(path, "run"):
             decode(stored.blob)
-            if stored.summary is not None:
-                decode_summary(stored.summary, stored.ref)
             if stored.facts is not None:
                 with contextlib.suppress(ProfileError):
                     decode_facts(stored.facts)
@@ -73,7 +70,7 @@ _MARK, _BLOB = b"\x00record\x00", b"\x00blob\x00"
 
 
 def unpacked(file: bytes) -> bytes:
-    """The records of a file, profiles and summaries in them out of their gzip: what a change of one byte can mean."""
+    """The records of a file, profiles in them out of their gzip: what a change of one byte can mean."""
     return _MARK.join(map(_unpacked_record, _records(file)))
 
 
@@ -111,7 +108,7 @@ def _content(blob: bytes) -> bytes:
 
 
 def _value_changed(record: bytes, source: random.Random) -> bytes:
-    """The event with another profile, summary or rank's facts, or with names and numbers around them changed."""
+    """The event with another profile or rank's facts, or with names and numbers around them changed."""
     try:
         event = Event.FromString(record)
     except DecodeError:
@@ -139,8 +136,7 @@ def _blob_changed(blob: bytes, source: random.Random) -> bytes:
     if not blob.startswith(b"\x1f\x8b"):
         return _facts_changed(blob, source)
     content = gzip.decompress(blob)
-    is_summary = content[:1] == b"{"
-    if is_summary or source.random() < 0.5:
+    if source.random() < 0.5:
         return gzip.compress(bytes_changed(content, source, source.choice((1, 2, 8))), 1, mtime=0)
     return gzip.compress(mutated(pb.Profile.FromString(content), source).SerializeToString(), 1, mtime=0)
 

@@ -26,13 +26,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 _DECODERS = [
     "tb_dlprof_plugin.readers", "tb_dlprof_plugin.store", "tb_dlprof_plugin.analysis", "tb_dlprof_plugin.model",
-    "tb_dlprof_plugin.fleet.facts_codec", "tb_dlprof_plugin.pages.stored_summary",
+    "tb_dlprof_plugin.fleet.facts_codec",
 ]  # fmt: skip
 with atheris.instrument_imports(include=_DECODERS):
     from hostile import event_files, outcome
     from support import broken_traces
 
-    from tb_dlprof_plugin.pages.stored_summary import write_summarized_run
+    from tb_dlprof_plugin.fleet.run_writer import write_run
 
 _OURS = 0.5
 """Share of the inputs that our mutations make."""
@@ -61,7 +61,7 @@ def stored_files(folder: Path) -> tuple[list[bytes], Mutate, Fault]:
     path = folder / "events.out.tfevents.1.tb_dlprof"
     seeds = []
     for number, profile in enumerate(outcome.small_profiles()):
-        seeds.append(event_files.unpacked(write_summarized_run(folder / str(number), profile).read_bytes()))
+        seeds.append(event_files.unpacked(write_run(folder / str(number), profile).read_bytes()))
 
     def mutate(data: bytes, source: random.Random) -> bytes:
         try:

@@ -26,10 +26,10 @@ from tb_dlprof_plugin.fleet.answers.job_of import job_of
 from tb_dlprof_plugin.fleet.facts_codec import decode_facts, encode_facts
 from tb_dlprof_plugin.fleet.facts_of_profile import facts_of_profile
 from tb_dlprof_plugin.fleet.rank_facts import RankFacts
+from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.pages.distributed import distributed_page
 from tb_dlprof_plugin.pages.rank_lines import RankLinesPage, rank_lines_page
-from tb_dlprof_plugin.pages.stored_summary import write_summarized_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.reclassify import reclassified
@@ -123,7 +123,7 @@ def event_file(folder: Path) -> Try:
     """Reads event files in which bytes, records, messages or numbers are wrong."""
     sound = []
     for number, profile in enumerate(small_profiles()):
-        sound.append(write_summarized_run(folder / "sound" / str(number), profile).read_bytes())
+        sound.append(write_run(folder / "sound" / str(number), profile).read_bytes())
     path = folder / "events.out.tfevents.1.tb_dlprof"
 
     def one(source: random.Random) -> Outcome:
@@ -136,7 +136,7 @@ def event_file(folder: Path) -> Try:
 def requests(folder: Path) -> Try:
     """Sends requests that no page of ours makes to a server with recorded runs."""
     for number, profile in enumerate(small_profiles()):
-        write_summarized_run(folder / "logdir" / f"run{number}", profile)
+        write_run(folder / "logdir" / f"run{number}", profile)
     server = Server(folder / "logdir")
 
     def one(source: random.Random) -> Outcome:

@@ -28,7 +28,6 @@ from tb_dlprof_plugin.fleet.stored_facts import facts_of_job
 from tb_dlprof_plugin.metrics.run_figures import run_figures
 from tb_dlprof_plugin.model.trial_result import decode_trial
 from tb_dlprof_plugin.pages.distributed import distributed_page
-from tb_dlprof_plugin.pages.stored_summary import decode_summary
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError, decode
@@ -72,11 +71,6 @@ def facts(blobs: list[bytes]) -> str:
     return found.unreadable[0] if found.unreadable else "read"
 
 
-def summary(blobs: list[bytes]) -> str:
-    """Reads a summary. One that is refused has no sentence: the profile is opened."""
-    return "refused" if decode_summary(blobs[0], REF) is None else "read"
-
-
 def trial(blobs: list[bytes]) -> str:
     """Reads the result of a trial. One that is refused is as if there was none."""
     return "refused" if decode_trial(blobs[0]) is None else "read"
@@ -95,9 +89,7 @@ def file(blobs: list[bytes]) -> str:
         return "read"
 
 
-KINDS: dict[str, Callable[[list[bytes]], str]] = {
-    one.__name__: one for one in (profile, facts, summary, trial, header, file)
-}
+KINDS: dict[str, Callable[[list[bytes]], str]] = {one.__name__: one for one in (profile, facts, trial, header, file)}
 
 
 def measure(bomb: Bomb) -> None:

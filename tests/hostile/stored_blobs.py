@@ -23,7 +23,6 @@ from tb_dlprof_plugin.fleet.facts_codec import decode_ranks, encode_facts
 from tb_dlprof_plugin.metrics.run_figures import run_figures
 from tb_dlprof_plugin.model.trial_result import decode_trial, encode_trial
 from tb_dlprof_plugin.pages.distributed import distributed_page
-from tb_dlprof_plugin.pages.stored_summary import decode_summary, stored_with
 from tb_dlprof_plugin.pages.tried import tried_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
@@ -37,9 +36,9 @@ _Blob = Callable[[random.Random], bool]
 
 
 def blobs(folder: Path) -> Try:
-    """Reads profiles, facts, summaries, trials and headers with other bytes, numbers, lists and texts."""
+    """Reads profiles, facts, trials and headers with other bytes, numbers, lists and texts."""
     profiles = small_profiles()
-    kinds: list[_Blob] = [_profiles(profiles), _facts(), _summaries(profiles), _trials(profiles[0]), _headers(profiles)]
+    kinds: list[_Blob] = [_profiles(profiles), _facts(), _trials(profiles[0]), _headers(profiles)]
 
     def one(source: random.Random) -> Outcome:
         (kind,) = source.choices(kinds, (35, 40, 15, 7, 3))
@@ -146,24 +145,6 @@ def _changed_value(content: Any, source: random.Random) -> Any:
         return bytes_changed(content, source, source.choice((1, 2, 8)))
     alike = [one for one in _VALUES if type(one) is type(content)]
     return source.choice(alike if alike and source.random() < 0.7 else _VALUES)
-
-
-def _summaries(profiles: list[Any]) -> _Blob:
-    stored = [summary for summary, *_ in map(stored_with, profiles) if summary is not None]
-    contents = [gzip.decompress(one) for one in stored]
-
-    def read(source: random.Random) -> bool:
-        content = source.choice(contents)
-        if source.random() < 0.5:
-            content = bytes_changed(content, source, source.choice((1, 1, 2)))
-        else:
-            content = msgspec.json.encode(_changed_json(msgspec.json.decode(content), source))
-        found = decode_summary(gzip.compress(content, 1, mtime=0), all_answers.REF)
-        if found is not None:
-            msgspec.json.encode(found)
-        return found is not None
-
-    return read
 
 
 def _changed_json(content: Any, source: random.Random) -> Any:

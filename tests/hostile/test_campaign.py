@@ -8,7 +8,7 @@ import pytest
 from hostile import campaign, event_files, outcome
 from hostile.campaign import Counts
 
-from tb_dlprof_plugin.pages.stored_summary import write_summarized_run
+from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
 
@@ -85,7 +85,7 @@ def test_the_first_input_of_each_fault_is_kept() -> None:
 
 def test_an_event_file_out_of_its_gzip_becomes_the_same_file_again(tmp_path: Path) -> None:
     (profile, *_) = outcome.small_profiles()
-    sound = write_summarized_run(tmp_path / "run", profile)
+    sound = write_run(tmp_path / "run", profile)
     changed = tmp_path / "again" / sound.name
     changed.parent.mkdir()
     changed.write_bytes(event_files.packed_again(event_files.unpacked(sound.read_bytes())))

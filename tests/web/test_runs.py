@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from web.conftest import BOTH_LOADERS
 
-from tb_dlprof_plugin.pages.recorded_run import recorded_run
-from tb_dlprof_plugin.pages.stored_summary import encode_summary
-from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.profile_store import ProfileStore
-from tb_dlprof_plugin.store.reclassify import opened as opened_profile
-from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web import recorded_runs
 from tb_dlprof_plugin.web.run_source import DataProviderSource
 
@@ -67,70 +64,55 @@ _TAG = "tb_dlprof/v1/s1/rank0"
 class _Provider:
     """A data provider of three runs that counts which profiles are read."""
 
-    def __init__(self, blob: bytes, summary: bytes | None = None) -> None:
-        self.blob, self.summary, self.read = blob, summary, 0
+    def __init__(self, blob: bytes) -> None:
+        self.blob, self.read = blob, 0
 
     def read_blob_sequences(self, *_: Any, **__: Any) -> Any:
         def datum(run: str) -> Any:
             value = type("Reference", (), {"blob_key": run})
             return type("Datum", (), {"step": 0, "wall_time": 1.0, "values": [value]})
 
-        def summaries(run: str) -> Any:
-            return {} if self.summary is None else {f"{_TAG}/summary": [datum(f"{run} summary")]}
+        return {run: {_TAG: [datum(run)]} for run in ("b", "a", "c")}
 
-        return {run: {_TAG: [datum(run)], **summaries(run)} for run in ("b", "a", "c")}
-
-    def read_blob(self, _: Any, blob_key: str) -> bytes:
-        if blob_key.endswith("summary"):
-            assert self.summary is not None
-            return self.summary
+    def read_blob(self, *_: Any, **__: Any) -> bytes:
         self.read += 1
         return self.blob
 
 
-def test_a_response_reads_as_much_as_its_time_allows_and_keeps_it(training) -> None:
-    from tb_dlprof_plugin.store.codec import encode
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
+
+def test_a_response_opens_as_many_as_its_time_allows_and_keeps_them(training, own_cache) -> None:
     provider = _Provider(encode(training("fp32").profile()))
     runs = recorded_runs.RecordedRuns()
     counts = []
     for _ in range(4):
         found = runs.read(ProfileStore(DataProviderSource(provider, None, "")), budget_s=0.0)
         counts.append((len(found.recorded), found.total, provider.read))
-    assert counts == [(1, 3, 1), (2, 3, 2), (3, 3, 3), (3, 3, 3)]
+    # All are read once to see what is kept, and again to be opened.
+    assert counts == [(1, 3, 4), (2, 3, 5), (3, 3, 6), (3, 3, 6)]
     assert [one.ref.run for one in found.recorded] == ["a", "b", "c"]
 
 
-def test_a_table_of_runs_with_summaries_opens_no_profile_and_says_the_same(training) -> None:
-    from tb_dlprof_plugin.store.codec import encode
-
-    profile = training("fp32").profile()
-    view = ProfileView(opened_profile(encode(profile)))
-    summary = encode_summary(recorded_run(view, RunRef("before it was moved", "s1", 0, 0), view.selection()))
-    by_summary, opened = _Provider(encode(profile), summary), _Provider(encode(profile))
-    tables = [
-        recorded_runs.RecordedRuns().read(ProfileStore(DataProviderSource(one, None, "")), budget_s=60.0)
-        for one in (by_summary, opened)
-    ]
-    assert (by_summary.read, opened.read) == (0, 3)
+def test_a_server_that_starts_later_opens_no_profile_and_says_the_same(training, own_cache) -> None:
+    provider = _Provider(encode(training("fp32").profile()))
+    reads, tables = [], []
+    for _ in range(2):
+        tables.append(
+            recorded_runs.RecordedRuns().read(ProfileStore(DataProviderSource(provider, None, "")), budget_s=60.0)
+        )
+        reads.append(provider.read)
+    assert reads == [6, 9]
     assert tables[0] == tables[1]
     assert [one.ref.run for one in tables[0].recorded] == ["a", "b", "c"]
 
 
-def test_a_summary_that_is_of_no_use_is_passed_over(training) -> None:
-    from tb_dlprof_plugin.store.codec import encode
-
-    provider = _Provider(encode(training("fp32").profile()), b"damaged")
-    table = recorded_runs.RecordedRuns().read(ProfileStore(DataProviderSource(provider, None, "")), budget_s=60.0)
-    assert (provider.read, len(table.recorded)) == (3, 3)
-
-
-def test_those_who_ask_together_read_each_profile_once(training) -> None:
-    from tb_dlprof_plugin.store.codec import encode
-
+def test_those_who_ask_together_read_each_profile_once(training, own_cache) -> None:
     provider = _Provider(encode(training("fp32").profile()))
     runs = recorded_runs.RecordedRuns()
     with ThreadPoolExecutor(8) as pool:
         found = [pool.submit(runs.read, ProfileStore(DataProviderSource(provider, None, "")), 60.0) for _ in range(8)]
     assert {len(one.result().recorded) for one in found} == {3}
-    assert provider.read == 3
+    assert provider.read == 6

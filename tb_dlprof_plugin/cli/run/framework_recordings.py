@@ -18,7 +18,7 @@ import msgspec
 
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.capture.launcher.protocol import RECORDING, ProcessStatus
-from tb_dlprof_plugin.pages.stored_summary import write_summarized_run
+from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.log_directory import ENDINGS, SESSIONS
 from tb_dlprof_plugin.store.run_files import entry_named
@@ -42,7 +42,7 @@ def import_recordings(processes: Sequence[ProcessStatus], run_directory: Path, s
                 facts = msgspec.structs.replace(
                     profile.facts, unprofiled_before_ns=process.before_ns, unprofiled_after_ns=process.after_ns
                 )
-                write_summarized_run(run_directory, replace(profile, facts=facts))
+                write_run(run_directory, replace(profile, facts=facts))
         except (TraceError, OSError) as error:
             command = f"tb-dlprof import {shlex.quote(str(file))} --logdir {shlex.quote(str(run_directory.parent))}"
             failures.append(f"The profile of {file} was not written: {error} Run `{command}`.")

@@ -29,8 +29,8 @@ from tb_dlprof_plugin.cli.run.results import Written, read_written, why_nothing
 from tb_dlprof_plugin.cli.run.script import environment
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
 from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.fleet.run_writer import write_run
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.pages.stored_summary import write_summarized_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nsys.report_file import find_nsys
 from tb_dlprof_plugin.readers.nsys.trace_format import REPORT_ENDINGS
@@ -115,7 +115,7 @@ class NsysRun:
         try:
             profiles = analyze_ranks(report, session=self.output.directory.name, options=options)
             for profile in _with_timed_steps(profiles, processes):
-                write_summarized_run(self.output.directory, profile)
+                write_run(self.output.directory, profile)
         except (TraceError, OSError) as error:
             tell(f"tb-dlprof: {error}")
             return []
