@@ -74,6 +74,6 @@ MODELS: dict[str, ModelSpec] = {
         build=lambda shape, classes: ConvTransformer(shape, classes),
         num_classes=1000,
         full=Setting((3, 224, 224), 64),
-        quick=Setting((3, 64, 64), 8),
+        quick=Setting((3, 64, 64), 2),
     ),
 }

@@ -9,6 +9,7 @@ import sys
 
 import msgspec
 import pytest
+from support.marks import long
 
 from tb_dlprof_plugin.model.run_facts import CompileCall, CudagraphSkip, GraphBreak, RunFacts
 from tb_dlprof_plugin.readers.inductor.compilation_text import counted, graph_break_of, reason_of, skip_of
@@ -93,6 +94,7 @@ def test_planted_breaks_and_guards_are_noted_with_their_lines(tmp_path):
     assert facts.compile_calls == [CompileCall(f"program.py:{_line('call = torch.compile(broken')}", backend="eager")]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_clean_script_has_one_compilation_and_nothing_else(tmp_path):
     facts = _facts(tmp_path, "clean")
@@ -104,6 +106,7 @@ def test_a_clean_script_has_one_compilation_and_nothing_else(tmp_path):
     assert (again.compilations[0].cache_hits, again.compilations[0].cache_misses) == (1, 0)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_graph_that_gets_no_cuda_graph_is_noted_with_the_reason(tmp_path):
     (skip,) = _facts(tmp_path, "skipped").cudagraph_skips
@@ -118,6 +121,7 @@ def test_a_skipped_cuda_graph_has_the_line_that_inductor_names():
     assert skip_of("") == CudagraphSkip("", "unknown")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_code_for_sizes_that_vary_is_noted(tmp_path):
     first, second = _facts(tmp_path, "dynamic").compilations
@@ -125,6 +129,7 @@ def test_code_for_sizes_that_vary_is_noted(tmp_path):
     assert "size mismatch" in second.recompile_reason
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_function_that_dynamo_gave_up_is_noted_with_its_place(tmp_path):
     failed = [one for one in _facts(tmp_path, "failed").compilations if one.failure]
@@ -174,6 +179,7 @@ print(json.dumps([one.co_filename for one in torch._dynamo.utils.get_compilation
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_dynamo_compiles_nothing_of_the_hook_where_it_falls_back_to_calls_of_modules(tmp_path):
     """Behind a break in a loop the whole function runs in Python, with our calls of modules."""
@@ -232,7 +238,7 @@ print(json.dumps(graphs))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("how", "more"), [("module", 0), ("in place", 0), ("function", 1)])
+@pytest.mark.parametrize(("how", "more"), [("module", 0), long("in place", 0), long("function", 1)])
 def test_a_layer_that_calls_the_call_of_modules_is_not_compiled_in_each_step(tmp_path, how: str, more: int):
     """What Dynamo compiles is guarded by the code of ``nn.Module.__call__``; a function is compiled once more."""
     program = tmp_path / "program.py"

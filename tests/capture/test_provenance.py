@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.marks import long
 
 from tb_dlprof_plugin.capture.compiled import provenance
 from tb_dlprof_plugin.capture.compiled.after_import import after_import
@@ -211,7 +212,7 @@ def test_a_compiled_training_has_the_modules_of_its_kernels_with_a_cold_cache_an
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("environment", "level"), [({}, 2), ({"INDUCTOR_PROVENANCE": "0"}, 0), ({"TB_DLPROF_PROVENANCE": "0"}, 0)]
+    ("environment", "level"), [({}, 2), long({"INDUCTOR_PROVENANCE": "0"}, 0), long({"TB_DLPROF_PROVENANCE": "0"}, 0)]
 )
 def test_the_level_is_set_when_inductor_is_imported_and_never_against_the_user(tmp_path, environment, level):
     code = (

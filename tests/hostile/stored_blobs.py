@@ -41,7 +41,7 @@ def blobs(folder: Path) -> Try:
     kinds: list[_Blob] = [_profiles(profiles), _facts(), _trials(profiles[0]), _headers(profiles)]
 
     def one(source: random.Random) -> Outcome:
-        (kind,) = source.choices(kinds, (35, 40, 15, 7, 3))
+        (kind,) = source.choices(kinds, (40, 45, 10, 5))
         return timed(lambda: kind(source), LONGEST_S)
 
     return one

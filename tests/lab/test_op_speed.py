@@ -172,7 +172,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path: Path, monkeypatch: pytest.M
     assert known.gpus == {"product": {GPU}}
     assert {*known.tables} == {("product", "fp16")}
     product = known.tables["product", "fp16"]
-    found = known.ratio("product", "fp16", tuple(product.features[0]))
+    found = product.ratio(tuple(product.features[0]))
     assert found is not None
     assert found.value == pytest.approx(0.25)
 
