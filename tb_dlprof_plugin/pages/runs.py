@@ -191,7 +191,7 @@ def _headline(rows: list[RunRow], total: int) -> str:
     compared = [row for row in rows if row.speedup is not None]
     counts = [(name, sum(row.change == name for row in compared)) for name in ("faster", "slower", "within noise")]
     known = [f"{count} {name}" for name, count in counts if count]
-    text = f"{len(rows)} runs"
+    text = f"{len(rows)} runs" if len(rows) == total else f"{len(rows)} of {total} runs"
     if known:
         text += f"; {', '.join(known)} than their base" if "within noise" not in known[-1] else _with_noise(known)
     best = max((row for row in compared if row.change == "faster"), key=lambda row: row.speedup or 0.0, default=None)

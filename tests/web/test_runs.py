@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from web.conftest import BOTH_LOADERS
 
+from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.profile_store import ProfileStore
 from tb_dlprof_plugin.web import recorded_runs
@@ -87,12 +88,14 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_response_opens_as_many_as_its_time_allows_and_keeps_them(training, own_cache) -> None:
     provider = _Provider(encode(training("fp32").profile()))
     runs = recorded_runs.RecordedRuns()
-    counts = []
+    counts, headlines = [], []
     for _ in range(4):
         found = runs.read(ProfileStore(DataProviderSource(provider, None, "")), budget_s=0.0)
         counts.append((len(found.recorded), found.total, provider.read))
+        headlines.append(many_runs_page(found.recorded, total=found.total).headline)
     # All are read once to see what is kept, and again to be opened.
     assert counts == [(1, 3, 4), (2, 3, 5), (3, 3, 6), (3, 3, 6)]
+    assert headlines == ["1 of 3 runs.", "2 of 3 runs.", "3 runs.", "3 runs."]
     assert [one.ref.run for one in found.recorded] == ["a", "b", "c"]
 
 
