@@ -33,9 +33,10 @@ TRAINED = "trained here"
 OF_TESTS = {
     "gpt/fp32": "energy/recorded/gpt/fp32",
     "gpt/amp-bf16": "energy/recorded/gpt/bf16",
+    "gpt/compiled": "compiled/hook/gpt.default",
     "two_ranks": "ranks/recorded/ddp_slow_host",
 }
-"""Runs with memory and energy, and a job whose second rank is slow: name here, and folder in `tests/data`."""
+"""Runs with memory and energy, one of torch.compile, and a job whose second rank is slow: name here, and folder in `tests/data`."""
 RECORDED_PAIR = ("recorded/resnet50/fp32", "recorded/resnet50/amp-fp16")
 """Base and candidate of the comparison that is opened first."""
 START_TIMEOUT_S = 120

@@ -47,6 +47,7 @@ PAGES = {
     "timeline": "lenet/amp-fp16",
     "tensor_cores": RUN,
     "roofline": RUN,
+    "compiled": "compiled",
     "memory": "memory",
     "plan": "gpt",
     "energy": "gpt",
@@ -64,7 +65,7 @@ SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-b
 
 
 def runs(logdir: Path) -> int:
-    """The recorded runs, one with memory, one of two ranks and one with energy, in ``logdir``; returns the number of
+    """The recorded runs, one with memory, one of two ranks, one with energy and one of torch.compile, in ``logdir``; returns the number of
     profiles in the index."""
     recorded = ROOT / "demo" / "recorded"
     events = sorted(recorded.rglob("events.out.tfevents.*"))
@@ -75,7 +76,8 @@ def runs(logdir: Path) -> int:
     write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
     shutil.copytree(ROOT / "tests" / "data" / "ranks" / "recorded" / "ddp_slow_gpu", logdir / "two_ranks")
     shutil.copytree(ROOT / "tests" / "data" / "energy" / "recorded" / "gpt" / "fp32", logdir / "gpt")
-    return len(events) + 4
+    shutil.copytree(ROOT / "tests" / "data" / "compiled" / "hook" / "gpt.default", logdir / "compiled")
+    return len(events) + 5
 
 
 @contextmanager
