@@ -12,6 +12,7 @@ import itertools
 import numpy as np
 
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls, op_or_region
+from tb_dlprof_plugin.model.grouping import sorted_values
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.tree import any_in_subtree
@@ -28,9 +29,12 @@ ACTIVITIES = ("dataloader", "synchronising", "copying", "launching", "ops", "pyt
 def split_by_activity(view: ProfileView, start_ns: Ints, stop_ns: Ints) -> Ints:
     """Time of each window by `ACTIVITIES` (ns), shape (windows, 7): rows sum to the windows' lengths."""
     result = np.zeros((len(start_ns), len(ACTIVITIES)), dtype=np.int64)
-    reached = [covered(intervals, start_ns, stop_ns) for intervals in _up_to_each(view)]
-    result[:, :-1] = np.diff(np.transpose(reached), axis=1, prepend=0)
-    result[:, -1] = stop_ns - start_ns - result[:, :-1].sum(axis=1)
+    before = np.zeros(len(start_ns), dtype=np.int64)
+    for activity, intervals in enumerate(_up_to_each(view)):
+        reached = covered(intervals, start_ns, stop_ns)
+        result[:, activity] = reached - before
+        before = reached
+    result[:, -1] = stop_ns - start_ns - before
     return result
 
 
@@ -94,7 +98,7 @@ def _leading_up(view: ProfileView, training: Bools) -> Intervals:
     launch = np.flatnonzero(_is_launch(view) & runtime & training & (owner >= 0))
     until = np.zeros(len(calls), dtype=np.int64)
     np.maximum.at(until, owner[launch], calls.start_ns[launch] + calls.duration_ns[launch])
-    tops = np.unique(owner[launch])
+    tops = sorted_values(owner[launch])
     return union(calls.start_ns[tops], until[tops])
 
 

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.duration_stats import Figure, figure
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.op_idle import idle_pieces
 from tb_dlprof_plugin.metrics.unattributed_ops import AllOps, all_ops, selected_activities
+from tb_dlprof_plugin.model.grouping import sorted_values
 from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import outermost
@@ -70,7 +71,7 @@ def op_statistics(view: ProfileView, selection: Selection) -> OpStatistics:
     idle = idle_pieces(view, selection)
     idle_ns = np.zeros(len(calls) + 1, dtype=np.int64)
     np.add.at(idle_ns, idle.call, idle.duration_ns)
-    idle_calls = np.unique(idle.call)
+    idle_calls = sorted_values(idle.call)
     place = np.full(len(calls) + 1, -1, dtype=np.int64)
     place[ranges] = found.of_range
     return OpStatistics(
@@ -121,7 +122,7 @@ class _Nearest:
     """Finds by row and time the last instance that began no later, else the first of the row; -1 where it has none."""
 
     def __init__(self, row: Ints, start_ns: Ints) -> None:
-        self._times = np.unique(start_ns)
+        self._times = sorted_values(start_ns)
         self._order = np.lexsort((start_ns, row))
         self._row = row[self._order]
         self._keys = self._key(self._row, start_ns[self._order])

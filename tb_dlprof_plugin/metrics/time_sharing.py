@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import sorted_values
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
 from tb_dlprof_plugin.model.profile import Ints
 
@@ -93,7 +94,7 @@ def gaps(busy: Intervals, windows: tuple[Ints, Ints]) -> Pieces:
 def label(pieces: Pieces, owners: tuple[Ints, Ints, Ints]) -> tuple[Pieces, Ints]:
     """The pieces cut where the owners' disjoint, sorted intervals begin and end, and the owner of each, -1 for none."""
     row, start, stop = owners
-    marks = np.unique(np.concatenate((start, stop)))
+    marks = sorted_values(np.concatenate((start, stop)))
     first = np.searchsorted(marks, pieces.start_ns, side="right")
     last = np.searchsorted(marks, pieces.stop_ns, side="left")
     count = last - first + 1

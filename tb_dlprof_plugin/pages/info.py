@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import ATTRIBUTED, Attribution, KernelKind
 from tb_dlprof_plugin.model.struct_from import struct_from
 from tb_dlprof_plugin.pages.common import NoteItem, note_items
@@ -68,7 +69,7 @@ def info_page(view: ProfileView, ref: RunRef) -> Info:
         steps=0 if unmarked(view) else len(profile.iterations),
         steps_found_by=profile.iterations.found_by,
         calls=len(profile.calls),
-        threads=len(np.unique(profile.calls.thread)),
+        threads=len(distinct(profile.calls.thread)),
         gpus=list(profile.iterations.gpu_ids),
         streams=len(np.unique(np.stack((launches.device, launches.stream)), axis=1).T),
         kernels=int(kernels.sum()),

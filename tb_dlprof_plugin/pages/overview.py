@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
-import numpy as np
 
 from tb_dlprof_plugin.metrics.energy import step_energy
 from tb_dlprof_plugin.metrics.iterations import (
@@ -20,6 +19,7 @@ from tb_dlprof_plugin.metrics.outlier_steps import steady
 from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.pages.columns import Definition
 from tb_dlprof_plugin.pages.common import (
     Coverage,
@@ -253,7 +253,7 @@ def _summary(
         recorder_ns=steps.recorder_ns,
         iteration_deviation_ns=steps.deviation_ns,
         samples_per_second=steps.samples_per_second(facts.batch_size),
-        threads=len(np.unique(profile.calls.thread)),
+        threads=len(distinct(profile.calls.thread)),
         peak_memory_bytes=peak_allocated(view, selection)[0],
         memory_bytes=view.gpu.memory_bytes if view.gpu else None,
         joules_per_step=energy.joules if energy else None,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import sorted_values
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union_of
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -42,7 +43,7 @@ class HostClock:
         """The clock of a CPU that needs this share of its time in some intervals."""
         if not len(intervals[0]) or share == 1.0:
             return self
-        edges = np.unique(np.concatenate([self.edges, *intervals]))
+        edges = sorted_values(np.concatenate([self.edges, *intervals]))
         step = np.diff(self.at(edges))
         inside = covered(intervals, edges[:-1].astype(np.int64), edges[1:].astype(np.int64)) > 0
         step[inside] *= share
@@ -93,7 +94,7 @@ def _found_parts(view: ProfileView, unprofiled: bool) -> _Parts:
     nothing: Intervals = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     waiting, loading = waiting_times(view, view.selection()), loading_times(view, view.selection())
     paused, recorders = (pauses(view, view.selection()), _recorders_own(view)) if unprofiled else (nothing, nothing)
-    edges = np.unique(np.concatenate([[first, last], *waiting, *loading, *paused, *recorders]).astype(np.int64))
+    edges = sorted_values(np.concatenate([[first, last], *waiting, *loading, *paused, *recorders]).astype(np.int64))
     edges = edges[(edges >= first) & (edges <= last)]
     starts, stops = edges[:-1], edges[1:]
     own = covered(paused, starts, stops) > 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import sorted_values
 from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union, union_of
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.names.ops import PROCESS_GROUP_OPS
@@ -29,7 +30,7 @@ def pauses(view: ProfileView, _: Selection) -> Intervals:
     """Times without a launch for long, of which most is not bookkeeping of PyTorch."""
     calls, iterations = view.profile.calls, view.profile.iterations
     launched = view.profile.launches.call
-    call = np.unique(launched[(launched >= 0) & (view.launch_iteration >= 0)])
+    call = sorted_values(launched[(launched >= 0) & (view.launch_iteration >= 0)])
     call = call[np.argsort(calls.start_ns[call], kind="stable")]
     stops = np.maximum.accumulate(calls.start_ns[call] + calls.duration_ns[call])
     begin = np.concatenate([iterations.host_start_ns[:1], stops])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.grouping import sorted_values
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -47,7 +48,7 @@ def launching(view: ProfileView, selection: Selection) -> Launching:
 
 def intersection(one: Intervals, other: Intervals) -> Intervals:
     """What both cover."""
-    edges = np.unique(np.concatenate([*one, *other]))
+    edges = sorted_values(np.concatenate([*one, *other]))
     starts, stops = edges[:-1], edges[1:]
     both = (covered(one, starts, stops) > 0) & (covered(other, starts, stops) > 0)
     return union(starts[both], stops[both])
@@ -55,7 +56,7 @@ def intersection(one: Intervals, other: Intervals) -> Intervals:
 
 def without(one: Intervals, other: Intervals) -> Intervals:
     """What the first covers and the second does not."""
-    edges = np.unique(np.concatenate([*one, *other]))
+    edges = sorted_values(np.concatenate([*one, *other]))
     starts, stops = edges[:-1], edges[1:]
     left = (covered(one, starts, stops) > 0) & (covered(other, starts, stops) == 0)
     return union(starts[left], stops[left])

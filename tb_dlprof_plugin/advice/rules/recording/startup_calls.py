@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import CallKind, Ints
@@ -27,7 +29,7 @@ class OnceOnly:
 
 def once_only(view: ProfileView, iterations: Ints) -> OnceOnly:
     """Of these iterations, given by index."""
-    inside = (view.call_iteration[:, None] == iterations[None, :]).any(axis=1)
+    inside = np.isin(view.call_iteration, iterations)
     loads = view.is_cuda_call(CudaCall.CODE_LOAD)
     loads |= calls_named(view, CallKind.OVERHEAD, lambda name: name.startswith(_LOADING))
     allocates = view.is_cuda_call(*_ALLOCATES)
