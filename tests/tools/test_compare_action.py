@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.marks import long
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / ".github" / "actions" / "compare-runs"
@@ -44,7 +45,7 @@ def _run(tmp_path: Path, base: str, candidate: str, unsure: str = "false") -> tu
 @pytest.mark.parametrize(
     ("base", "candidate", "unsure", "status", "verdict"),
     [
-        ("amp-fp16", "fp32", "false", 0, "not_slower"),
+        long("amp-fp16", "fp32", "false", 0, "not_slower"),
         ("fp32", "amp-fp16", "false", 1, "slower"),
         ("fp32", "fp32", "true", 4, "cannot_say"),
     ],
