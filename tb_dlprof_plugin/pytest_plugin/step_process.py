@@ -186,5 +186,5 @@ class StepProcess:
         kinds = ("FAILED ", "ERROR", "SKIPPED ", "E ")
         said = [line for line in printed if line.startswith(kinds)] or printed
         self.end()
-        last = visible(said[0])[:_LONGEST_LINE] if said else "it says nothing"
+        last = visible(said[0])[:_LONGEST_LINE] if said else "without a message"
         return f"the test ends before its step is there: {last}"

@@ -50,7 +50,7 @@ def _command(*options: str) -> list[str]:
 
 
 def _environment(repository: Path) -> dict[str, str]:
-    """Checkouts of the base are beside the repository."""
+    """Checkouts of the base are next to the repository."""
     return {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(repository.parent)}
 
 
