@@ -67,7 +67,10 @@ def power(
     if not steps or done.returncode not in (0, 5):
         tell(done.stdout[-_LONGEST_REPORT:] + done.stderr[-_LONGEST_REPORT:])
         refuse("pytest measured no step; name a test that calls dlprof.not_slower")
-    found = PowerOfTests([power_of(one, limit) for one in steps])
+    try:
+        found = PowerOfTests([power_of(one, limit) for one in steps])
+    except ValueError as error:
+        refuse(error)
     print_page(
         found,
         Printing(output=output),

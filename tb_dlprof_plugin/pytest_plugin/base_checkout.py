@@ -33,12 +33,19 @@ class Checkout:
         return self.folder / path.relative_to(self.root)
 
     def with_test(self, test_file: Path, upwards_to: Path) -> None:
-        """Put the working tree's test in, with the conftest.py files of its folders: both sides run the same test."""
+        """Put the working tree's test in, with the conftest.py files of its folders: both sides run the same test.
+
+        Raises:
+            BaseError: a link of the commit leads out of the checkout.
+        """
         folders = [one for one in test_file.parents if one.is_relative_to(upwards_to)]
         for path in (test_file, *(folder / "conftest.py" for folder in folders)):
             if path.is_file():
                 place = self.place_of(path)
+                if not place.parent.resolve().is_relative_to(self.folder):
+                    raise BaseError(f"at {self.commit[:9]} the folder of {path} is a link that leads elsewhere")
                 place.parent.mkdir(parents=True, exist_ok=True)
+                place.unlink(missing_ok=True)
                 shutil.copyfile(path, place)
 
     def remove(self) -> None:

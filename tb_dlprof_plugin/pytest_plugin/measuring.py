@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tb_dlprof_plugin.model.regression import RegressionVerdict
 from tb_dlprof_plugin.pytest_plugin.judging import decided, verdict_of_pairs
@@ -53,11 +54,11 @@ class StepMeasuring:
 
     def _measure(self) -> Sequence[float]:
         with contextlib.ExitStack() as running:
-            base, candidate = pair(self.base, self.candidate, running, check=True)
+            base, candidate = _pair(self.base, self.candidate, running, check=True)
             bench = _bench(self.seconds)
             for one in (base, candidate):
                 bench.warm_up(one, _START_S)
-            enough = lambda ratios: decided(ratios, self.limit_percent)  # noqa: E731
+            enough = partial(decided, limit_percent=self.limit_percent)
             self._pairs.append(bench.compare(base, candidate, self.seconds, enough=enough))
         return self._pairs[-1].log_ratios
 
@@ -72,7 +73,7 @@ def against_itself(side: Side, seconds: float, runs: int) -> dict[str, object]:
     device = ""
     for _ in range(runs):
         with contextlib.ExitStack() as running:
-            sides = pair(side, side, running, check=False)
+            sides = _pair(side, side, running, check=False)
             device = sides[0].facts.device
             bench = _bench(seconds)
             for one in sides:
@@ -103,7 +104,7 @@ def step_alone(side: Side, seconds: float) -> tuple[float, StepFacts]:
         return statistics.median(found), facts
 
 
-def pair(base: Side, candidate: Side, running: contextlib.ExitStack, check: bool) -> tuple[StepProcess, StepProcess]:
+def _pair(base: Side, candidate: Side, running: contextlib.ExitStack, check: bool) -> tuple[StepProcess, StepProcess]:
     """Both processes, started at the same time.
 
     Args:

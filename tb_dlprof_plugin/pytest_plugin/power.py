@@ -15,6 +15,7 @@ import msgspec
 
 from tb_dlprof_plugin.model.regression import Regression
 from tb_dlprof_plugin.pytest_plugin.judging import decided, verdict_of_pairs
+from tb_dlprof_plugin.trial.statistics import LEAST_QUADS
 
 FOUND = 80.0
 """Percent of runs in which a slow-down is found that counts as detectable."""
@@ -67,11 +68,13 @@ def power_of(measured: dict[str, Any], limit_percent: float | None = None) -> Po
         limit_percent: another limit than the test's.
 
     Raises:
-        ValueError: fewer than two runs.
+        ValueError: fewer than two runs, or too few rounds in one.
     """
     runs = measured["log_ratios"]
     if len(runs) < 2:
         raise ValueError("two runs are needed: one is a pair of processes, and pairs differ")
+    if (fewest := min(map(len, runs))) < LEAST_QUADS:
+        raise ValueError(f"there was time for {fewest} of {LEAST_QUADS} rounds; give the test more seconds")
     limit = measured["limit_percent"] if limit_percent is None else limit_percent
     within = statistics.fmean(statistics.variance(run) for run in runs)
     means = statistics.variance([statistics.fmean(run) for run in runs])

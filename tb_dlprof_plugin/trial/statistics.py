@@ -9,6 +9,7 @@ clinical trials", 1977).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ def _half_width(values: Sequence[float], mean: float, outside: float) -> float:
     return student(1 - outside / 2, count - 1) * deviation / math.sqrt(count)
 
 
+@functools.cache
 def student(probability: float, degrees: int) -> float:
     """The quantile of Student's t distribution, for probabilities above one half.
 

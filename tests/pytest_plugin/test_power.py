@@ -53,10 +53,13 @@ def test_the_smallest_slowdown_is_found_and_a_smaller_one_is_not() -> None:
     assert shares.slower_percent + shares.cannot_say_percent + shares.not_slower_percent == pytest.approx(100)
 
 
-def test_one_run_says_nothing_of_processes() -> None:
-    measured = {"log_ratios": [[0.0] * 4], "limit_percent": 5.0}
-    with pytest.raises(ValueError, match="two runs are needed"):
-        power_of(measured)
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [([[0.0] * 4], "two runs are needed"), ([[0.0] * 4, [0.0] * 3], "time for 3 of 4 rounds; give the test more")],
+)
+def test_too_few_runs_or_rounds_are_refused(runs: list[list[float]], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        power_of({"log_ratios": runs, "limit_percent": 5.0})
 
 
 @pytest.mark.parametrize(
