@@ -19,15 +19,13 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
-from support.tensorboard import OF_TENSORBOARD, PAGE_MS, ROOT, Server, Watched
+from support.tensorboard import PAGE_MS, ROOT, Server, Watched
 
 from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
 from tb_dlprof_plugin.metrics.step_buckets import GPU_BUCKETS, WAITING
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-
-pytestmark = OF_TENSORBOARD
 
 RUNS = ("hook_fp32", "hook_amp_bf16")
 _WORKER = "host_1"
