@@ -36,8 +36,10 @@ class Checkout:
         """Put the working tree's test in, with the conftest.py files of its folders: both sides run the same test.
 
         Raises:
-            BaseError: a link of the commit leads out of the checkout.
+            BaseError: the test is in no folder of the repository, or a link of the commit leads out of the checkout.
         """
+        if not test_file.is_relative_to(self.root):
+            raise BaseError(f"{test_file} is not in the repository {self.root}, whose commit is the base")
         folders = [one for one in test_file.parents if one.is_relative_to(upwards_to)]
         for path in (test_file, *(folder / "conftest.py" for folder in folders)):
             if path.is_file():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -94,22 +95,18 @@ def power_of(measured: dict[str, Any], limit_percent: float | None = None) -> Po
 
 
 def detected(runs: Sequence[Sequence[float]], slowdown_percent: float, limit_percent: float) -> Detected:
-    """The verdicts on a slow-down, with each ordered pair of runs as a test's first and second pair of processes.
+    """The verdicts on a slow-down, with neighbouring runs, in both orders, as a test's first and second pair of
+    processes: these follow each other, and a machine is busier at one time than at another.
 
     Args:
-        runs: log ratios of rounds, of each run of the step against itself; at least two runs.
+        runs: log ratios of rounds, of each run of the step against itself, in their order; at least two runs.
         slowdown_percent: that is put in.
         limit_percent: of the test.
     """
     shift = math.log1p(slowdown_percent / 100)
     # A test that does not call its first pair slower takes no second one.
     taken = [_rounds(run, shift, limit_percent) for run in runs]
-    found = [
-        _verdict(taken[first], taken[second], limit_percent)
-        for first in range(len(runs))
-        for second in range(len(runs))
-        if first != second
-    ]
+    found = [_verdict(*pair, limit_percent) for one, other in pairwise(taken) for pair in ((one, other), (other, one))]
     shares = (100 * found.count(kind) / len(found) for kind in ("slower", "cannot_say", "not_slower"))
     return Detected(slowdown_percent, *shares)
 

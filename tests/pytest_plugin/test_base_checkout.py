@@ -62,6 +62,15 @@ def test_a_link_in_the_commit_leads_no_write_out_of_the_checkout(repository: Pat
     assert list(outside.iterdir()) == []
 
 
+def test_a_test_outside_of_the_repository_is_refused(repository: Path, tmp_path: Path) -> None:
+    checkout = check_out("main", repository)
+    try:
+        with pytest.raises(BaseError, match="is not in the repository"):
+            checkout.with_test(tmp_path.resolve() / "test_speed.py", repository)
+    finally:
+        checkout.remove()
+
+
 def test_where_there_is_no_repository_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(BaseError, match="is in no git repository, so that there is no base 'main'"):
         check_out("main", tmp_path)
