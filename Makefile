@@ -78,6 +78,8 @@ slow-tests: $(STAMPS)/python-dev $(STAMPS)/chromium
 test-all: checks types $(STAMPS)/python-dev $(STAMPS)/chromium ## Run every check and every test
 	$(call step,every Python test)
 	@$(PY) -m pytest $(PYTEST) $$(($(CORES) + 1)) --hypothesis-profile long
+	$(call step,the pages in a browser without TensorBoard)
+	@TB_DLPROF_TESTED_SERVER=view $(PY) -m pytest $(PYTEST) $(CORES) tests/e2e
 	$(call step,the oldest and the newest Python and packages)
 	@$(PY) tools/environments.py --leave-out
 

@@ -3,6 +3,8 @@
 README.md, CONTRIBUTING.md, CHANGELOG.md and demo/README.md become pages. A link to another file of the repository leads
 to the repository's address (``extra.repository``) if there is one; otherwise its text remains. A link to a file that
 does not exist ends the build, and so does a page that would load something from the network.
+
+For language models, llms.txt (https://llmstxt.org) lists the pages as Markdown, which lies next to each page.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mkdocs.structure.files import Files
+    from mkdocs.structure.nav import Navigation
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -28,6 +32,10 @@ _LINK_OR_CODE = re.compile(
     r"^ *```.*?^ *```|`[^`\n]+`|(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)",
     re.DOTALL | re.MULTILINE,
 )
+
+_menu: list[Any] = []
+_texts: dict[str, str] = {}
+"""Of this build: the menu, and the Markdown of each page by its address."""
 
 _FROM_DISK = ("https://unpkg.com/iframe-worker/shim", "site_assets/worker_from_disk.js")
 """The script by which mkdocs-material's search works from disk, and ours in its place, which needs no network."""
@@ -44,12 +52,44 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_nav(nav: Navigation, **_: Any) -> None:
+    """Keeps the menu for llms.txt."""
+    _menu[:] = nav.items
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Rewrites the links of a page in docs/."""
     address = page.file.src_uri
-    return (
-        markdown if address in PAGES.values() else rewritten(markdown, f"docs/{address}", config["extra"]["repository"])
-    )
+    if address not in PAGES.values():
+        markdown = rewritten(markdown, f"docs/{address}", config["extra"]["repository"])
+    _texts[address] = markdown
+    return markdown
+
+
+def on_post_build(config: Any) -> None:
+    """Writes llms.txt, and each page as Markdown."""
+    site = Path(config["site_dir"])
+    for address, text in _texts.items():
+        place = site / address
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    text = llms_text(config["site_name"], config["site_description"], config["site_url"] or "", _menu)
+    (site / "llms.txt").write_text(text, encoding="utf-8")
+
+
+def llms_text(name: str, description: str, site_url: str, menu: Iterable[Any]) -> str:
+    """The text of llms.txt: a section for each part of the menu, with links to the Markdown of its pages.
+
+    Args:
+        name, description: of the site.
+        site_url: its address with a slash at its end; "": links are relative.
+        menu: sections with ``children``, which are pages with ``title`` and ``file``.
+    """
+    lines = [f"# {name}", "", f"> {description}"]
+    for section in menu:
+        lines += ["", f"## {section.title}", ""]
+        lines += [f"- [{page.title}]({site_url}{page.file.src_uri})" for page in section.children]
+    return "\n".join(lines) + "\n"
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

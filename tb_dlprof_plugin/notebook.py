@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tensorboard import manager
-
 from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME
 
@@ -122,6 +120,14 @@ def _display() -> Any:
 
 def _server(logdir: str) -> int:
     """The port of a TensorBoard for the directory that knows this plugin and has begun to list the runs."""
+    try:
+        from tensorboard import manager
+    except ModuleNotFoundError as error:
+        if error.name != "tensorboard":
+            raise
+        raise RuntimeError(
+            "show() starts TensorBoard, which is missing: pip install tensorboard; `tb-dlprof view` needs none."
+        ) from None
     started = manager.start(["--logdir", logdir])
     if isinstance(started, manager.StartReused | manager.StartLaunched):
         info = started.info

@@ -149,7 +149,7 @@ class Tools:
         )
 
     def advise(self, run: str, limit: int = 5, min_saving_percent: float = 0.0, offset: int = 0) -> Reply:
-        """What to change, by falling saving: what was seen, the change with its code, how to confirm it.
+        """What to change, by falling saving: what was seen, the change with lines of code, how to confirm it.
 
         Args:
             run: its name.
@@ -177,7 +177,7 @@ class Tools:
                 "confidence": one.confidence,
                 "seen": one.seen,
                 "change": one.change,
-                "code": one.code,
+                "code": one.code.splitlines(),
                 "confirm": one.confirm,
                 "alternatives": one.alternatives,
             }
@@ -281,8 +281,8 @@ class Tools:
             ("speedup", page.speedup, page.speedup_low, page.speedup_high, "times"),
             (f"more time a {verdict.per}", verdict.percent, verdict.low_percent, verdict.high_percent, "%"),
         ):
-            figures.append(Figure(name, value if low is not None else None, low, high, unit, LEVEL, source))
-            if low is None:
+            figures.append(estimated(name, value, low, high, unit, source))
+            if figures[-1].value is None:
                 unknown.append(CannotSay(name, verdict.why or "a step has no interval", "Record more steps."))
         rows: list[dict[str, Any]] = [
             {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.planning import Precision
     from tb_dlprof_plugin.profile_view import ProfileView, Selection
     from tb_dlprof_plugin.reports.table import Report
+    from tb_dlprof_plugin.run_widget import RunWidget
     from tb_dlprof_plugin.store.run_ref import RunRef
 
 
@@ -209,6 +210,24 @@ class ReadProfile(StoredProfile):
 
         answered = answer_all([exported_alone(self.name or "run", self.profile)])
         return html_file(answered, title or answered.title, datetime.now().astimezone()).text
+
+    def widget(self, height: int = 900) -> RunWidget:
+        """The pages of `html` in a notebook's cell: a widget for Jupyter, Colab, VS Code and marimo.
+
+        Args:
+            height: of the view, in pixels.
+
+        Raises:
+            ModuleNotFoundError: anywidget is missing.
+            PageExportError: this copy of the package has no browser bundle.
+        """
+        try:
+            from tb_dlprof_plugin.run_widget import RunWidget
+        except ModuleNotFoundError as error:
+            if error.name != "anywidget":
+                raise
+            raise ModuleNotFoundError("The widget needs anywidget: pip install anywidget.", name="anywidget") from None
+        return RunWidget(html=self.html(), height=height)
 
     @keywords_of(PlanRequest)
     def plan(self, request: PlanRequest) -> Page:

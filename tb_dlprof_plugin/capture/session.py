@@ -74,8 +74,8 @@ def profile(
         activities: as in torch; by default CPU, and CUDA where it is available.
         record_shapes: needed for Tensor Core eligibility.
         module_ranges: name ops after the modules of ``model``.
-        wait: wait for the analysis when the block ends; by default only in a notebook or interactive interpreter.
-            Otherwise the interpreter's exit waits.
+        wait: wait for the analysis when the block ends; by default only in a notebook, an interactive interpreter or a
+            worker of Ray. Otherwise the interpreter's exit waits.
         quiet: print no line on standard error about the first recording of rank 0 once it is analysed; by default
             where TB_DLPROF_QUIET is set to anything but 0.
         profiler_options: further arguments of ``torch.profiler.profile``.
@@ -171,7 +171,7 @@ class ProfileSession:
             self._guarded(self._stop)
         probe(self._settle)
         self.handler.release()
-        if not self._failed and wait is not False and (_is_interactive() if self._wait is None else self._wait):
+        if not self._failed and wait is not False and (_waits_by_itself() if self._wait is None else self._wait):
             self.handler.wait()
 
     def stop_unfinished(self) -> None:
@@ -416,11 +416,15 @@ def _is_quiet() -> bool:
     return os.environ.get(QUIET, "0") not in ("", "0")
 
 
-def _is_interactive() -> bool:
-    """Whether this is a notebook's kernel or an interactive interpreter, which may run for hours."""
+def _waits_by_itself() -> bool:
+    """Whether the interpreter's exit is too late: a notebook's kernel or an interactive interpreter may run for hours,
+    and Ray kills a worker, with what it has started, once its function has returned."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and probe(lambda: ipython.get_ipython() is not None):
         return True
+    ray = sys.modules.get("ray")
+    if ray is not None and probe(ray.is_initialized):
+        return bool(probe(lambda: ray.get_runtime_context().worker.mode == ray.WORKER_MODE))
     return hasattr(sys, "ps1")
 
 

@@ -86,6 +86,14 @@ _ALL = (
         more="write-patch in-place copy",
     ),
     Command(
+        "power",
+        "power:power",
+        "Show how small a slow-down a test of a step finds.",
+        "TEST",
+        prints="`slowdowns`",
+        starts_another=True,
+    ),
+    Command(
         "summary",
         "summary:summary",
         "Show where the time of a step goes.",
@@ -215,7 +223,7 @@ GROUPS = {
         "view", "summary", "advise", "modules", "op-types", "ops", "kernels", "launches", "timeline", "tensor-cores",
         "roofline", "compiled", "memory", "energy", "tried", "info", "mcp",
     ),
-    "Compare": ("compare", "runs", "sweep"),
+    "Compare": ("compare", "runs", "sweep", "power"),
     "Plan": ("predict", "plan"),
     "Job of several ranks": ("distributed", "scaling"),
     "Files": ("export", "report", "pytorch-views"),

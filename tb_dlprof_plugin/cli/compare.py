@@ -16,6 +16,7 @@ from tb_dlprof_plugin.cli.request_options import takes_requests
 from tb_dlprof_plugin.cli.rows import print_rows
 from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import interval, uncapitalized
+from tb_dlprof_plugin.model.regression import RegressionVerdict
 from tb_dlprof_plugin.pages.compare import (
     CompareBucket,
     CompareCompiledModule,
@@ -25,7 +26,7 @@ from tb_dlprof_plugin.pages.compare import (
 )
 from tb_dlprof_plugin.pages.compare_metrics import CompareInput, CompareMetric
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
-from tb_dlprof_plugin.pages.compare_verdict import JudgedPage, RegressionVerdict, judged
+from tb_dlprof_plugin.pages.compare_verdict import JudgedPage, judged
 from tb_dlprof_plugin.pages.realised_savings import (
     ForecastCheckOp,
     ForecastCheckPanel,

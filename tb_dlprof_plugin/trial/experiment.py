@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from tb_dlprof_plugin.trial.protocol import Block
 from tb_dlprof_plugin.trial.statistics import LEAST_QUADS, LOOKS, Gain, gain, is_lost
-from tb_dlprof_plugin.trial.variant import Variant, VariantError
+from tb_dlprof_plugin.trial.variant import VariantError
 
 BLOCK_S = 0.4
 """Seconds of a block: long compared with the start from an idle GPU, short compared with drifts of clocks."""
@@ -20,6 +22,30 @@ _STEADY = 0.08
 _LONGEST_BLOCK_S = 120.0
 SURE = 20.0
 """Percent: a larger gain than two processes of one script ever differ by."""
+
+
+class TakesTurns(Protocol):
+    """A process that runs steps when it is its turn: a `Variant`, or the step of a test."""
+
+    samples: float
+    """Samples per step relative to the baseline's."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has a process."""
+        ...
+
+    def start(self, timeout_s: float) -> object:
+        """Start a new process. Raises VariantError."""
+        ...
+
+    def run(self, steps: int, timeout_s: float) -> Block:
+        """Run steps. Raises VariantError."""
+        ...
+
+    def end(self) -> None:
+        """End it. Never raises."""
+        ...
 
 
 @dataclass
@@ -48,16 +74,21 @@ class Bench:
         precision_percent: half of the interval at which a measurement ends.
         exclusive: the GPU has memory for one process at a time: at each change of turns the other one is ended.
         clock: seconds.
+        block_s: seconds of a block.
     """
 
     def __init__(
-        self, precision_percent: float, exclusive: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        precision_percent: float,
+        exclusive: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        block_s: float = BLOCK_S,
     ) -> None:
-        self._precision, self._clock = precision_percent, clock
+        self._precision, self._clock, self._block_s = precision_percent, clock, block_s
         self.exclusive = exclusive
         self._steps: dict[int, int] = {}
 
-    def warm_up(self, variant: Variant, start_timeout_s: float) -> float:
+    def warm_up(self, variant: TakesTurns, start_timeout_s: float) -> float:
         """Run blocks until the step is steady; the step in seconds.
 
         Raises:
@@ -68,21 +99,22 @@ class Bench:
         for _ in range(_WARM_BLOCKS):
             block = variant.run(steps, max(start_timeout_s, _LONGEST_BLOCK_S))
             step_s = block.seconds / block.steps
-            enough = block.seconds >= BLOCK_S / 4
+            enough = block.seconds >= self._block_s / 4
             if enough and abs(step_s / before - 1) < _STEADY:
                 break
             before = step_s if enough else math.inf
-            steps = _steps_for(step_s)
-        self._steps[id(variant)] = _steps_for(step_s)
+            steps = self._steps_for(step_s)
+        self._steps[id(variant)] = self._steps_for(step_s)
         return step_s
 
     def compare(
         self,
-        a: Variant,
-        b: Variant,
+        a: TakesTurns,
+        b: TakesTurns,
         seconds: float,
         told: Callable[[Gain], None] | None = None,
         share: float = 0.0,
+        enough: Callable[[Sequence[float]], str] | None = None,
     ) -> Measured:
         """The gain of ``b`` over ``a``, from quads for at most so many seconds; at least the first quad is taken.
 
@@ -91,6 +123,7 @@ class Bench:
             seconds: for the quads.
             told: called after each quad.
             share: of the gain that half of its interval may be, where that is more than the precision asked for.
+            enough: why no more quads are needed after these log ratios, "" where they are; by the precision where None.
 
         Raises:
             VariantError: one of them failed.
@@ -113,12 +146,13 @@ class Bench:
             if told is not None:
                 told(found)
             took = self._clock() - began
-            stopped = self._enough(found, share) or ("the time is up" if self._clock() + took > until else "")
+            done = self._enough(found, share) if enough is None else enough(ratios)
+            stopped = done or ("the time is up" if self._clock() + took > until else "")
             if stopped:
                 return Measured(found, 1e3 * _mean(a_s), 1e3 * _mean(b_s), peak, ratios, stopped)
 
     def in_a_second_process(
-        self, a: Variant, b: Variant, first: Measured, left_s: float, start_timeout_s: float
+        self, a: TakesTurns, b: TakesTurns, first: Measured, left_s: float, start_timeout_s: float
     ) -> Measured:
         """What was measured, with another process of ``b`` added where a gain depends on it: one process may be faster
         than another one of the same script, by where its memory lies or which cores it has, and all its quads alike.
@@ -165,7 +199,10 @@ class Bench:
             return "the interval is as narrow as needed"
         return "no more looks are planned" if found.quads >= LOOKS[-1] else ""
 
-    def _turn(self, variant: Variant, other: Variant) -> tuple[float, int | None]:
+    def _steps_for(self, step_s: float) -> int:
+        return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(self._block_s / max(step_s, 1e-6))))
+
+    def _turn(self, variant: TakesTurns, other: TakesTurns) -> tuple[float, int | None]:
         """Seconds of a step in a block, and the peak of memory."""
         if self.exclusive and other.alive:
             other.end()
@@ -181,12 +218,8 @@ def least_s(step_s: float) -> float:
     return (LEAST_QUADS + 1) * 4 * 1.2 * max(BLOCK_S, _LEAST_STEPS * step_s)
 
 
-def _steps_for(step_s: float) -> int:
-    return max(_LEAST_STEPS, min(_MOST_STEPS, math.ceil(BLOCK_S / max(step_s, 1e-6))))
-
-
 def _mean(values: list[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-__all__ = ["Bench", "Measured", "VariantError", "least_s"]
+__all__ = ["Bench", "Measured", "TakesTurns", "VariantError", "least_s"]

@@ -9,6 +9,7 @@ clinical trials", 1977).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,13 +57,23 @@ def gain(log_ratios: Sequence[float]) -> Gain:
     mean = math.fsum(log_ratios) / count
     if count < 2:
         return Gain(_saved(mean), -math.inf, math.inf, False, count)
-    deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in log_ratios) / (count - 1))
-    error = deviation / math.sqrt(count)
-    half = student(1 - _LEVEL / 2, count - 1) * error
-    strict = student(1 - _LEVEL / 2 / len(LOOKS), count - 1) * error
+    half, strict = _half_width(log_ratios, mean, _LEVEL), _half_width(log_ratios, mean, _LEVEL / len(LOOKS))
     certain = count >= LEAST_QUADS and mean + strict < 0
     lost = count >= LEAST_QUADS and mean - strict > 0
     return Gain(_saved(mean), _saved(mean + half), _saved(mean - half), certain, count, lost)
+
+
+def slowdown(log_ratios: Sequence[float]) -> tuple[float, float, float]:
+    """How much longer the variant takes, in percent, with the interval that holds it at 95 % after all looks together.
+
+    Raises ValueError for fewer than two quads.
+    """
+    if len(log_ratios) < 2:
+        raise ValueError("one quad has no interval")
+    mean = math.fsum(log_ratios) / len(log_ratios)
+    strict = _half_width(log_ratios, mean, _LEVEL / len(LOOKS))
+    low, middle, high = (100 * math.expm1(mean + offset) for offset in (-strict, 0.0, strict))
+    return middle, low, high
 
 
 def is_lost(found: Gain) -> bool:
@@ -70,6 +81,14 @@ def is_lost(found: Gain) -> bool:
     return found.certain_loss
 
 
+def _half_width(values: Sequence[float], mean: float, outside: float) -> float:
+    """Of the interval of a mean, which lies outside of it with this probability."""
+    count = len(values)
+    deviation = math.sqrt(math.fsum((one - mean) ** 2 for one in values) / (count - 1))
+    return student(1 - outside / 2, count - 1) * deviation / math.sqrt(count)
+
+
+@functools.cache
 def student(probability: float, degrees: int) -> float:
     """The quantile of Student's t distribution, for probabilities above one half.
 

@@ -62,6 +62,7 @@ def test_answers_fit_and_hold_no_bare_number(tools: Tools, question: str) -> Non
     for figure in reply.figures:
         if figure.value is None:
             assert unknown[figure.name], figure
+            assert figure.level is None or figure.low is not None, figure
         else:
             assert figure.low <= figure.value <= figure.high, figure
             assert figure.unit

@@ -3,7 +3,9 @@
 # ruff: noqa: PT012, PT031 (what must warn or raise here is a whole with-block)
 from __future__ import annotations
 
+import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -234,3 +236,20 @@ def test_the_torch_profiler_shows_through(tmp_path, training):
     assert isinstance(prof.profiler, torch.profiler.profile)
     assert any("conv" in event.key for event in prof.key_averages())
     assert prof.wait(60)
+
+
+@pytest.mark.parametrize(("mode", "waits"), [(0, False), (1, True)], ids=["driver", "worker"])
+def test_a_worker_of_ray_waits_for_the_analysis_before_it_is_killed(monkeypatch, tmp_path, training, mode, waits):
+    """Ray itself is too large for the tests: these are the names that version 2.60 has."""
+    context = SimpleNamespace(worker=SimpleNamespace(mode=mode))
+    ray = SimpleNamespace(is_initialized=lambda: True, get_runtime_context=lambda: context, WORKER_MODE=1)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    model, step = training
+    with profile(tmp_path, model, schedule=(0, 1, 1)) as prof:
+        for _ in range(3):
+            step()
+            prof.step()
+    assert session_module._waits_by_itself() is waits
+    if waits:
+        assert list(tmp_path.glob("*tfevents*"))

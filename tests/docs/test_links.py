@@ -75,3 +75,18 @@ def test_a_page_of_the_site_loads_nothing_from_the_network(hooks: ModuleType) ->
     for tag in ('<script src="https://cdn.example/x.js">', '<link rel="stylesheet" href="https://fonts.example/x">'):
         with pytest.raises(ValueError, match=r"would load https://"):
             hooks.on_post_page(tag, page, None)
+
+
+def test_llms_txt_lists_the_menu_with_the_markdown_of_each_page(hooks: ModuleType) -> None:
+    def page(title: str, address: str) -> SimpleNamespace:
+        return SimpleNamespace(title=title, file=SimpleNamespace(src_uri=address))
+
+    menu = [
+        SimpleNamespace(title="Start", children=[page("First steps", "index.md")]),
+        SimpleNamespace(title="Use", children=[page("The pages", "page.md"), page("AMP", "tutorials/amp.md")]),
+    ]
+    assert hooks.llms_text("tb_dlprof", "A profiler", "https://host/", menu) == (
+        "# tb_dlprof\n\n> A profiler\n\n## Start\n\n- [First steps](https://host/index.md)\n\n## Use\n\n"
+        "- [The pages](https://host/page.md)\n- [AMP](https://host/tutorials/amp.md)\n"
+    )
+    assert "(index.md)" in hooks.llms_text("tb_dlprof", "A profiler", "", menu)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from support.stored_profiles import trial_result
-from support.tensorboard import PAGE_MS, RECORDED, ROOT, Server, Watched, start_tensorboard
+from support.tensorboard import BY_VIEW, PAGE_MS, RECORDED, ROOT, Server, Watched, start_server
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.store.event_file import write_profile
@@ -36,6 +36,8 @@ _FLAGS = [
 ]
 
 
+collect_ignore = ["test_colab.py", "test_notebook.py", "test_pytorch_tab.py"] if BY_VIEW else []
+"""What is about TensorBoard alone."""
 TRACES = ROOT / "tests" / "traces"
 MEMORY_TRACE = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
 FEW = (
@@ -82,7 +84,7 @@ def serve(load_fast: str) -> Iterator[Callable[[Path, int], Server]]:
     servers: list[Server] = []
 
     def start(logdir: Path, runs: int) -> Server:
-        servers.append(start_tensorboard(logdir, load_fast, runs))
+        servers.append(start_server(logdir, load_fast, runs))
         return servers[-1]
 
     yield start
@@ -129,7 +131,7 @@ def shared(
     def server(name: str, load_fast: str = "false") -> Server:
         if (name, load_fast) not in running:
             logdir, runs = logdirs[name]
-            running[name, load_fast] = start_tensorboard(logdir, load_fast, runs, reload_s=60)
+            running[name, load_fast] = start_server(logdir, load_fast, runs, reload_s=60)
         return running[name, load_fast]
 
     yield server

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 from support.marks import long
-from support.tensorboard import PAGE_MS, Server, Watched, holding
+from support.tensorboard import OF_TENSORBOARD, PAGE_MS, Server, Watched, frame_in, holding
 
 RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
 
@@ -27,7 +27,7 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     page = watched.page
     entry = "data/plugin_entry.html?name=tb_dlprof" if alone else ""
     page.goto(f"{server.url}{entry}#tb_dlprof&p.tb_dlprof.run={RUN}")
-    where: FrameLocator | Page = page if alone else page.frame_locator("iframe")
+    where: FrameLocator | Page = page if alone else frame_in(page)
     _shows(where, "Summary")
     where.get_by_test_id("place-explore").click()
     _shows(where, "Ops")
@@ -60,6 +60,7 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
 
 
 @pytest.mark.long
+@OF_TENSORBOARD
 def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watched) -> None:
     page = watched.page
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")

@@ -10,7 +10,7 @@ import pytest
 from e2e.conftest import UNMARKED
 from playwright.sync_api import FrameLocator, Page, expect
 from support.recorded_runs import demo_run
-from support.tensorboard import PAGE_MS, Server, Watched
+from support.tensorboard import PAGE_MS, Server, Watched, frame_in
 
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.pages.overview import Overview, overview
@@ -57,7 +57,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
 ) -> None:
     # In TensorBoard, to whose address our page hands its own.
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}")
-    frame = watched.page.frame_locator("iframe")
+    frame = frame_in(watched.page)
     shows(frame, overview_of(recorded))
     frame.get_by_test_id("key-node-summary").click()
     frame.get_by_test_id("key-node-search").fill("conv1 forward")
@@ -71,7 +71,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
     assert "p.tb_dlprof.keyNode=conv1%2Fconv2d" in link
     other = watched.page.context.new_page()
     other.goto(link)
-    shows(other.frame_locator("iframe"), expected)
+    shows(frame_in(other), expected)
     other.close()
 
     frame.get_by_test_id("key-node-summary").click()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
-from support.tensorboard import PAGE_MS, RECORDED, Server, Watched, holding
+from support.tensorboard import OF_TENSORBOARD, PAGE_MS, RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.event_file import write_profile
@@ -23,6 +23,7 @@ def _record(folder: Path, cycle: int, precision: str) -> None:
     write_profile(folder, dataclasses.replace(profile, source=source))
 
 
+@OF_TENSORBOARD
 @BOTH_LOADERS
 def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Route, expect
-from support.tensorboard import PAGE_MS, Server, Watched, holding
+from support.tensorboard import PAGE_MS, Server, Watched, frame_in, holding
 
 RUN = "resnet50/fp32"
 
@@ -21,7 +21,7 @@ def server(shared: Callable[[str], Server]) -> Server:
 def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched: Watched) -> None:
     page = watched.page
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}")
-    frame = page.frame_locator("iframe")
+    frame = frame_in(page)
     expect(frame.get_by_test_id("headline")).to_be_visible(timeout=PAGE_MS)
 
     # The focus is still in TensorBoard's page around ours.

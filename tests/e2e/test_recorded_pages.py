@@ -8,7 +8,7 @@ import pytest
 from e2e.conftest import FROM_TRACES, TRACES
 from playwright.sync_api import Page, expect
 from support.recorded_runs import demo_run
-from support.tensorboard import PAGE_MS, Server, Watched, figure, holding
+from support.tensorboard import OF_TENSORBOARD, PAGE_MS, Server, Watched, figure, holding
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.pages.advice import advice_page
@@ -28,6 +28,7 @@ def server(shared: Callable[[str, str], Server], load_fast: str) -> Server:
     return shared("few", load_fast)
 
 
+@OF_TENSORBOARD
 def test_overview_in_tensorboard_shows_the_figures_and_follows_the_theme(server: Server, watched: Watched) -> None:
     run = demo_run(FP32)
     expected = overview(run.view, run.ref, run.selection).summary

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
-from support.tensorboard import PAGE_MS, RECORDED, Server
+from support.tensorboard import PAGE_MS, RECORDED, Server, frame_in
 
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
@@ -44,7 +44,7 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
     page.on("pageerror", lambda error: errors.append(str(error)))
 
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=with")
-    frame = page.frame_locator("iframe")
+    frame = frame_in(page)
     more = frame.get_by_test_id("overview-more").locator("> summary")
     more.click(timeout=PAGE_MS)
     links = frame.get_by_test_id("trace-links")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from browser import agent_tasks
 from browser.user_tasks import USER_TASKS, UserTask, open_summary, perform
 from playwright.sync_api import Browser, BrowserContext, Page
 from support.axe import add_axe, violations
@@ -58,6 +59,10 @@ def page(context: BrowserContext) -> Iterator[Page]:
     opened = context.new_page()
     yield opened
     opened.close()
+
+
+def test_agents_have_the_same_tasks() -> None:
+    assert [task.name for task in USER_TASKS] == list(agent_tasks.TASKS)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,6 +53,13 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[list[str]], i
 
 def test_outside_of_a_notebook_it_says_what_to_run() -> None:
     with pytest.raises(RuntimeError, match="this is none; in a terminal run tensorboard --logdir"):
+        show("runs")
+
+
+@pytest.mark.usefixtures("in_a_notebook")
+def test_without_tensorboard_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(RuntimeError, match="pip install tensorboard; `tb-dlprof view` needs none"):
         show("runs")
 
 

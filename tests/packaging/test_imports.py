@@ -30,8 +30,9 @@ def _modules() -> list[str]:
     paths = sorted((ROOT / "tb_dlprof_plugin").rglob("*.py"))
     parts = [path.relative_to(ROOT).with_suffix("").parts for path in paths]
     names = [".".join(part[:-1] if part[-1] == "__init__" else part) for part in parts]
-    # Its package is an extra.
-    names.remove("tb_dlprof_plugin.agent_tools.mcp_server")
+    # Their packages are extras.
+    for name in ("agent_tools.mcp_server", "run_widget"):
+        names.remove(f"tb_dlprof_plugin.{name}")
     return [name for name in names if not name.startswith(IN_A_TRAINING) and "__main__" not in name]
 
 

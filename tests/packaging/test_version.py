@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,15 @@ import tb_dlprof_plugin
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+
+
+def test_manifests_for_agents_have_the_version_and_the_skill() -> None:
+    files = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "gemini-extension.json")
+    manifests = [json.loads((ROOT / file).read_text()) for file in files]
+    assert {(one["name"], one["version"]) for one in manifests} == {("tb-dlprof", tb_dlprof_plugin.__version__)}
+    market = json.loads((ROOT / ".claude-plugin" / "marketplace.json").read_text())
+    assert [(one["name"], one["source"]) for one in market["plugins"]] == [("tb-dlprof", "./")]
+    assert (ROOT / manifests[1]["skills"] / "tb-dlprof" / "SKILL.md").is_file()
 
 
 def test_the_citation_and_the_changelog_have_the_version() -> None:

@@ -1,8 +1,9 @@
-"""A real TensorBoard on a free port, and a page that keeps what went wrong on it."""
+"""A real TensorBoard on a free port, or `tb-dlprof view`, and a page that keeps what went wrong on it."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -13,13 +14,19 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
 _START_SECONDS = 90.0
+BY_VIEW = os.environ.get("TB_DLPROF_TESTED_SERVER") == "view"
+"""Whether the tests in a browser read the pages from `tb-dlprof view`; `make test-all` runs them under both."""
 PAGE_MS = 30_000
 """How long a page may take: the machine has other work."""
+
+
+OF_TENSORBOARD = pytest.mark.skipif(BY_VIEW, reason="it is about TensorBoard around our page")
 
 
 @dataclass
@@ -56,17 +63,22 @@ class Watched:
         expect(self.page.get_by_test_id("headline")).to_be_visible(timeout=PAGE_MS)
         return self.page
 
-    def open_in_tensorboard(self, server: Server, page: str, **state: str) -> FrameLocator:
+    def open_in_tensorboard(self, server: Server, page: str, **state: str) -> FrameLocator | Page:
         """Opens our page in TensorBoard's; returns its frame once it has its headline."""
         self.page.goto("about:blank")
         self.page.goto(server.url + address(page, **state))
-        frame = self.page.frame_locator("iframe")
+        frame = frame_in(self.page)
         expect(frame.get_by_test_id("headline")).to_be_visible(timeout=PAGE_MS)
         return frame
 
     def nothing_went_wrong(self) -> None:
         """No console error, and no request left this machine."""
         assert (self.errors, self.foreign) == ([], [])
+
+
+def frame_in(page: Page) -> FrameLocator | Page:
+    """Where our page is at the server's address: a frame of TensorBoard's page, or that page itself."""
+    return page if BY_VIEW else page.frame_locator("iframe")
 
 
 def address(page: str, **state: str) -> str:
@@ -86,21 +98,38 @@ def holding(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text))
 
 
+def start_server(logdir: Path, load_fast: str, runs: int, reload_s: int = 1) -> Server:
+    """The server of this run of the tests, as `start_tensorboard` starts one."""
+    if not BY_VIEW:
+        return start_tensorboard(logdir, load_fast, runs, reload_s)
+    port = _free_port()
+    command = [sys.executable, "-m", "tb_dlprof_plugin.cli.main", "view", str(logdir), "--no-browser"]
+    return _listing(logdir, [*command, "--port", str(port)], port, runs)
+
+
 def start_tensorboard(logdir: Path, load_fast: str, runs: int, reload_s: int = 1) -> Server:
     """TensorBoard on a free port; returns when it lists at least ``runs`` profiles.
 
     It reads the logdir again every ``reload_s`` seconds.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--host", "127.0.0.1"]
     command += ["--port", str(port), "--load_fast", load_fast, "--reload_interval", str(reload_s)]
+    return _listing(logdir, command, port, runs)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _listing(logdir: Path, command: list[str], port: int, runs: int) -> Server:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     server = Server(f"http://127.0.0.1:{port}/", process)
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
-        assert process.poll() is None, f"tensorboard ended with {process.returncode}"
+        assert process.poll() is None, f"{command[2]} ended with {process.returncode}"
         try:
             index = server.get("runs")
             assert isinstance(index, dict)
@@ -110,4 +139,4 @@ def start_tensorboard(logdir: Path, load_fast: str, runs: int, reload_s: int = 1
             pass
         time.sleep(0.2)
     process.kill()
-    raise AssertionError(f"tensorboard did not list {runs} runs of {logdir} within {_START_SECONDS} s")
+    raise AssertionError(f"{command[2]} did not list {runs} runs of {logdir} within {_START_SECONDS} s")
