@@ -505,7 +505,7 @@ def pack(out: Path) -> None:
 
 def report(out: Path, only: list[str], advised: bool = True) -> None:
     """Print what was timed, and what advice says of each recording, which takes its time."""
-    found = {}
+    found: dict[tuple[str, str], tuple[dict[str, Any], Path]] = {}
     for file in sorted(out.glob("*/*/result.json")):
         one = json.loads(file.read_text())
         if not only or one["family"] in only:
@@ -523,9 +523,9 @@ def report(out: Path, only: list[str], advised: bool = True) -> None:
         line += f"  compiled while recorded {one.get('compiled_while_recorded')}"
         if advised:
             line += f"  {said_of(folder / 'run', RULES.get(variant, ''))}"
-        base = found.get((family, WITHOUT.get(variant, "")), ({},))[0].get("turns_ms")
-        if base:
-            saved = [with_it - without for with_it, without in zip(turns, base, strict=False)]
+        without = found.get((family, WITHOUT.get(variant, "")))
+        if without is not None and (base := without[0].get("turns_ms")):
+            saved = [one - other for one, other in zip(turns, base, strict=False)]
             line += f"  | without it {statistics.median(saved):+.3f} ms [{min(saved):.3f} to {max(saved):.3f}]"
         print(line)
     if (out / "missing.json").is_file():
