@@ -4,11 +4,16 @@ A compiled graph runs inside a range with its key ("## Call CompiledFxGraph f...
 order, is the order of its wrapper (`wrapper_order`). A CUDA graph's replay has one call on the CPU: each launch of the
 wrapper becomes an op of no duration inside it, because a replay runs nothing of it on the CPU, and the graph's kernels
 belong to these ops.
+
+Without wrappers the trace itself tells launches apart: each generated kernel and each library call is an op, with the
+shapes of its arguments. Of a replay only generated kernels have a name that says so; what library calls ran between two
+of them is one launch.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,9 +29,9 @@ from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note, Profile
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, HostEvents, HostKind, Timeline
-from tb_dlprof_plugin.model.tree import parents, subtree_ends
-from tb_dlprof_plugin.names.compiled import is_generated
-from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
+from tb_dlprof_plugin.model.tree import any_in_subtree, parents, subtree_ends
+from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated
+from tb_dlprof_plugin.names.cuda_calls import LAUNCHES_KERNELS, CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.ops import short_op_name
 
 _Inputs = TypeVar("_Inputs")
@@ -66,7 +71,7 @@ def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunch
     kernels: list[tuple[str, CompiledKernel]] = []
     replays: list[_Replayed] = []
     unknown = len(calls) - len(known)
-    reader = _Inside(timeline, parent) if known else None
+    reader = _Inside(timeline, parent) if calls else None
     for row, graph in known:
         assert reader is not None
         launches = tuple(recorded_name(one.name) for one in graph.kernels)
@@ -84,11 +89,57 @@ def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunch
             elif launch >= 0:
                 one = graph.kernels[launch]
                 replays.append(_Replayed(host, device, first[graph.key] + launch, launches[launch], one))
+    if reader is not None and len(timeline.device):
+        _join_by_name(timeline, reader, [one for one in calls if one[1] not in graphs], kernel, kernels, replays)
     if replays:
         timeline, kernel = _with_replays(timeline, kernel, replays)
         depth = depths(timeline.host)
         parent = parents(depth)
     return JoinedLaunches(timeline, depth, parent, kernel, tuple(kernels), len(calls), unknown)
+
+
+def _join_by_name(
+    timeline: Timeline,
+    reader: _Inside,
+    calls: Sequence[tuple[int, str]],
+    kernel: Ints,
+    kernels: list[tuple[str, CompiledKernel]],
+    replays: list[_Replayed],
+) -> None:
+    """Joins the calls of graphs whose wrappers are not known: equal sequences of launches of a graph are the same."""
+    first: dict[tuple[str, tuple[str, ...]], int] = {}
+    for row, key in calls:
+        places, names = reader.named(row)
+        if not names:
+            continue
+        if (key, names) not in first:
+            first[key, names] = len(kernels)
+            of = {launch: host for host, device, launch in places if device < 0}
+            kernels += [
+                (key, _named_launch(timeline, of.get(number, -1), name))
+                for number, name in enumerate(names)
+            ]
+        for host, device, launch in places:
+            number = first[key, names] + launch
+            if device < 0:
+                kernel[host] = number
+            else:
+                replays.append(_Replayed(host, device, number, names[launch], kernels[number][1]))
+
+
+def _named_launch(timeline: Timeline, host: int, name: str) -> CompiledKernel:
+    """A launch by its name alone: a library call's is that of its op. With the bytes of its arguments, -1 where a size
+    or a type is not recorded, or the host row is -1."""
+    op = short_op_name(name)
+    ops = (f"aten.{op}",) if name == f"aten::{op}" else ()
+    total = 0
+    if host >= 0:
+        dtypes = timeline.input_dtypes[timeline.host.dtypes[host]]
+        for shape, dtype in zip(timeline.input_shapes[timeline.host.shapes[host]], dtypes, strict=False):
+            if shape and dtype.element_bytes is None:
+                return CompiledKernel(name, ops)
+            total += math.prod(shape) * (dtype.element_bytes or 0) if shape else 0
+    return CompiledKernel(name, ops, bytes=total or -1)
 
 
 def compiled_table(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[str]) -> CompiledKernels:
@@ -125,7 +176,7 @@ def compiled_notes(found: JoinedLaunches) -> list[Note]:
 
 
 def stored_graphs(profile: Profile) -> tuple[CompiledGraph, ...]:
-    """The compiled graphs that a profile's table was made of."""
+    """The compiled graphs that a profile's table was made of; not those that only the names in the trace gave."""
     kernels, strings = profile.compiled_kernels, profile.strings
     graphs: dict[str, list[CompiledKernel]] = {}
 
@@ -143,7 +194,11 @@ def stored_graphs(profile: Profile) -> tuple[CompiledGraph, ...]:
             bytes=int(kernels.bytes[row]),
         )
         graphs.setdefault(strings[graph], []).append(one)
-    return tuple(CompiledGraph(key, tuple(launches)) for key, launches in graphs.items())
+    return tuple(
+        CompiledGraph(key, tuple(launches))
+        for key, launches in graphs.items()
+        if any(one.places or one.modules for one in launches)
+    )
 
 
 def _calls(timeline: Timeline) -> Iterator[tuple[int, str]]:
@@ -166,6 +221,8 @@ class _Inside:
         named = cuda_call_column(timeline.strings, host.name[host.kind == HostKind.RUNTIME].tolist())
         replays = (host.kind == HostKind.RUNTIME) & (named[host.name] == CudaCall.GRAPH_LAUNCH)
         self._is_replay = replays
+        launches = (host.kind == HostKind.RUNTIME) & np.isin(named[host.name], LAUNCHES_KERNELS)
+        self._launches = any_in_subtree(launches, self._ends)
         of_replay = np.isin(device.correlation, host.correlation[replays]) & (device.correlation > 0)
         self._activities: dict[int, list[int]] = {}
         # Events of a device are in order of start, which is that of capture on one stream.
@@ -193,6 +250,29 @@ class _Inside:
                     following = int(self._ends[row])
             row = following
         return places, tuple(work)
+
+
+    def named(self, call: int) -> tuple[list[tuple[int, int, int]], tuple[str, ...]]:
+        """Of what ran its host row, its device row (-1 for none) and its launch; the launches by their own names."""
+        host, device, strings = self._timeline.host, self._timeline.device, self._timeline.strings
+        places: list[tuple[int, int, int]] = []
+        names: list[str] = []
+        row, end = call + 1, int(self._ends[call])
+        while row < end:
+            following = row + 1
+            if self._is_replay[row]:
+                for number, at in enumerate(self._activities.get(int(host.correlation[row]), ())):
+                    own = strings[device.name[at]]
+                    name = own if is_generated(own) else REPLAYED_LIBRARY
+                    if number == 0 or name != REPLAYED_LIBRARY or names[-1] != name:
+                        names.append(name)
+                    places.append((row, at, len(names) - 1))
+            elif host.kind[row] == HostKind.OP and (self._launches[row] or is_generated(strings[host.name[row]])):
+                names.append(strings[host.name[row]])
+                places.append((row, -1, len(names) - 1))
+                following = int(self._ends[row])
+            row = following
+        return places, tuple(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,12 +344,14 @@ class _InputRows(Generic[_Inputs]):
 
 
 def fused_names(kernels: Sequence[tuple[str, CompiledKernel]]) -> dict[int, str]:
-    """The op type of generated kernels by their row: the ATen ops that each computes, joined."""
-    return {
-        row: "+".join(short_op_name(name.replace(".", "::")) for name in one.ops)
+    """The op type of generated kernels by their row: the ATen ops that each computes, joined; where the wrapper is not
+    known, as far as the kernel's name has them."""
+    types = {
+        row: "+".join(short_op_name(name.replace(".", "::")) for name in one.ops) or fused_words(one.name)
         for row, (_, one) in enumerate(kernels)
-        if one.ops and is_generated(one.name)
+        if is_generated(one.name)
     }
+    return {row: text for row, text in types.items() if text}
 
 
 def modules_of(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[str]) -> Ints:

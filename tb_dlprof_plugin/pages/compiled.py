@@ -151,7 +151,7 @@ def compiled_page(view: ProfileView, ref: RunRef, selection: Selection) -> Compi
     modules, facts = compiled_modules(view, selection), view.profile.facts
     return CompiledPage(
         ref=ref,
-        headline=_headline(time),
+        headline=_headline(view, time),
         range=selected_range(view, selection),
         has_gpu=view.profile.has_gpu,
         region_ns=time.region_ns if time else None,
@@ -195,13 +195,15 @@ def _compilations(compilations: list[Compilation]) -> list[CompilationRow]:
     return sorted(found.values(), key=lambda row: -row.duration_ns)
 
 
-def _headline(time: CompiledTime | None) -> str:
+def _headline(view: ProfileView, time: CompiledTime | None) -> str:
     if time is None:
         return "No code of torch.compile ran in the selected iterations."
-    if not time.launches.any():
+    kernels = view.profile.compiled_kernels
+    if not kernels.places.any() and not (kernels.module_count > 0).any():
+        named = "Launches of compiled code have the names and shapes of the trace. " if time.launches.any() else ""
         return (
-            "What the kernels of torch.compile compute was not recorded: record with the hook before the first call of "
-            "the model (torch 2.9 or later), or import the trace with --torch-trace."
+            f"{named}What the kernels of torch.compile compute was not recorded: record with the hook before the first "
+            "call of the model (torch 2.9 or later), or import the trace with --torch-trace."
         )
     known = percent(time.region_ns - time.unknown_ns, time.region_ns)
     told = "" if known is None else f" of {known:.1f} % of its time"
