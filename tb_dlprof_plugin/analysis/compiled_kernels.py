@@ -115,10 +115,7 @@ def _join_by_name(
         if (key, names) not in first:
             first[key, names] = len(kernels)
             of = {launch: host for host, device, launch in places if device < 0}
-            kernels += [
-                (key, _named_launch(timeline, of.get(number, -1), name))
-                for number, name in enumerate(names)
-            ]
+            kernels += [(key, _named_launch(timeline, of.get(number, -1), name)) for number, name in enumerate(names)]
         for host, device, launch in places:
             number = first[key, names] + launch
             if device < 0:
@@ -148,10 +145,10 @@ def compiled_table(kernels: Sequence[tuple[str, CompiledKernel]], strings: list[
     columns = [
         (table.add(key), table.add(one.name), *(table.add(_SEPARATOR.join(x)) for x in (one.ops, one.places)),
          table.add(_SEPARATOR.join(one.modules)), len(one.modules),
-         table.add(_SEPARATOR.join(map(str, one.module_bytes))), one.bytes)
+         table.add(_SEPARATOR.join(map(str, one.module_bytes))), one.bytes, table.add(one.arguments))
         for key, one in kernels
     ]  # fmt: skip
-    return CompiledKernels(*np.array(columns, dtype=np.int64).reshape(-1, 8).T)
+    return CompiledKernels(*np.array(columns, dtype=np.int64).reshape(-1, 9).T)
 
 
 _SEPARATOR = ", "
@@ -192,6 +189,7 @@ def stored_graphs(profile: Profile) -> tuple[CompiledGraph, ...]:
             modules=tuple(strings[kernels.modules[row]].split(_SEPARATOR)) if known else (),
             module_bytes=tuple(map(int, parts(int(kernels.module_bytes[row])))),
             bytes=int(kernels.bytes[row]),
+            arguments=strings[kernels.arguments[row]],
         )
         graphs.setdefault(strings[graph], []).append(one)
     return tuple(
@@ -250,7 +248,6 @@ class _Inside:
                     following = int(self._ends[row])
             row = following
         return places, tuple(work)
-
 
     def named(self, call: int) -> tuple[list[tuple[int, int, int]], tuple[str, ...]]:
         """Of what ran its host row, its device row (-1 for none) and its launch; the launches by their own names."""

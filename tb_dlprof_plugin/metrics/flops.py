@@ -8,7 +8,7 @@ Neither the size of a convolution's output nor which gradients its backward pass
 - a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
   weights of an RNN.
 
-Where neither applies, FLOPs are unknown.
+The wrappers of compiled code have both among their arguments. Where none of this applies, FLOPs are unknown.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from tb_dlprof_plugin.metrics.matrix_work import (
     is_matrix_routine,
     recurrent_weights,
     work_of,
+    wrapped_convolution,
 )
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.model.tree import outermost
@@ -65,10 +67,12 @@ class MatrixCalls:
 def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
     """FLOPs and bytes of the matrix routines that were called in the selected iterations."""
     calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    kernels = view.profile.compiled_kernels
+    wrapped = take_or(kernels.arguments, ops.compiled, 0)
     routine = np.array(
         [
-            kind == CallKind.OP and is_matrix_routine(strings[name])
-            for name, kind in zip(ops.name.tolist(), ops.kind.tolist(), strict=True)
+            kind == CallKind.OP and (is_matrix_routine(strings[name]) or bool(arguments))
+            for name, kind, arguments in zip(ops.name.tolist(), ops.kind.tolist(), wrapped.tolist(), strict=True)
         ],
         dtype=np.bool_,
     )
@@ -83,7 +87,12 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
     for at, (row, op) in enumerate(zip(rows.tolist(), calls.op[rows].tolist(), strict=True)):
         name = strings[ops.name[op]]
         work: MatrixWork | None
-        if is_forward_convolution(name):
+        if wrapped[op]:
+            if op not in by_op:
+                inputs = view.profile.shapes_of(op), view.profile.dtypes_of(op)
+                by_op[op] = wrapped_convolution(strings[wrapped[op]], *inputs)
+            work = by_op[op]
+        elif is_forward_convolution(name):
             work = neighbours.forward(row, op)
         elif is_backward_convolution(name):
             work = neighbours.backward(row, op)
