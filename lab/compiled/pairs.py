@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "lab")]
 
 FAMILIES = {
     "gpt_small.training": "default eager graphs item cuts breaks mutated cpu_tensor dynamic guard whole blocks hand "
@@ -75,7 +75,7 @@ AT_ONCE = 16
 
 def build(family: str, variant: str, torch: Any, tiny: bool) -> tuple[Any, tuple[Any, ...]]:
     """The model and its inputs, on the CPU."""
-    from lab.compiled import record
+    from compiled import record
 
     nn, functional = torch.nn, torch.nn.functional
     name = family.split(".")[0]
@@ -492,7 +492,7 @@ def attempt(one: Process, what: str, until: float, missing: dict[str, str]) -> N
 
 def pack(out: Path) -> None:
     """Files of the runs as ``files_N.tar``; caches stay out, and the logs of TORCH_TRACE are one archive a variant."""
-    from lab.compiled import record
+    from compiled import record
 
     for cache in out.rglob("cache"):
         shutil.rmtree(cache, ignore_errors=True)
