@@ -6,6 +6,8 @@ import re
 
 COMPILED_REGION = "Torch-Compiled Region: "
 """Begins the name of the range around each call of code that Dynamo compiled; the compilation's id follows."""
+GRAPH_CALL = "## Call CompiledFxGraph "
+"""Begins the name of the range around each call of a graph that Inductor compiled (torch 2.9 and later)."""
 REPLAYED_LIBRARY = "library kernels (replayed)"
 """Stands for what library calls ran between two generated kernels of a replay, where the wrapper is not known."""
 _GENERATED = ("triton_", "cpp_")

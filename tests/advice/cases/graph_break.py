@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from advice.case import Case
+from advice.case import Case, between
 from advice.recordings import GEMM
 
 from tb_dlprof_plugin.model.run_facts import Compilation, GraphBreak, RunFacts
@@ -19,7 +19,30 @@ def _two_regions(trace: Any) -> None:
         trace.step(4 + index, at, 1000)
         for part in range(2):
             trace.op("Torch-Compiled Region: 0/0", at + 100 + 400 * part, 300)
-            trace.launch(GEMM, at + 110 + 400 * part, at + 150 + 400 * part, 50)
+            trace.annotation("## Call CompiledFxGraph fabc ##", at + 150 + 400 * part, 200)
+            trace.launch(GEMM, at + 160 + 400 * part, at + 200 + 400 * part, 50)
+
+
+def _one_region(trace: Any) -> None:
+    trace.gpu()
+    trace.step(4, 0, 1000)
+    trace.op("Torch-Compiled Region: 0/0", 100, 300)
+    trace.launch(GEMM, 110, 150, 50)
+
+
+def _with_a_backward_pass_between(trace: Any) -> None:
+    """Two models that are trained one after the other: no line breaks a graph between them."""
+    trace.gpu()
+    for part in range(2):
+        at = 1000 * part
+        trace.op("Torch-Compiled Region: 0/0", at + 100, 200)
+        trace.launch(GEMM, at + 110, at + 150, 50)
+        trace.backward("CompiledFunctionBackward", at + 400, 200, seq=7 + part)
+        trace.launch(GEMM, at + 410, at + 450, 50)
+    trace.step(4, 0, 2000)
+
+
+_BREAK = RunFacts(compilations=_COMPILED, graph_breaks=[GraphBreak("net.py:9", "Call to `print`", 2)])
 
 
 CASES = (
@@ -31,9 +54,19 @@ CASES = (
         readings={
             "Lines that break a graph": 1, "Compiled regions per step": 2, "CPU time between them per step": 100_000,
         },
-        saving_ns=None,
+        # 100 us between the regions, and 100 of the second around its graph.
+        saving_ns=(between(0, 60_000), between(60_000, 200_000), between(200_000, 300_000)),
         says=("fullgraph=True", "the line net.py:9"),
-        facts=RunFacts(compilations=_COMPILED, graph_breaks=[GraphBreak("net.py:9", "Call to `print`", 2)]),
+        facts=_BREAK,
+    ),
+    Case("one region a step", _one_region, "fired", saving_ns=None, facts=_BREAK),
+    Case(
+        "regions with a backward pass between",
+        _with_a_backward_pass_between,
+        "fired",
+        readings={"Compiled regions per step": 2, "CPU time between them per step": 0},
+        saving_ns=None,
+        facts=_BREAK,
     ),
     Case("no break", _two_regions, "silent", "broke no graph", facts=RunFacts(compilations=_COMPILED)),
     Case("compilations were not recorded", _two_regions, "not_applicable", "compilations"),

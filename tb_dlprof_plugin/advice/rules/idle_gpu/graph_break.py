@@ -22,13 +22,25 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
+from tb_dlprof_plugin.advice.rules.idle_gpu.compiled_regions import CompiledRegions, compiled_regions, covered_ns
+from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching, without
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step, with_doubt_of_step
 from tb_dlprof_plugin.advice.text import ms
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
-from tb_dlprof_plugin.model.tree import outermost
+from tb_dlprof_plugin.model.intervals import covered, merge, union_of
+from tb_dlprof_plugin.model.lookup import take_or
+from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(__name__, __doc__, needs=(Need.COMPILATIONS,), confidence="high", severity="medium")
 
+OVERHEAD_LEFT = SpeedupRange(0.0, 0.35, 0.8)
+"""Share of the CPU's time between and around regions that one region in their place has: it handles the arguments of
+all of them. Ours."""
+FUSED_LEFT = 0.9
+"""Of the GPU time of compiled kernels, at best: kernels at the edge of two regions become one. Ours."""
 _SHOWN = 10
 
 
@@ -37,22 +49,24 @@ def check(context: RuleContext) -> Finding | Silent:
     breaks = context.facts.graph_breaks
     if not breaks:
         return Silent("torch.compile broke no graph.")
-    regions, between_ns = _regions(context)
+    regions = compiled_regions(context.view, context.selection)
+    count = context.selection.count
+    between_ns = int((regions.between[1] - regions.between[0]).sum()) // count
     lines = f"{len(breaks)} lines" if len(breaks) > 1 else f"the line {breaks[0].place}"
     first = breaks[0]
     return RULE.finding(
         title=f"torch.compile breaks its graph at {lines}",
-        seen=f"{first.place}: {first.reason.rstrip('.')}. A step has {regions:.3g} compiled regions; between one and "
-        f"the next pass {ms(between_ns)} on the CPU.",
+        seen=f"{first.place}: {first.reason.rstrip('.')}. A step has {regions.count / count:.3g} compiled regions; "
+        f"between one and the next pass {ms(between_ns)} on the CPU.",
         readings=[
             Reading("Lines that break a graph", len(breaks), "count", 0),
-            Reading("Compiled regions per step", regions, "count"),
+            Reading("Compiled regions per step", regions.count / count, "count"),
             Reading("CPU time between them per step", between_ns, "ns"),
         ],
         evidence=[EvidenceRow(f"{one.place}: {one.reason}", None, None, "compiled", "") for one in breaks[:_SHOWN]],
         change=f"Move {first.place} out of the compiled function, or write it so that Dynamo can trace it.",
         code="model = torch.compile(model, fullgraph=True)  # raises an error at each line that breaks the graph\n",
-        saving="What one graph would fuse across these lines was not measured.",
+        saving=_saving(context, regions),
     )
 
 
@@ -64,15 +78,29 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     return ""
 
 
-def _regions(context: RuleContext) -> tuple[float, int]:
-    """Compiled regions a step, and the time (ns) a step between one and the next of the same thread and iteration."""
-    view, calls = context.view, context.profile.calls
-    compiled = compiled_calls(view)
-    first = compiled & (outermost(compiled, view.call_parent) == np.arange(len(calls)))
-    rows = np.flatnonzero(first & view.selected_calls(context.selection))
-    iteration, thread, start = view.call_iteration[rows], calls.thread[rows], calls.start_ns[rows]
-    stop = start + calls.duration_ns[rows]
-    order = np.lexsort((start, thread, iteration))
-    follows = (np.diff(iteration[order]) == 0) & (np.diff(thread[order]) == 0)
-    gaps = np.maximum(start[order][1:] - stop[order][:-1], 0)[follows]
-    return len(rows) / context.selection.count, int(gaps.sum()) // context.selection.count
+def _saving(context: RuleContext, regions: CompiledRegions) -> Saving | str:
+    if not context.profile.has_gpu:
+        return "The run used no GPU."
+    if not regions.joints:
+        return "Regions around these lines do not run in the recorded steps."
+    calls, launches, count = context.profile.calls, context.profile.launches, context.selection.count
+    between, working = regions.between, launching(context.view, context.selection).launching
+    around = intersection(merge(regions.wrapping, between), working)
+    starts = calls.start_ns
+    inside = covered(between, starts, starts + 1) > 0
+    ops = union_of(calls, inside & (context.profile.ops.kind[calls.op] == CallKind.OP))
+    stays = np.ones(len(launches))
+    fused = (launches.call >= 0) & (take_or(inside | compiled_calls(context.view), launches.call, False))
+    stays[fused] = FUSED_LEFT
+    spent = covered_ns(around, merge(regions.wrapping, between)) // count
+    found = shorter_step(
+        context,
+        Change(cpu=without(around, ops), keep_cpu=OVERHEAD_LEFT.high if regions.resumed else 1.0),
+        Change(cpu=without(around, ops), keep_cpu=OVERHEAD_LEFT.expected),
+        Change(cpu=merge(around, between), keep_cpu=OVERHEAD_LEFT.low, gpu=stays, removed_waits=inside, keep_gaps=0.5),
+        f"Between {regions.joints / count:.3g} regions a step and the ones after them, and for guards and code around "
+        f"their graphs, the CPU spends {ms(spent)}. One graph would leave {100 * OVERHEAD_LEFT.low:.0f} to "
+        f"{100 * OVERHEAD_LEFT.high:.0f} % of it. What it would fuse across the lines is not known: at best "
+        f"{100 * (1 - FUSED_LEFT):.0f} % of the compiled kernels' time, and no wait at these lines.",
+    )
+    return with_doubt_of_step(context, found)
