@@ -21,6 +21,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from tb_dlprof_plugin.analysis.captured_graphs import repeated_ops
 from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, recorded_name, work_name
 from tb_dlprof_plugin.model.call_tree import depths
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel, common_path
@@ -29,7 +30,7 @@ from tb_dlprof_plugin.model.lookup import joined, take_rows
 from tb_dlprof_plugin.model.profile import CompiledKernels, Ints, Note, Profile
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, HostEvents, HostKind, Timeline
-from tb_dlprof_plugin.model.tree import any_in_subtree, parents, subtree_ends
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, parents, subtree_ends
 from tb_dlprof_plugin.names.compiled import REPLAYED_LIBRARY, fused_words, is_generated
 from tb_dlprof_plugin.names.cuda_calls import LAUNCHES_KERNELS, CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.ops import short_op_name
@@ -40,8 +41,8 @@ _CALL = re.compile(r"## Call CompiledFxGraph (\w+) ##$")
 
 @dataclass(frozen=True, slots=True)
 class JoinedLaunches:
-    """A timeline with the ops of replayed launches; per host event its depth, the row of its parent, and the row in
-    ``kernels`` of the wrapper's launch that it is, -1 for none.
+    """A timeline with the ops of replayed launches; per host event its depth, the row of its parent, the row in
+    ``kernels`` of the wrapper's launch that it is, and the row of the captured op that it repeats, -1 for none.
 
     ``calls`` counts calls of compiled graphs, ``unknown`` those whose wrapper is not known or came in another order.
     """
@@ -50,13 +51,14 @@ class JoinedLaunches:
     depth: Ints
     parent: Ints
     kernel: Ints
+    repeats: Ints
     kernels: tuple[tuple[str, CompiledKernel], ...]
     calls: int
     unknown: int
 
 
 def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunches:
-    """Joins the launches of compiled graphs with `Timeline.compiled_graphs`.
+    """Joins the launches of compiled graphs with `Timeline.compiled_graphs`, and replays with captures.
 
     Args:
         timeline: the trace.
@@ -91,11 +93,17 @@ def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunch
                 replays.append(_Replayed(host, device, first[graph.key] + launch, launches[launch], one))
     if reader is not None and len(timeline.device):
         _join_by_name(timeline, reader, [one for one in calls if one[1] not in graphs], kernel, kernels, replays)
+    inside = np.zeros(len(timeline.host), dtype=np.bool_)
+    inside[[row for row, _ in calls]] = True
+    for one in repeated_ops(timeline, parent, inherit(inside, inside, parent)):
+        name = timeline.strings[timeline.host.name[one.op]]
+        replays.append(_Replayed(one.host, one.device, -1, name, CompiledKernel(name), one.op))
+    repeats = np.full(len(timeline.host), -1, dtype=np.int64)
     if replays:
-        timeline, kernel = _with_replays(timeline, kernel, replays)
+        timeline, kernel, repeats = _with_replays(timeline, kernel, replays)
         depth = depths(timeline.host)
         parent = parents(depth)
-    return JoinedLaunches(timeline, depth, parent, kernel, tuple(kernels), len(calls), unknown)
+    return JoinedLaunches(timeline, depth, parent, kernel, repeats, tuple(kernels), len(calls), unknown)
 
 
 def _join_by_name(
@@ -275,34 +283,40 @@ class _Inside:
 @dataclass(frozen=True, slots=True)
 class _Replayed:
     """An activity of a replay: its graph's launch, its device row, its launch in the wrapper, that one's name as ops
-    have it, and what is known of it."""
+    have it, what is known of it, and the host row of the op that it repeats; -1 for none."""
 
     host: int
     device: int
     kernel: int
     name: str
     launch: CompiledKernel
+    op: int = -1
 
 
-def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]) -> tuple[Timeline, Ints]:
+def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]) -> tuple[Timeline, Ints, Ints]:
+    """The timeline with an op for each launch, and per host event the launch and the captured op that it is."""
     host, table = timeline.host, StringTable.over(timeline.strings)
     external, correlation = timeline.device.external_id.copy(), timeline.device.correlation.copy()
     next_id = int(max(host.external_id.max(initial=0), external.max(initial=0))) + 1
     shapes, dtypes = _InputRows(timeline.input_shapes), _InputRows(timeline.input_dtypes)
-    rows: list[tuple[int, ...]] = []  # graph's launch, name, start, id, kernel, shapes, dtypes
+    rows: list[tuple[int, ...]] = []  # graph's launch, name, start, id, kernel, captured op, shapes, dtypes
     before: _Replayed | None = None
     inside = 0
     for one in replays:
         if before is None or before.host != one.host:
             inside = 0
-        if before is None or (before.host, before.kernel) != (one.host, one.kernel):
+        if before is None or (before.host, before.kernel, before.op) != (one.host, one.kernel, one.op):
             inside += 1
             start = int(host.start_ns[one.host]) + min(inside, int(host.duration_ns[one.host]))
-            inputs = shapes.row(one.launch.shapes), dtypes.row(tuple(map(dtype_named, one.launch.dtypes)))
-            rows.append((one.host, table.add(one.name), start, next_id + len(rows), one.kernel, *inputs))
+            inputs = (
+                (int(host.shapes[one.op]), int(host.dtypes[one.op]))
+                if one.op >= 0
+                else (shapes.row(one.launch.shapes), dtypes.row(tuple(map(dtype_named, one.launch.dtypes))))
+            )
+            rows.append((one.host, table.add(one.name), start, next_id + len(rows), one.kernel, one.op, *inputs))
         external[one.device], correlation[one.device] = rows[-1][3], -1
         before = one
-    launch, name, start, ids, of_kernel, of_shapes, of_dtypes = np.array(rows, dtype=np.int64).T
+    launch, name, start, ids, of_kernel, of_op, of_shapes, of_dtypes = np.array(rows, dtype=np.int64).T
     nothing, zero = np.full(len(rows), -1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     ops = HostEvents(
         name=name,
@@ -323,7 +337,10 @@ def _with_replays(timeline: Timeline, kernel: Ints, replays: Sequence[_Replayed]
     changed = dataclasses.replace(
         timeline, host=take_rows(both, order), device=device, input_shapes=shapes.values, input_dtypes=dtypes.values
     )
-    return changed, np.concatenate((kernel, of_kernel))[order]
+    new_row = np.empty_like(order)
+    new_row[order] = np.arange(len(order))
+    repeats = np.concatenate((np.full(len(host), -1), np.where(of_op >= 0, new_row[of_op], -1)))[order]
+    return changed, np.concatenate((kernel, of_kernel))[order], repeats
 
 
 class _InputRows(Generic[_Inputs]):
