@@ -3,6 +3,7 @@
     python lab/compiled/pairs.py record --out DIRECTORY [--seconds 500] [--only gpt_small.training,mlp.training]  # GPU
     python lab/compiled/pairs.py record --out DIRECTORY --tiny                                                  # CPU
     python lab/compiled/pairs.py report DIRECTORY [--only gpt_small.training]
+    python lab/compiled/pairs.py together --out DIRECTORY [--seconds 400]                                       # GPU
 
 A family is a model, a batch and a pass; its variants are ways to run it: eager, compiled, as CUDA graphs, with one of
 ``PLANTED``. Each variant is a process with the hook, so that what a recording says of compilations is of this variant
@@ -10,12 +11,17 @@ alone. All of them compile at once and then wait. Then one family after the othe
 variants in turns while all others wait, and recorded. ``report`` sets what advice says of each recording against the
 difference that was timed. Graphs that are captured by hand are recorded with their capture, too. Files are packed as
 tar, each at most 15 MiB; what was not done in time is named.
+
+Processes differ in the speed of their cores, by up to a third on a shared machine. ``together`` times the variants of a
+family in one process, in many short turns, and so tells differences of a few percent; it records nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
+import importlib.util
 import json
 import os
 import selectors
@@ -55,6 +61,7 @@ PLANTED = {
 }
 WITHOUT = dict.fromkeys(("item", "cuts", "breaks", "dynamic", "guard", "eager"), "default")
 WITHOUT |= dict.fromkeys(("mutated", "cpu_tensor"), "graphs") | {"blocks": "whole"}
+WITHOUT_TOGETHER = WITHOUT | {"blocks": "default", "graphs": "default"}
 """By variant the one without the fault."""
 MODES = {"graphs": "reduce-overhead", "mutated": "reduce-overhead", "cpu_tensor": "reduce-overhead",
          "autotune": "max-autotune"}  # fmt: skip
@@ -63,6 +70,16 @@ RULES = {"item": "graph_break", "cuts": "graph_break", "breaks": "graph_break", 
          "blocks": "regional_compilation"}  # fmt: skip
 TRACED = ("unet.training", "bert.training", "resnet.training", "mlp.training")
 """Families whose compiled variants leave the logs of TORCH_TRACE, and a trace without the hook."""
+TOGETHER = {
+    "gpt_small.training": "default eager graphs cuts item breaks blocks mutated cpu_tensor dynamic",
+    "mlp.training": "default eager graphs cuts breaks mutated dynamic",
+    "gpt_large.training": "default eager graphs cuts mutated dynamic",
+    "gpt.inference": "default eager graphs cuts breaks mutated",
+    "unet.training": "default eager graphs",
+    "bert.training": "default eager graphs",
+    "resnet.training": "default eager graphs cuts breaks",
+}
+SHORT_TURNS, SHORT_TURN_S = 30, 0.06
 TURNS = 6
 TURN_S = 0.15
 READY_SHARE = 0.6
@@ -276,11 +293,11 @@ class Worker:
             self.torch.cuda.synchronize()
         return time.perf_counter()
 
-    def time(self) -> float:
-        """Milliseconds a step of a turn of at least `TURN_S`, without the profiler."""
+    def time(self, seconds: float = TURN_S) -> float:
+        """Milliseconds a step of a turn of at least so many seconds, without the profiler."""
         began = self.synchronize()
         self.run()
-        number = max(4, min(200, round(TURN_S / (self.synchronize() - began))))
+        number = max(4, min(200, round(seconds / (self.synchronize() - began))))
         began = self.synchronize()
         for _ in range(number):
             self.run()
@@ -339,6 +356,66 @@ def work(family: str, variant: str, out: Path, tiny: bool) -> None:
             worker.result["turns_ms"] = json.loads(line)
             (out / "result.json").write_text(json.dumps(worker.result))
         answers.write(json.dumps(answer) + "\n")
+
+
+def work_together(family: str, out: Path, tiny: bool) -> None:
+    """Time the variants of a family in one process, in turns, while no other process does so."""
+    workers = {}
+    for variant in (TINY if tiny else TOGETHER)[family].split():
+        # Dynamo keeps what it compiled with the code: each variant has code of its own.
+        spec = importlib.util.spec_from_file_location(f"pairs_of_{variant}", __file__)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        try:
+            worker = module.Worker(family, variant, out / "runs" / variant, tiny)
+            worker.prepare()
+        except Exception as error:
+            print(f"{variant}: {error!r}", file=sys.stderr)
+            continue
+        workers[variant] = worker
+    turns: dict[str, list[float]] = {variant: [] for variant in workers}
+    with (out.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for turn in range(SHORT_TURNS):
+            for variant in list(workers) if turn % 2 == 0 else list(workers)[::-1]:
+                turns[variant].append(workers[variant].time(SHORT_TURN_S))
+    (out / "turns.json").write_text(json.dumps(turns))
+
+
+def together(out: Path, tiny: bool, seconds: float) -> None:
+    """Time all families, each in a process, and print the table."""
+    until = time.monotonic() + seconds
+    processes = []
+    for family in TINY if tiny else TOGETHER:
+        folder = out / family
+        folder.mkdir(parents=True, exist_ok=True)
+        environment = {
+            **os.environ,
+            "TORCHINDUCTOR_CACHE_DIR": str(out / "cache"),
+            "TRITON_CACHE_DIR": str(out / "cache" / "triton"),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "OMP_NUM_THREADS": "2",
+        }
+        command = [sys.executable, __file__, "work-together", family, str(folder), *(["--tiny"] if tiny else [])]
+        with (folder / "log.txt").open("w") as log:
+            processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+    for process in processes:
+        try:
+            process.wait(max(until - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            process.kill()
+    for file in sorted(out.glob("*/turns.json")):
+        turns = json.loads(file.read_text())
+        for variant, own in turns.items():
+            line = f"{file.parent.name:20s} {variant:10s} {statistics.median(own):8.3f} ms"
+            base = WITHOUT_TOGETHER.get(variant, "")
+            if base in turns:
+                more = sorted(one - other for one, other in zip(own, turns[base], strict=True))
+                low, middle, high = (more[len(more) * part // 4] for part in (1, 2, 3))
+                line += f"  more than {base} by {middle:+.3f} ms [{low:+.3f} to {high:+.3f}]"
+            print(line)
 
 
 # ---- all variants
@@ -566,6 +643,14 @@ def main() -> None:
     command = commands.add_parser("report")
     command.add_argument("out", type=Path)
     command.add_argument("--only", default="")
+    command = commands.add_parser("together")
+    command.add_argument("--out", type=Path, required=True)
+    command.add_argument("--seconds", type=float, default=400)
+    command.add_argument("--tiny", action="store_true")
+    command = commands.add_parser("work-together")
+    command.add_argument("family")
+    command.add_argument("out", type=Path)
+    command.add_argument("--tiny", action="store_true")
     command = commands.add_parser("work")
     command.add_argument("family")
     command.add_argument("variant")
@@ -574,6 +659,12 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "work":
         work(given.family, given.variant, given.out, given.tiny)
+        return
+    if given.command == "work-together":
+        work_together(given.family, given.out, given.tiny)
+        return
+    if given.command == "together":
+        together(given.out.resolve(), given.tiny, given.seconds)
         return
     only = list(filter(None, given.only.split(",")))
     if given.command == "report":
