@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from advice.case import Case, between
+from advice.case import ANY, Case, between
 from advice.recordings import GEMM
 
 from tb_dlprof_plugin.model.run_facts import Compilation, GraphBreak, RunFacts
@@ -45,6 +45,20 @@ def _with_a_backward_pass_between(trace: Any) -> None:
 _BREAK = RunFacts(compilations=_COMPILED, graph_breaks=[GraphBreak("net.py:9", "Call to `print`", 2)])
 
 
+def _region_in_a_region(trace: Any) -> None:
+    """Code that goes on behind a break runs inside the code before it."""
+    trace.gpu()
+    for index in range(2):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        trace.op("Torch-Compiled Region: 0/0", at + 100, 800)
+        trace.annotation("## Call CompiledFxGraph fabc ##", at + 150, 200)
+        trace.launch(GEMM, at + 160, at + 200, 50)
+        trace.op("Torch-Compiled Region: 1/0", at + 500, 380)
+        trace.annotation("## Call CompiledFxGraph fdef ##", at + 600, 200)
+        trace.launch(GEMM, at + 610, at + 700, 50)
+
+
 CASES = (
     Case(
         "a line between two regions",
@@ -52,11 +66,21 @@ CASES = (
         "fired",
         "net.py:9: Call to `print`",
         readings={
-            "Lines that break a graph": 1, "Compiled regions per step": 2, "CPU time between them per step": 100_000,
+            # From the first region to the end of the second there are 700 us, of them 42 between launches in graphs.
+            "Lines that break a graph": 1, "Compiled regions per step": 2,
+            "CPU time around their graphs per step": between(600_000, 700_000),
         },
-        # 100 us between the regions, and 100 of the second around its graph.
-        saving_ns=(between(0, 60_000), between(60_000, 200_000), between(200_000, 300_000)),
+        # Half of it would go at most: one region stays.
+        saving_ns=(between(0, 100_000), between(50_000, 330_000), between(200_000, 450_000)),
         says=("fullgraph=True", "the line net.py:9"),
+        facts=_BREAK,
+    ),
+    Case(
+        "a region inside another one",
+        _region_in_a_region,
+        "fired",
+        readings={"Compiled regions per step": 2, "CPU time around their graphs per step": between(700_000, 800_000)},
+        saving_ns=ANY,
         facts=_BREAK,
     ),
     Case("one region a step", _one_region, "fired", saving_ns=None, facts=_BREAK),
@@ -64,7 +88,7 @@ CASES = (
         "regions with a backward pass between",
         _with_a_backward_pass_between,
         "fired",
-        readings={"Compiled regions per step": 2, "CPU time between them per step": 0},
+        readings={"Compiled regions per step": 2, "CPU time around their graphs per step": 0},
         saving_ns=None,
         facts=_BREAK,
     ),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import without
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
-from tb_dlprof_plugin.model.intervals import Intervals, covered, union, union_of
+from tb_dlprof_plugin.model.intervals import Intervals, union, union_of
 from tb_dlprof_plugin.model.lookup import rows_of_each
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.model.tree import any_in_subtree, outermost
@@ -19,6 +19,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _RESUMED = "torch_dynamo_resume_in_"
 """Begins the name of a function that goes on behind a graph break."""
+_NEVER = 2**62
 _BACKWARD = f"{AUTOGRAD_NODE}CompiledFunction"
 
 
@@ -27,21 +28,23 @@ class CompiledRegions:
     """The compiled code of the selected iterations. Intervals are times of the CPU (ns), disjoint and in order.
 
     Attributes:
-        count: regions.
-        joints: regions that come after another one of the same thread and iteration, without a backward pass or an
-            optimizer's step between.
-        resumed: how many of these go on behind a graph break, by the name of their function.
-        between: from the end of one to the start of the next, at these joints.
-        wrapping: what one region in place of joined ones would not do again: guards, Dynamo's code and autograd's
-            around the calls of graphs, in both passes; nothing where calls of graphs leave no range (before torch 2.9).
+        count: regions. Code that goes on behind a break is a region inside that of the code before it, or comes after.
+        chains: regions that begin one of these: none runs right before them in the same thread and iteration, without
+            a backward pass or an optimizer's step between.
+        resumed: regions that go on behind a graph break, by the name of their function.
+        around: of chains with more than one region what is not inside calls of graphs, from the first launch there to
+            the last: guards, Dynamo's code, Python between the regions. Nothing where calls of graphs leave no range
+            (before torch 2.9).
+        around_backward: the same around the graphs of as many backward nodes as one region in place of each chain
+            would not have.
         launched: rows of `Profile.calls`: calls of graphs that launch their kernels one by one.
     """
 
     count: int
-    joints: int
+    chains: int
     resumed: int
-    between: Intervals
-    wrapping: Intervals
+    around: Intervals
+    around_backward: Intervals
     launched: Ints
 
 
@@ -51,22 +54,33 @@ def compiled_regions(view: ProfileView, selection: Selection) -> CompiledRegions
     calls = view.profile.calls
     compiled, chosen = compiled_calls(view), view.selected_calls(selection)
     first = compiled & chosen & (outermost(compiled, view.call_parent) == np.arange(len(calls)))
-    regions = np.flatnonzero(first & _begins(view, COMPILED_REGION))
+    region = compiled & chosen & _begins(view, COMPILED_REGION)
     nodes = np.flatnonzero(first & _begins(view, _BACKWARD))
-    graphs = chosen & _begins(view, GRAPH_CALL)
-    before, after = _joints(view, regions)
-    wrapping = np.concatenate((after, _shortest(view, nodes, after)))
-    wrapping = wrapping[any_in_subtree(graphs, view.call_end)[wrapping]]
-    around = without(union_of(calls, wrapping), union_of(calls, graphs))
+    graphs = np.flatnonzero(chosen & _begins(view, GRAPH_CALL))
+    inside = np.cumsum(np.concatenate(([0], region)))
+    outer = np.flatnonzero(region & first)
+    outer = outer[np.lexsort((calls.start_ns[outer], calls.thread[outer], view.call_iteration[outer]))]
+    chain = np.cumsum(~_joined(view, outer)) - 1
+    regions_of = np.bincount(chain, weights=inside[view.call_end[outer]] - inside[outer]).astype(np.int64)
+    begin, end = np.full(len(regions_of), _NEVER), np.full(len(regions_of), -_NEVER)
+    np.minimum.at(begin, chain, calls.start_ns[outer])
+    np.maximum.at(end, chain, calls.start_ns[outer] + calls.duration_ns[outer])
+    broken = regions_of > 1 if len(graphs) else np.zeros(len(regions_of), dtype=np.bool_)
+    more = np.bincount(view.call_iteration[outer][_firsts(chain)], weights=regions_of - 1) if len(outer) else []
+    launching = _from_first_to_last(view, graphs)
+    is_graph = np.zeros(len(calls), dtype=np.bool_)
+    is_graph[graphs] = True
+    fewer = _shortest(view, nodes, dict(enumerate(np.asarray(more, dtype=np.int64).tolist())))
+    fewer = fewer[any_in_subtree(is_graph, view.call_end)[fewer]]
     replays = any_in_subtree(view.is_cuda_call(CudaCall.GRAPH_LAUNCH), view.call_end)
     launches = any_in_subtree(view.is_cuda_call(*LAUNCHES_KERNELS), view.call_end)
     return CompiledRegions(
-        count=len(regions),
-        joints=len(after),
-        resumed=int(_is_resumed(view)[after].sum()),
-        between=union(calls.start_ns[before] + calls.duration_ns[before], calls.start_ns[after]),
-        wrapping=around,
-        launched=np.flatnonzero(graphs & launches & ~replays),
+        count=int(region.sum()),
+        chains=len(regions_of),
+        resumed=int((region & _is_resumed(view)).sum()),
+        around=without(union(begin[broken], end[broken]), launching),
+        around_backward=without(union_of(calls, fewer), launching),
+        launched=graphs[(launches & ~replays)[graphs]],
     )
 
 
@@ -74,25 +88,41 @@ def _begins(view: ProfileView, text: str) -> Bools:
     return view.profile.ops_named(lambda name: name.startswith(text))[view.profile.calls.op]
 
 
-def _joints(view: ProfileView, regions: Ints) -> tuple[Ints, Ints]:
-    """Each two regions of which one follows the other, see `CompiledRegions.joints`."""
+def _joined(view: ProfileView, outer: Ints) -> Bools:
+    """Which of the regions in order come right after another one, see `CompiledRegions.chains`."""
     profile, calls = view.profile, view.profile.calls
-    order = regions[np.lexsort((calls.start_ns[regions], calls.thread[regions], view.call_iteration[regions]))]
-    before, after = order[:-1], order[1:]
+    joined = np.zeros(len(outer), dtype=np.bool_)
+    before, after = outer[:-1], outer[1:]
     stop, start = calls.start_ns[before] + calls.duration_ns[before], calls.start_ns[after]
-    same = (view.call_iteration[before] == view.call_iteration[after]) & (calls.thread[before] == calls.thread[after])
+    joined[1:] = view.call_iteration[before] == view.call_iteration[after]
+    joined[1:] &= calls.thread[before] == calls.thread[after]
     apart = np.sort(calls.start_ns[np.isin(profile.ops.role[calls.op], (Role.BACKWARD, Role.OPTIMIZER))])
-    same &= (start >= stop) & (np.searchsorted(apart, stop) == np.searchsorted(apart, start))
-    return before[same], after[same]
+    joined[1:] &= (start >= stop) & (np.searchsorted(apart, stop) == np.searchsorted(apart, start))
+    return joined
 
 
-def _shortest(view: ProfileView, nodes: Ints, after: Ints) -> Ints:
-    """Of the backward nodes of each iteration as many as it has joints: the shortest."""
-    joints = dict(zip(*np.unique(view.call_iteration[after], return_counts=True), strict=True))
+def _firsts(chain: Ints) -> Ints:
+    """The first row of each chain."""
+    return np.flatnonzero(np.diff(chain, prepend=-1))
+
+
+def _from_first_to_last(view: ProfileView, graphs: Ints) -> Intervals:
+    """Of each call of a graph the time from the first call in it to the end of the last."""
+    calls, parent = view.profile.calls, view.call_parent
+    begin, end = np.full(len(calls), _NEVER), np.full(len(calls), -_NEVER)
+    rows = np.flatnonzero(np.isin(parent, graphs))
+    np.minimum.at(begin, parent[rows], calls.start_ns[rows])
+    np.maximum.at(end, parent[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+    known = graphs[begin[graphs] < end[graphs]]
+    return union(begin[known], end[known])
+
+
+def _shortest(view: ProfileView, nodes: Ints, number: dict[int, int]) -> Ints:
+    """Of the nodes of each iteration a number of them, the shortest."""
     kept = [np.zeros(0, dtype=np.int64)]
     for iteration, rows in rows_of_each(view.call_iteration[nodes]):
         own = nodes[rows]
-        kept.append(own[np.argsort(view.profile.calls.duration_ns[own], kind="stable")][: joints.get(iteration, 0)])
+        kept.append(own[np.argsort(view.profile.calls.duration_ns[own], kind="stable")][: number.get(iteration, 0)])
     return np.concatenate(kept)
 
 
@@ -104,8 +134,3 @@ def _is_resumed(view: ProfileView) -> Bools:
         return name.removeprefix(COMPILED_REGION).partition("/")[0] in frames and name.startswith(COMPILED_REGION)
 
     return view.profile.ops_named(test)[view.profile.calls.op]
-
-
-def covered_ns(one: Intervals, other: Intervals) -> int:
-    """How much of the first the second covers (ns)."""
-    return int(covered(other, *one).sum())

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule import EvidenceRow, Finding, Need, Reading, Rule, RuleContext, Silent
-from tb_dlprof_plugin.advice.rules.idle_gpu.compiled_regions import CompiledRegions, compiled_regions, covered_ns
+from tb_dlprof_plugin.advice.rules.idle_gpu.compiled_regions import CompiledRegions, compiled_regions
 from tb_dlprof_plugin.advice.rules.idle_gpu.host_phases import intersection, launching, without
 from tb_dlprof_plugin.advice.savings import Saving, shorter_step, with_doubt_of_step
 from tb_dlprof_plugin.advice.text import ms
@@ -51,17 +51,17 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("torch.compile broke no graph.")
     regions = compiled_regions(context.view, context.selection)
     count = context.selection.count
-    between_ns = int((regions.between[1] - regions.between[0]).sum()) // count
+    around_ns = int((regions.around[1] - regions.around[0]).sum()) // count
     lines = f"{len(breaks)} lines" if len(breaks) > 1 else f"the line {breaks[0].place}"
     first = breaks[0]
     return RULE.finding(
         title=f"torch.compile breaks its graph at {lines}",
         seen=f"{first.place}: {first.reason.rstrip('.')}. A step has {regions.count / count:.3g} compiled regions; "
-        f"between one and the next pass {ms(between_ns)} on the CPU.",
+        f"around their graphs pass {ms(around_ns)} on the CPU.",
         readings=[
             Reading("Lines that break a graph", len(breaks), "count", 0),
             Reading("Compiled regions per step", regions.count / count, "count"),
-            Reading("CPU time between them per step", between_ns, "ns"),
+            Reading("CPU time around their graphs per step", around_ns, "ns"),
         ],
         evidence=[EvidenceRow(f"{one.place}: {one.reason}", None, None, "compiled", "") for one in breaks[:_SHOWN]],
         change=f"Move {first.place} out of the compiled function, or write it so that Dynamo can trace it.",
@@ -81,26 +81,30 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 def _saving(context: RuleContext, regions: CompiledRegions) -> Saving | str:
     if not context.profile.has_gpu:
         return "The run used no GPU."
-    if not regions.joints:
-        return "Regions around these lines do not run in the recorded steps."
-    calls, launches, count = context.profile.calls, context.profile.launches, context.selection.count
-    between, working = regions.between, launching(context.view, context.selection).launching
-    around = intersection(merge(regions.wrapping, between), working)
-    starts = calls.start_ns
-    inside = covered(between, starts, starts + 1) > 0
-    ops = union_of(calls, inside & (context.profile.ops.kind[calls.op] == CallKind.OP))
+    around = merge(regions.around, regions.around_backward)
+    if not len(around[0]):
+        return "No graph that one of these lines cuts runs in the recorded steps, as far as they say."
+    calls, launches = context.profile.calls, context.profile.launches
+    working = intersection(around, launching(context.view, context.selection).launching)
+    inside = covered(around, calls.start_ns, calls.start_ns + 1) > 0
+    ops = union_of(calls, inside & (context.profile.ops.kind[calls.op] == CallKind.OP) & ~compiled_calls(context.view))
     stays = np.ones(len(launches))
-    fused = (launches.call >= 0) & (take_or(inside | compiled_calls(context.view), launches.call, False))
-    stays[fused] = FUSED_LEFT
-    spent = covered_ns(around, merge(regions.wrapping, between)) // count
+    stays[(launches.call >= 0) & take_or(compiled_calls(context.view), launches.call, False)] = FUSED_LEFT
+    # One region of each chain stays.
+    one = regions.chains / regions.count
+
+    def left(share: float) -> float:
+        return one + (1 - one) * share
+
+    spent = int((working[1] - working[0]).sum()) // context.selection.count
     found = shorter_step(
         context,
-        Change(cpu=without(around, ops), keep_cpu=OVERHEAD_LEFT.high if regions.resumed else 1.0),
-        Change(cpu=without(around, ops), keep_cpu=OVERHEAD_LEFT.expected),
-        Change(cpu=merge(around, between), keep_cpu=OVERHEAD_LEFT.low, gpu=stays, removed_waits=inside, keep_gaps=0.5),
-        f"Between {regions.joints / count:.3g} regions a step and the ones after them, and for guards and code around "
-        f"their graphs, the CPU spends {ms(spent)}. One graph would leave {100 * OVERHEAD_LEFT.low:.0f} to "
-        f"{100 * OVERHEAD_LEFT.high:.0f} % of it. What it would fuse across the lines is not known: at best "
-        f"{100 * (1 - FUSED_LEFT):.0f} % of the compiled kernels' time, and no wait at these lines.",
+        Change(cpu=without(working, ops), keep_cpu=left(OVERHEAD_LEFT.high)),
+        Change(cpu=without(working, ops), keep_cpu=left(OVERHEAD_LEFT.expected)),
+        Change(cpu=working, keep_cpu=left(OVERHEAD_LEFT.low), gpu=stays, removed_waits=inside, keep_gaps=0.5),
+        f"Around the graphs of {regions.count / regions.chains:.3g} regions in place of one the CPU spends {ms(spent)} "
+        f"a recorded step, of which {100 * (1 - left(OVERHEAD_LEFT.high)):.0f} to "
+        f"{100 * (1 - left(OVERHEAD_LEFT.low)):.0f} % would go. What one graph would fuse is not known: at best "
+        f"{100 * (1 - FUSED_LEFT):.0f} % of the compiled kernels' time, and no wait between the regions.",
     )
     return with_doubt_of_step(context, found)
