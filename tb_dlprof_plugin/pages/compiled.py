@@ -8,6 +8,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.advice.compile_saving import compile_saving
+from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.compiled_code import CompiledTime, ModuleTime, compiled_modules, compiled_time
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import gpu_name
@@ -151,7 +153,7 @@ def compiled_page(view: ProfileView, ref: RunRef, selection: Selection) -> Compi
     modules, facts = compiled_modules(view, selection), view.profile.facts
     return CompiledPage(
         ref=ref,
-        headline=_headline(view, time),
+        headline=_headline(view, time) if time else _eager(view, selection),
         range=selected_range(view, selection),
         has_gpu=view.profile.has_gpu,
         region_ns=time.region_ns if time else None,
@@ -195,9 +197,20 @@ def _compilations(compilations: list[Compilation]) -> list[CompilationRow]:
     return sorted(found.values(), key=lambda row: -row.duration_ns)
 
 
-def _headline(view: ProfileView, time: CompiledTime | None) -> str:
-    if time is None:
-        return "No code of torch.compile ran in the selected iterations."
+def _eager(view: ProfileView, selection: Selection) -> str:
+    """What to say of a run without compiled code: what compiling would save, where that can be known."""
+    text = "No code of torch.compile ran in the selected iterations."
+    context = RuleContext(view, selection)
+    for graphs, words in ((False, "torch.compile"), (True, 'With mode="reduce-overhead" it')):
+        found = compile_saving(context, graphs)
+        if isinstance(found, str) or found.unknown_because:
+            return text
+        ends = (f"{ns / 1e6:.3g}" for ns in (found.low_ns, found.high_ns))
+        text += f" {words} would save about {found.expected_ns / 1e6:.3g} ms a step ({' to '.join(ends)})."
+    return text
+
+
+def _headline(view: ProfileView, time: CompiledTime) -> str:
     kernels = view.profile.compiled_kernels
     if not kernels.places.any() and not (kernels.module_count > 0).any():
         named = "Launches of compiled code have the names and shapes of the trace. " if time.launches.any() else ""
