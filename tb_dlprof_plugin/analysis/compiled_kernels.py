@@ -21,7 +21,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.captured_graphs import repeated_ops
 from tb_dlprof_plugin.analysis.wrapper_order import Work, aligned, recorded_name, work_name
 from tb_dlprof_plugin.model.call_tree import depths
 from tb_dlprof_plugin.model.compiled_graph import CompiledGraph, CompiledKernel, common_path
@@ -93,17 +92,29 @@ def join_wrappers(timeline: Timeline, depth: Ints, parent: Ints) -> JoinedLaunch
                 replays.append(_Replayed(host, device, first[graph.key] + launch, launches[launch], one))
     if reader is not None and len(timeline.device):
         _join_by_name(timeline, reader, [one for one in calls if one[1] not in graphs], kernel, kernels, replays)
-    inside = np.zeros(len(timeline.host), dtype=np.bool_)
-    inside[[row for row, _ in calls]] = True
-    for one in repeated_ops(timeline, parent, inherit(inside, inside, parent)):
-        name = timeline.strings[timeline.host.name[one.op]]
-        replays.append(_Replayed(one.host, one.device, -1, name, CompiledKernel(name), one.op))
+    if any("StreamBeginCapture" in text for text in timeline.strings):
+        replays += _of_captures(timeline, parent, [row for row, _ in calls])
     repeats = np.full(len(timeline.host), -1, dtype=np.int64)
     if replays:
         timeline, kernel, repeats = _with_replays(timeline, kernel, replays)
         depth = depths(timeline.host)
         parent = parents(depth)
     return JoinedLaunches(timeline, depth, parent, kernel, repeats, tuple(kernels), len(calls), unknown)
+
+
+def _of_captures(timeline: Timeline, parent: Ints, calls: Sequence[int]) -> list[_Replayed]:
+    """What replays of graphs run that were captured by hand, outside of the calls of compiled graphs."""
+    # Hardly a recording holds a capture.
+    from tb_dlprof_plugin.analysis.captured_graphs import repeated_ops
+
+    inside = np.zeros(len(timeline.host), dtype=np.bool_)
+    inside[list(calls)] = True
+    found = repeated_ops(timeline, parent, inherit(inside, inside, parent))
+    names = [timeline.strings[timeline.host.name[one.op]] for one in found]
+    return [
+        _Replayed(one.host, one.device, -1, name, CompiledKernel(name), one.op)
+        for one, name in zip(found, names, strict=True)
+    ]
 
 
 def _join_by_name(
