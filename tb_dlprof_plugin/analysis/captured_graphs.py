@@ -74,17 +74,17 @@ def repeated_ops(timeline: Timeline, parent: Ints, known: Bools) -> list[Repeate
         if _in_one_line(timeline, own):
             of_kinds[tuple(device.kind[own].tolist())].append(row)
     found: list[RepeatedOp] = []
-    for kinds, rows in of_kinds.items():
+    for kinds, alike in of_kinds.items():
         candidates = by_kinds.get(kinds, [])
         # Graphs of the same kinds of work, such as equal blocks, are replayed in the order of their captures.
-        if not candidates or len(rows) % len(candidates):
+        if not candidates or len(alike) % len(candidates):
             continue
-        for number, row in enumerate(rows):
+        for number, replay in enumerate(alike):
             captured = candidates[number % len(candidates)]
-            own = activities[int(host.correlation[row])]
-            if host.start_ns[row] >= host.start_ns[captured[-1]] and _agrees(timeline, parent, names, captured, own):
+            own = activities[int(host.correlation[replay])]
+            if host.start_ns[replay] >= host.start_ns[captured[-1]] and _agrees(timeline, parent, names, captured, own):
                 found += [
-                    RepeatedOp(row, at, op)
+                    RepeatedOp(replay, at, op)
                     for launch, at in zip(captured.tolist(), own, strict=True)
                     if (op := _op_of(timeline, parent, launch)) >= 0
                 ]

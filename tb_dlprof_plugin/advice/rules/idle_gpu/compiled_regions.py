@@ -66,11 +66,12 @@ def compiled_regions(view: ProfileView, selection: Selection) -> CompiledRegions
     np.minimum.at(begin, chain, calls.start_ns[outer])
     np.maximum.at(end, chain, calls.start_ns[outer] + calls.duration_ns[outer])
     broken = regions_of > 1 if len(graphs) else np.zeros(len(regions_of), dtype=np.bool_)
-    more = np.bincount(view.call_iteration[outer][_firsts(chain)], weights=regions_of - 1) if len(outer) else []
+    iteration = view.call_iteration[outer][_firsts(chain)]
+    more = np.bincount(iteration, weights=regions_of - 1).astype(np.int64)
     launching = _from_first_to_last(view, graphs)
     is_graph = np.zeros(len(calls), dtype=np.bool_)
     is_graph[graphs] = True
-    fewer = _shortest(view, nodes, dict(enumerate(np.asarray(more, dtype=np.int64).tolist())))
+    fewer = _shortest(view, nodes, dict(enumerate(more.tolist())))
     fewer = fewer[any_in_subtree(is_graph, view.call_end)[fewer]]
     replays = any_in_subtree(view.is_cuda_call(CudaCall.GRAPH_LAUNCH), view.call_end)
     launches = any_in_subtree(view.is_cuda_call(*LAUNCHES_KERNELS), view.call_end)

@@ -30,17 +30,17 @@ from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.amp_calls import compiled_calls
 from tb_dlprof_plugin.model.intervals import covered, merge, union_of
 from tb_dlprof_plugin.model.lookup import take_or
-from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(__name__, __doc__, needs=(Need.COMPILATIONS,), confidence="high", severity="medium")
 
-OVERHEAD_LEFT = SpeedupRange(0.0, 0.35, 0.8)
-"""Share of the CPU's time between and around regions that one region in their place has: it handles the arguments of
-all of them. Ours."""
-FUSED_LEFT = 0.9
-"""Of the GPU time of compiled kernels, at best: kernels at the edge of two regions become one. Ours."""
+OVERHEAD_LEFT = SpeedupRange(0.0, 0.1, 0.6)
+"""Share of the CPU's time around the graphs of regions that is left where one stands in their place: it handles
+the arguments of all of them. Ours."""
+INSIDE_LEFT = SpeedupRange(0.8, 0.95, 1.0)
+"""Of the CPU's time inside calls of graphs, and of the GPU time of their kernels: some are fused across the lines, and
+buffers are used again. Ours; a GPT cut in three launched as many kernels as the whole."""
 _SHOWN = 10
 
 
@@ -85,26 +85,35 @@ def _saving(context: RuleContext, regions: CompiledRegions) -> Saving | str:
     if not len(around[0]):
         return "No graph that one of these lines cuts runs in the recorded steps, as far as they say."
     calls, launches = context.profile.calls, context.profile.launches
-    working = intersection(around, launching(context.view, context.selection).launching)
-    inside = covered(around, calls.start_ns, calls.start_ns + 1) > 0
-    ops = union_of(calls, inside & (context.profile.ops.kind[calls.op] == CallKind.OP) & ~compiled_calls(context.view))
-    stays = np.ones(len(launches))
-    stays[(launches.call >= 0) & take_or(compiled_calls(context.view), launches.call, False)] = FUSED_LEFT
+    busy = launching(context.view, context.selection).launching
+    working, inside = intersection(around, busy), intersection(union_of(calls, regions.launched), busy)
+    inner = without(inside, working)
+    outside_ns, inside_ns = (float((one[1] - one[0]).sum()) for one in (working, inner))
+    compiled = (launches.call >= 0) & take_or(compiled_calls(context.view), launches.call, False)
+    waits = covered(around, calls.start_ns, calls.start_ns + 1) > 0
     # One region of each chain stays.
     one = regions.chains / regions.count
 
-    def left(share: float) -> float:
-        return one + (1 - one) * share
+    def left(end: str) -> float:
+        return one + (1 - one) * getattr(OVERHEAD_LEFT, end)
 
-    spent = int((working[1] - working[0]).sum()) // context.selection.count
+    def change(end: str) -> Change:
+        kernels = getattr(INSIDE_LEFT, end)
+        return Change(
+            cpu=merge(working, inner),
+            keep_cpu=(outside_ns * left(end) + inside_ns * kernels) / (outside_ns + inside_ns),
+            gpu=np.where(compiled, kernels, 1.0),
+            removed_waits=waits if end == "low" else None,
+        )
+
     found = shorter_step(
         context,
-        Change(cpu=without(working, ops), keep_cpu=left(OVERHEAD_LEFT.high)),
-        Change(cpu=without(working, ops), keep_cpu=left(OVERHEAD_LEFT.expected)),
-        Change(cpu=working, keep_cpu=left(OVERHEAD_LEFT.low), gpu=stays, removed_waits=inside, keep_gaps=0.5),
-        f"Around the graphs of {regions.count / regions.chains:.3g} regions in place of one the CPU spends {ms(spent)} "
-        f"a recorded step, of which {100 * (1 - left(OVERHEAD_LEFT.high)):.0f} to "
-        f"{100 * (1 - left(OVERHEAD_LEFT.low)):.0f} % would go. What one graph would fuse is not known: at best "
-        f"{100 * (1 - FUSED_LEFT):.0f} % of the compiled kernels' time, and no wait between the regions.",
+        change("high"),
+        change("expected"),
+        change("low"),
+        f"Around the graphs of {regions.count / regions.chains:.3g} regions in place of one the CPU spends "
+        f"{ms(round(outside_ns) // context.selection.count)} a recorded step. Of it {100 * (1 - left('high')):.0f} to "
+        f"{100 * (1 - left('low')):.0f} % would go. What one graph would fuse is not known: at best "
+        f"{100 * (1 - INSIDE_LEFT.low):.0f} % of the compiled kernels, and no wait between the regions.",
     )
     return with_doubt_of_step(context, found)
