@@ -599,7 +599,7 @@ def report(out: Path, only: list[str], advised: bool = True) -> None:
         line += f"  start {one['start_s']:.0f} s, CPU {one['start_cpu_s']:.0f} s"
         line += f"  compiled while recorded {one.get('compiled_while_recorded')}"
         if advised:
-            line += f"  {said_of(folder / 'run', RULES.get(variant, ''))}"
+            line += f"  {said_of(folder / 'run', variant)}"
         without = found.get((family, WITHOUT.get(variant, "")))
         if without is not None and (base := without[0].get("turns_ms")):
             saved = [one - other for one, other in zip(turns, base, strict=False)]
@@ -610,23 +610,35 @@ def report(out: Path, only: list[str], advised: bool = True) -> None:
             print(f"missing: {case}: {why}")
 
 
-def said_of(run: Path, rule: str) -> str:
-    """The step of a recording, and what its finding of a rule saves (ms): low, expected, high."""
+def said_of(run: Path, variant: str) -> str:
+    """The step of a recording (ms), and what it would be without the fault or, of an eager run, compiled; with what
+    that saves."""
+    from tb_dlprof_plugin.advice.compile_saving import compile_saving
     from tb_dlprof_plugin.advice.engine import advise
+    from tb_dlprof_plugin.advice.rule_context import RuleContext
     from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.simulation.estimate import step_estimate
     from tb_dlprof_plugin.store.logdir import read_profiles
 
     for events in run.glob("*.tb_dlprof"):
         view = ProfileView(read_profiles(events)[0].profile)
-        text = f"step {step_estimate(view, view.selection()).ns / 1e6:.3f} ms"
-        for one in advise(view, view.selection()).findings:
-            if one.rule == rule:
-                saving = one.saving
-                text += f", {rule}: " + (
-                    "unknown" if saving is None
-                    else " / ".join(f"{ns / 1e6:.3f}" for ns in (saving.low_ns, saving.expected_ns, saving.high_ns))
-                )  # fmt: skip
+        step = step_estimate(view, view.selection()).ns
+        savings: dict[str, Any] = {}
+        if variant == "eager":
+            context = RuleContext(view, view.selection())
+            savings = {"default": compile_saving(context, False), "graphs": compile_saving(context, True)}
+        elif variant in RULES:
+            found = advise(view, view.selection()).findings
+            savings = {one.rule: one.saving for one in found if one.rule == RULES[variant]}
+        text = f"step {step / 1e6:.3f} ms"
+        for name, saving in savings.items():
+            if saving is None or isinstance(saving, str):
+                text += f", {name}: unknown"
+                continue
+            ends = saving.low_ns, saving.expected_ns, saving.high_ns
+            low, middle, high = ((step - ns) / 1e6 for ns in reversed(ends))
+            text += f", {name}: {middle:.3f} [{low:.3f} to {high:.3f}], saves {ends[1] / 1e6:.3f}"
+            text += f" [{ends[0] / 1e6:.3f} to {ends[2] / 1e6:.3f}]"
         return text
     return "no recording"
 
