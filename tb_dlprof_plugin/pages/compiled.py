@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.compile_saving import compile_saving
 from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.text import ms
 from tb_dlprof_plugin.metrics.compiled_code import CompiledTime, ModuleTime, compiled_modules, compiled_time
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import gpu_name
@@ -205,8 +206,8 @@ def _eager(view: ProfileView, selection: Selection) -> str:
         found = compile_saving(context, graphs)
         if isinstance(found, str) or found.unknown_because:
             return text
-        ends = (f"{ns / 1e6:.3g}" for ns in (found.low_ns, found.high_ns))
-        text += f" {words} would save about {found.expected_ns / 1e6:.3g} ms a step ({' to '.join(ends)})."
+        least = f"at least {ms(found.low_ns)}" if found.low_ns >= 0 else f"or cost up to {ms(-found.low_ns)}"
+        text += f" {words} would save about {ms(found.expected_ns)} a step, at most {ms(found.high_ns)}, {least}."
     return text
 
 
