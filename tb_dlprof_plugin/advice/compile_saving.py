@@ -44,6 +44,16 @@ def compile_saving(context: RuleContext, graphs: bool) -> Saving | str:
 
     Its lower bound is below 0 where the step may get longer.
     """
+    found = compiled_as_replayed(context, graphs)
+    if isinstance(found, str):
+        return found
+    least = found.item.low_ns
+    found = with_doubt_of_step(context, found)
+    return replace(found, item=msgspec.structs.replace(found.item, low_ns=least)) if least < 0 else found
+
+
+def compiled_as_replayed(context: RuleContext, graphs: bool) -> Saving | str:
+    """`compile_saving` of a step that is as long as it is taken to be."""
     view = context.view
     if why := _unknown(context, graphs):
         return why
@@ -73,7 +83,6 @@ def compile_saving(context: RuleContext, graphs: bool) -> Saving | str:
         f"{100 * FUSED_LEFT.high:.0f} % of it would be left. Launching takes the CPU {ms(round(spent))} there"
         + (", in place of which come replays." if graphs else f", and {_percent(LAUNCHING_LEFT)} of it by wrappers."),
     )
-    found = with_doubt_of_step(context, found)
     longer = context.simulation.step([change("high")]).ns - context.simulation.estimate.ns
     if longer <= 0:
         return found
