@@ -627,9 +627,9 @@ def said_of(run: Path, variant: str) -> str:
         if variant == "eager":
             context = RuleContext(view, view.selection())
             savings = {"default": compile_saving(context, False), "graphs": compile_saving(context, True)}
-        elif variant in RULES:
+        if rule := RULES.get(variant, "launch_bound" if variant == "eager" else ""):
             found = advise(view, view.selection()).findings
-            savings = {one.rule: one.saving for one in found if one.rule == RULES[variant]}
+            savings |= {one.rule: one.saving for one in found if one.rule == rule}
         text = f"step {step / 1e6:.3f} ms"
         for name, saving in savings.items():
             if saving is None or isinstance(saving, str):
